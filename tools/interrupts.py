@@ -71,7 +71,7 @@ class Ended:
 
     #: CPU time until the first output after the signal, or the end.
     answered_s: float
-    #: CPU time until the end; without a signal, of the whole command.
+    #: CPU time in s from the last signal until the end; without a signal, of the whole command.
     ended_s: float
     #: Exit code; None if the process was killed.
     code: int | None

@@ -78,7 +78,7 @@ class Account:
     ) -> None:
         """Count ``rows`` rows read with a changed meaning; raise ``InputError`` unless ``lossy``.
 
-        ``reason`` says what the reader cannot represent, ``consequence`` what it does instead.
+        ``reason`` names data that the reader cannot represent, ``consequence`` its replacement.
         """
         if not self.lossy:
             raise InputError(

@@ -13,9 +13,9 @@ from eastwest.units import count, percent, span
 if TYPE_CHECKING:
     import polars as pl
 
-#: Least number of flows of a run of which some can be few.
+#: Minimum number of flows of a run for which the sentence is made.
 _LEAST = 20
-#: Largest share of the flows that are few; two flows always are.
+#: Maximum share of flows that count as few; two flows always count as few.
 _SHARE = 0.01
 #: Least share of the run that the few flows take after all others have ended.
 _MOST_OF_THE_RUN = 0.5

@@ -19,7 +19,7 @@ from eastwest import core
 from eastwest.errors import InputError
 from eastwest.units import size, span
 
-#: Share of the available memory that a run may take; the rest is for other programs.
+#: Share of the available memory that a run may use; the rest is for other programs.
 _SHARE = 0.9
 #: Minimum share of an estimate that is named as a part; smaller parts are summed.
 _NAMED = 0.01
@@ -63,7 +63,7 @@ def available_bytes(
     cgroup: Path = Path("/proc/self/cgroup"),
     root: Path = Path("/sys/fs/cgroup"),
 ) -> int | None:
-    """Return the memory that can still be taken, in bytes; None where it is not known."""
+    """Return the available memory in bytes; None where it is not known."""
     available = [*_of_machine(meminfo), *_of_groups(cgroup, root)]
     return max(0, min(available)) if available else None
 
@@ -163,7 +163,7 @@ def _of_groups(cgroup: Path, root: Path) -> list[int]:
 
 
 def _left(root: Path, group: str, most: str, used: str, prefix: str) -> list[int]:
-    """Return the bytes that a control group may still take: its limit less its use.
+    """Return the bytes that each control group may still use: its limit less its use.
 
     Caches do not count as use, because the kernel frees them when memory gets short.
     """

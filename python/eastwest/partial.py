@@ -1,10 +1,10 @@
 """Files and folders that are being made: they have a temporary name, and are locked.
 
 A temporary name is ``.partial-HOST-RANDOM``. The process that makes the file or folder holds a lock
-on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So the
-left-over of a dead process is recognised by its name and by a lock that nobody holds. A process
-that makes something in the same folder removes such left-overs first. HOST is in the name because a
-lock on a network file system may be visible to one machine only: left-overs of other machines are
+on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So an
+abandoned file of a dead process is recognised by its name and by a lock that nobody holds. A process
+that makes something in the same folder removes abandoned files first. HOST is in the name because a
+lock on a network file system may be visible to one machine only: abandoned files of other machines are
 not touched. Where a file system has no locks, nothing is removed.
 """
 
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-#: Attempts to lock a new file: more than the processes that remove left-overs at the same moment.
+#: Attempts to lock a new file: more than the processes that remove abandoned files at the same time.
 _TRIES = 100
 
 
@@ -29,7 +29,7 @@ class Partial:
     """A file or folder with a temporary name; it is removed at the end unless it was renamed."""
 
     def __init__(self, parent: Path, make: Callable[[Path], int | None]) -> None:
-        """Remove left-overs in ``parent`` and make a file or folder there. Raises ``OSError``.
+        """Remove abandoned files in ``parent`` and make a file or folder there. Raises ``OSError``.
 
         ``make`` creates a file or folder at a path and returns its open file descriptor, or None
         where another process has already removed it.
@@ -91,7 +91,7 @@ def temporary(parent: Path) -> Path:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove left-overs of dead processes of this machine from a folder."""
+    """Remove files and folders that dead processes of this machine have left in a folder."""
     mark = _mark()
     with contextlib.suppress(OSError):
         for path in parent.iterdir():
@@ -141,7 +141,7 @@ def _claimed(handle: int, path: Path) -> bool:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove a left-over unless a process holds its lock."""
+    """Remove an abandoned file or folder, unless a process holds its lock."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:

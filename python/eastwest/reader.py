@@ -2,7 +2,7 @@
 
 ``read_file`` reads a file within limits. A ``Table`` returns the value of a key in the type that is
 asked for. Where the value is missing or wrong it notes a problem with the path of the key, and
-returns a value with which the reader of the file can go on.
+returns a value with which the reader of the file can continue.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 
 
 def cell(value: object) -> object:
-    """Return a value as a cell of a table: a text that looks like a formula gets an apostrophe."""
+    """Return a value as a cell of a table: a text that begins like a formula gets an apostrophe."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def text_cell(text: str) -> str:
-    """Return a text as a cell of a table: one that looks like a formula gets an apostrophe."""
+    """Return a text as a cell of a table: a text that begins like a formula gets an apostrophe."""
     return str(cell(text))
 
 

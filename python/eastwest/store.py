@@ -267,7 +267,7 @@ class Store:
         return found
 
     def expected(self, plan: Plan) -> Expected | None:
-        """Return the expected time of a run from records of earlier ones, or None without any.
+        """Return the expected wall time (s) from records of earlier runs, or None without records.
 
         A run of packets takes much longer than one of flows, so records of the other kind do not
         count.

@@ -49,7 +49,7 @@ class Keeper:
     """Store for the checkpoints of one run, which also finds those of an earlier process.
 
     ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
-    earlier process are removed. ``say`` is called with one line that the user should know.
+    earlier process are removed. ``say`` is called with one-line messages for the user.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Keeper:
         self.look_every_s = LOOK_EVERY_S
         self.most_rows = MOST_ROWS
         self.build = core.build()
-        #: Simulated time of the latest checkpoint, in seconds, if there is one.
+        #: Simulated time of the latest checkpoint in seconds; None without a checkpoint.
         self.kept_s: float | None = None
         #: Whether a later process can resume from the files.
         self.goes_on = False

@@ -40,7 +40,7 @@ def claims(
     ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs;
     without any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without
     any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
-    in the same way. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
+    in the same way. ``quick`` runs fewer seeds and points. ``papers`` is the folder of the
     studies, ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the
     run store, ``mechanisms`` the user's own mechanisms that scenarios name, and ``progress`` a
     function or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is

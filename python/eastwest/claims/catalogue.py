@@ -35,7 +35,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class _File:
-    """A claim file of which only the id is read; ``wrong`` says why it has none."""
+    """A claim file of which only the id is read; ``wrong`` is the reason where it has no id."""
 
     path: Path
     id: str

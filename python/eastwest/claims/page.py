@@ -130,7 +130,7 @@ def _links(study: Path) -> Iterator[str]:
 
 
 def _list(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a table of claims with what is published and the verdict."""
+    """Yield the lines of a table of claims: published statement and verdict."""
     yield "| claim | published | verdict |"
     yield "|---|---|---|"
     for record in records:
@@ -255,7 +255,7 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield a table of claims with what is published, measured and found under other readings."""
+    """Yield the lines of a table of claims: published, measured, and under other readings."""
     yield "| claim | published | measured | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
@@ -283,7 +283,7 @@ def _value(part: dict[str, Any]) -> str:
 
 
 def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
-    """Yield what is published of a claim, what was measured, and why it differs."""
+    """Yield lines on a claim: the published text, the measured numbers, and why it differs."""
     claim, study = record.claim, _study(record)
     yield f"## `{claim.name}`"
     yield ""

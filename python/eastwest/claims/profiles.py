@@ -65,7 +65,7 @@ def file_of(path: Path) -> Table:
 
 
 def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
-    """Yield the tables of a file with their names, each with some of the given keys."""
+    """Yield (name, table) for each table of a file; note keys that are not in ``keys``."""
     for name in file.content:
         if not _NAME.fullmatch(name):  # the name is used as a folder
             file.wrong(name, None, "names have small letters, digits, _ and - only")

@@ -1,7 +1,7 @@
 """Results stored beside the claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
 
 The JSON has the output of ``--json`` and its origin: date, version, hash of the compiled core,
-command, and hashes of what is measured and of what explains it, which show whether the claim has
+command, and the hashes of its measures and of its explanations, which show whether the claim has
 changed since. Files of a claim are replaced one by one, each at once. The figure beside the claims
 is that of the variant that gives the verdict, as SVG; other figures are drawn where ``--out`` asks
 for them.

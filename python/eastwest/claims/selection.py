@@ -152,7 +152,7 @@ def _rows(axis: Axis) -> Iterator[dict[str, Any]]:
 
 
 def _met(at: Mapping[str, Any], sweep: Sweep) -> bool:
-    """Whether a point of a sweep fits; each axis is looked at by itself."""
+    """Whether a point of the sweep fits ``at``; each axis is checked separately."""
     left = by_axis(at, {*sweep.paths, *sweep.settings})
     for path, wanted in left.items():
         tables = isinstance(wanted, list) and any(isinstance(each, Mapping) for each in wanted)

@@ -76,7 +76,7 @@ class Metric:
     """One number that a claim measures, and the band in which it must lie, if it has one."""
 
     name: str
-    #: Names of the runs on which it is measured, mostly one.
+    #: Names of the runs from which the metric is measured, mostly one.
     runs: tuple[str, ...]
     measure: str
     arguments: Mapping[str, Any]
@@ -92,13 +92,13 @@ class Metric:
 class Explanation:
     """Explanation of a difference of metrics: what further runs show."""
 
-    #: Names of the metrics that it explains.
+    #: Names of the metrics whose difference is explained.
     of: tuple[str, ...]
     text: str
     metrics: tuple[Metric, ...]
-    #: One of ``CLASSES``; empty where the file does not give it.
+    #: Class of the reason, one of ``CLASSES``; empty where the file has none.
     kind: str = ""
-    #: Name of the reading for which it is written.
+    #: Name of the reading of the study to which the explanation applies.
     reading: str = FIRST
 
 
@@ -123,24 +123,25 @@ class Claim:
     source: str
     statement: str
     published: str
-    #: Name of the behaviour of TCP that its runs have.
+    #: Name of the TCP profile of the claim's runs.
     profile: str
-    #: Name of the reading of the study that its runs have.
+    #: Name of the reading of the study that the claim's runs use.
     reading: str
-    #: Folder of its results: a profile that is not its own, or a reading that is not the first.
+    #: Folder of the claim's results under another profile than its own, or another reading than
+    #: the first.
     variant: str
-    #: Reason why it cannot fail, where it holds by the construction of the model; otherwise empty.
+    #: Reason why the claim cannot fail, if it holds by construction of the model; else empty.
     by_construction: str
     open: tuple[Open, ...]
-    #: Runs by name: full sweeps, and the shorter ones of ``--quick``.
+    #: Runs by name: full sweeps, and the shorter sweeps of ``--quick``.
     runs: Mapping[str, Sweep]
     quick: Mapping[str, Sweep]
     metrics: tuple[Metric, ...]
     explanations: tuple[Explanation, ...]
     figure: Figure | None
-    #: Hash of what is run and measured: measured numbers are of this claim if they have it.
+    #: Hash of the runs, measures and bands: stored numbers with this hash belong to this claim.
     digest: str
-    #: Hash of what its explanations run and measure.
+    #: Hash of the runs and measures of the claim's explanations.
     explained_digest: str
 
     @property
@@ -315,7 +316,7 @@ class _Reader:
         return [name for names in runs for name in names if isinstance(name, str)]
 
     def _in_papers(self, path: Path) -> bool:
-        """Whether a file is in the folder of a study, of this one or of another."""
+        """Whether a file is in the folder of the claim's study or of another study."""
         papers = self.path.resolve().parents[2]
         return path.is_file() and path.resolve().parent.parent == papers
 
@@ -357,7 +358,7 @@ class _Reader:
             place.wrong("", None, str(error))
 
     def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
-        """Return the metrics of a table; ``points`` tells whether the runs must have theirs."""
+        """Return the metrics of a table; with ``points``, runs must have the selected points."""
         entries = table.tables("metric")
         if not entries:
             table.wrong("metric", None, "is missing: at least one [[metric]]")

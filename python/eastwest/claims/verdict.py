@@ -147,7 +147,7 @@ class Explained:
         """Class of the difference; *not explained* if its runs do not confirm it.
 
         That a source leaves a value open, or that our model lacks something, is shown by a run in
-        which this alone brings the number into a band; without one the class is *not explained*.
+        which this alone moves the number into a band; without one the class is *not explained*.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:

@@ -35,9 +35,9 @@ def explain(
     for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. The times of flows are divided by their
     critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
     ``rerun_s`` seconds is simulated again to record them; ``progress`` is called meanwhile.
-    ``workload`` selects one where several have a job of that name. The story prints as text; its
-    ``facts`` hold the numbers, with units in their names, and its ``parts`` add up to ``total_us``
-    microseconds. Raises ``InputError`` where the object does not exist or the folder is damaged.
+    ``workload`` selects the workload where several have a job of the name ``id``. The story prints
+    as text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
+    ``total_us`` microseconds. Raises ``InputError`` where the object does not exist or the folder is damaged.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
@@ -58,7 +58,7 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
 
 
 def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
-    """Return a story that tells where two results first differ, and what followed.
+    """Return a story of the first difference of two results and of its consequences.
 
     It has the settings that differ, the first difference in simulated time, and the changes of
     workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results

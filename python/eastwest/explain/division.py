@@ -59,7 +59,7 @@ class Division:
     def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
         """Return the parts with their descriptions, longest first.
 
-        ``sender`` is the name of the sending host, ``earlier`` says which messages were ahead on
+        ``sender`` is the name of the sending host, ``earlier`` describes the messages ahead on
         the connection, ``repairs`` how lost data was sent again.
         """
         words = {

@@ -299,7 +299,7 @@ def _unknown(
     row: dict[str, Any],
     this: fate.Message,
 ) -> None:
-    """Add what the tables do not contain about the flow."""
+    """Add remarks on data of the flow that the tables do not contain."""
     note = evidence.events_note(this.finish_s)
     if note is None and this.connection is None:
         note = "Events of the flow: the result has no connection number for it."

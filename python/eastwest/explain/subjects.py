@@ -65,7 +65,7 @@ def explain(
 
 
 def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str) -> None:
-    """Raise ``InputError`` where a result has no such workload, or a flow is of another one."""
+    """Raise ``InputError`` where a result lacks the workload, or a flow has another workload."""
     result = evidence.result
     tables = (evidence.flows, result.jobs)
     known = sorted({name for table in tables for name in table["workload"].unique().to_list()})
@@ -88,7 +88,7 @@ def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str)
 def _record(
     evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
 ) -> str | None:
-    """Record the critical paths that a story needs; return why that is not possible, or None."""
+    """Record the critical paths that a story needs; return the reason for a failure, or None."""
     if kind == "job":
         recorded = evidence.result.flow_parts.height
         return None if recorded else again.record(evidence, ["*"], progress)

@@ -1,4 +1,4 @@
-"""The story of two results: where they first differ in simulated time, and what followed."""
+"""The story of two results: their first difference in simulated time, and its consequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from eastwest.work_units import first_unit
 
 _MOST_SETTINGS = 20
 _MOST_PORTS = 3
-#: Maximum number of lines on workloads while another one was active.
+#: Maximum number of lines on workloads at times when another workload was active.
 _MOST_WHILE = 20
 #: Maximum number of characters of a line of the sweep file, which a terminal must not break.
 _LONGEST_LINE = 90
@@ -266,7 +266,7 @@ _Measures = dict[tuple[str, str], dict[str, Any]]
 
 
 def _measures(result: Result) -> _Measures:
-    """Return the measures of each workload, also those while another one was active.
+    """Return the measures of each workload, also for times when another workload was active.
 
     They are computed for folders of formats without them.
     """

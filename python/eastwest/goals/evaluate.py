@@ -113,7 +113,7 @@ class At:
 
     @property
     def tightest(self) -> Cell | None:
-        """The limit in the worst state, and of these the one with the least margin; else None."""
+        """The limit with the worst state, then the least margin; None without limits."""
         return min(self.cells, key=lambda c: (_ORDER[c.state], c.margin or 0.0), default=None)
 
 

@@ -141,7 +141,7 @@ def _problem(path: str, value: object, message: str, hint: str | None = None) ->
 
 
 def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
-    """Return the limit that a text sets for a measure, or None and what is wrong with the text."""
+    """Return the limit that a text sets for a measure and '', or None and the text's error."""
     match = _LIMIT.fullmatch(wanted)
     if match is None:
         return None, f"is not a goal: {_FORM}"
@@ -154,7 +154,7 @@ def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
 
 
 def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return a number in the unit of a measure, or None and what is wrong with the text."""
+    """Return a number in the unit of a measure and '', or None and the text's error."""
     bound, message = _number(measure, sign, text)
     from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415  as in _number
 
@@ -335,7 +335,7 @@ class _Names:
         )
 
     def _active(self) -> Iterator[str]:
-        """Yield what may be active while another workload is measured: ``W`` and ``W/purpose``."""
+        """Yield names of activities during which others are measured: ``W`` and ``W/purpose``."""
         for each in self.kinds:
             yield each
             yield from (f"{each}/{purpose}" for purpose in PURPOSES)

@@ -51,15 +51,15 @@ class Packet(Protocol):
 
     @property
     def understands_marks(self) -> bool:
-        """Whether its transport understands ECN marks: it carries ECT or CE."""
+        """Whether the packet's transport understands ECN marks: it carries ECT or CE."""
 
     @property
     def has_payload(self) -> bool:
-        """Whether it carries payload."""
+        """Whether the packet carries payload."""
 
     @property
     def has_ece(self) -> bool:
-        """Whether the ECE bit of its TCP header is set."""
+        """Whether the ECE bit of the packet's TCP header is set."""
 
     @property
     def dscp(self) -> int:
@@ -79,7 +79,7 @@ class Arrival(Packet, Protocol):
 
     @property
     def queued_packets(self) -> int:
-        """Number of packets in the queue, without the arriving one and the one in transmission."""
+        """Number of packets in the queue, without the arriving and the transmitted packet."""
 
     @property
     def queued_bytes(self) -> int:
@@ -131,11 +131,11 @@ class Ack(Protocol):
 
     @property
     def now_ps(self) -> int:
-        """Time of its arrival in ps."""
+        """Time of the ACK's arrival in ps."""
 
     @property
     def acked(self) -> int:
-        """Number of bytes that it acknowledges."""
+        """Number of bytes that the ACK acknowledges for the first time."""
 
     @property
     def srtt_ps(self) -> int:
@@ -155,15 +155,15 @@ class Seen(Protocol):
 
     @property
     def now_ps(self) -> int:
-        """Time of its arrival in ps."""
+        """Time of the ACK's arrival in ps."""
 
     @property
     def delivered(self) -> int:
-        """Number of bytes that it reports as delivered for the first time."""
+        """Number of bytes that the ACK reports as delivered for the first time."""
 
     @property
     def marked(self) -> bool:
-        """Whether it echoes a mark (ECE)."""
+        """Whether the ACK echoes a mark (ECE)."""
 
     @property
     def acked_to(self) -> int:

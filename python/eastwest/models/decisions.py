@@ -68,7 +68,7 @@ class HinfLoop(_OfFlows):
 
 
 class HorizonLoop(_OfFlows):
-    """Loop that marks the share of packets that brings the predicted queue to its set point."""
+    """Loop that marks the share of packets with which the predicted queue reaches its set point."""
 
     name = "horizon-loop"
     look_ahead: bool = False

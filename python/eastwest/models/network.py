@@ -232,7 +232,7 @@ class Network:
 
 
 NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-#: Decision unit: takes the time and the sensed queues, and returns a rate for each flow.
+#: Decision unit: function of the time and the sensed queues that returns a rate for each flow.
 Decide = Callable[[float, Numbers], Numbers]
 
 

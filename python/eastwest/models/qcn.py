@@ -78,7 +78,7 @@ class Qcn:
         return self.set_point + feedback, rate, rate + above
 
     def linear(self) -> Linear:
-        """Return the loop near the equilibrium (queue and both rates), cut at the feedback."""
+        """Return the linear loop (queue and both rates), opened at the feedback."""
         queue, rate, _ = self.equilibrium()
         cut, s, recover = self.gain, self.sampled, self._recovering
         feedback = queue - self.set_point

@@ -121,7 +121,7 @@ class TcpRed:
         return self.red.of(queue) - self._needed(queue)
 
     def linear(self) -> Linear:
-        """Return the loop near the equilibrium (queue, window, average), cut at the probability."""
+        """Return the linear loop (queue, window, average), opened at the mark probability."""
         queue, window, _, rtt = self.equilibrium()
         n, c, k = self.flows, self.capacity_pps, self._averaging
         slow = n / (rtt**2 * c)

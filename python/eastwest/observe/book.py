@@ -96,12 +96,13 @@ class Tree:
 
 @dataclass
 class Book:
-    """All transactions in order of arrival, and counts of what the spans lacked."""
+    """All transactions in order of arrival, and counts of data that the spans lacked."""
 
     trees: list[Tree]
     #: Arrival of the first transaction, in nanoseconds since 1970.
     began_ns: int
-    #: How the time between both sides of calls was counted, its sum in ns and that of all calls.
+    #: ``host`` or ``network``: how the time between both sides of a call is counted; its sum in ns;
+    #: number of calls to another component.
     between: str
     between_ns: int = 0
     remote: int = 0
@@ -182,7 +183,7 @@ class _Reader:
         self.made = Book([], 0, between)
 
     def tree(self, root: int) -> Tree:
-        """Return the transaction with a root span; its start still counts from 1970."""
+        """Return the transaction with this root span; its ``start_ns`` counts from 1970."""
         trace = self.trace[root]
         tree = Tree(trace, self.start[root])
         zero = self.start[root]
@@ -216,7 +217,7 @@ class _Reader:
                 if child_waited:
                     last = max(last, self.end[row])
             call.rest_ns = max(0, end - last)
-            # The first call goes on top of the stack, so that calls are numbered by their starts.
+            # The first call is pushed last onto the stack: calls are numbered by their starts.
             waiting.extend(
                 (row, number, before, gap, child_waited)
                 for row, before, gap, child_waited in reversed(children)

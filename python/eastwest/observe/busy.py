@@ -77,7 +77,7 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
 
 
 def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame of computing intervals, each with its call."""
+    """Return computing intervals: transaction, call, component, host, begin_s, end_s."""
     callers = calls.select(
         "transaction", pl.col("call").cast(pl.Int64).alias("parent"), "component", "host"
     )

@@ -106,7 +106,7 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
 
 
 def with_parent(extra: str | None, parent: str) -> str:
-    """Return ``extra`` with the recorded parent of a span from which mending takes it away."""
+    """Return ``extra`` with ``recordedParent``, the parent that mending removes from a span."""
     fields = orjson.loads(extra) if extra else {}
     return dumped({**fields, "recordedParent": parent})
 

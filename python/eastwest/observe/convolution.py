@@ -183,7 +183,7 @@ class CauseAccuracy:
 
 
 def compare(found: list[Cause], calls: Calls) -> CauseAccuracy:
-    """Return the accuracy of causes, compared with the true ones."""
+    """Return the accuracy of the found causes, compared with the true causes."""
     belong, direct = (
         {kind for kind, times in counted.items() if times >= LEAST_MESSAGES}
         for counted in true_causes(calls)

@@ -31,7 +31,7 @@ MOST_LINE_BYTES = 1 << 20
 _BLOCK = 4 << 20
 #: Longest identifier, in characters.
 _MOST_ID = 128
-#: Values that leave a kind or a status open, in lower case.
+#: Values that mean an unknown kind or status, in lower case.
 _OPEN = {
     "kind": ["", "unspecified", "span_kind_unspecified"],
     "status": ["", "unset", "status_code_unset"],
@@ -77,7 +77,7 @@ class _Columns:
     names: list[str]
     separator: str
     known: dict[str, str] = field(default_factory=dict)
-    #: Column and its unit in nanoseconds; None where the unit is still to be found.
+    #: Column and its unit in nanoseconds; None where the unit is not known yet.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
     #: Columns of kind and status whose values have been checked.

@@ -33,7 +33,7 @@ SOURCES = {
 #: Kinds of spans: the side of a call on which a span was recorded.
 KINDS = ("internal", "server", "client", "producer", "consumer")
 
-#: Outcomes of spans; null where the source leaves it open.
+#: Outcomes of spans; null where the source does not state it.
 STATUSES = ("ok", "error")
 
 #: Repairs of a span; null for most spans.

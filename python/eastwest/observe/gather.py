@@ -25,7 +25,7 @@ READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
 
 
 class Gathering:
-    """Buffer of spans while they are read; subclasses take each frame in ``part``."""
+    """Buffer of spans while they are read; subclasses process each frame in ``part``."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []

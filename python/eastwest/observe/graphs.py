@@ -32,7 +32,7 @@ from eastwest.units import clean
 #: Maximum number of components, and maximum number of instances, that are distinguished.
 MOST_NODES = 100_000
 _MOST_PLACEMENT_BYTES = 16 << 20
-#: Node that stands for the network where no scenario describes it.
+#: Name of the node that represents the network where no scenario describes it.
 NETWORK = "(network)"
 
 Graph: TypeAlias = "nx.DiGraph[str]"

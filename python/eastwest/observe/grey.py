@@ -60,7 +60,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Rule:
-    """Rule of stitching."""
+    """One rule of stitching: which spans are joined as parent and child."""
 
     match: dict[str, str]
     differ: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
 
 
 def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
-    """Set the parents that one rule finds for spans without one (in place)."""
+    """Set in ``parent`` the parents that one rule finds for spans without a parent."""
     above = pl.concat_list([_value(name, rule.strip) for name in rule.match])
     below = pl.concat_list([_value(name, rule.strip) for name in rule.match.values()])
     keys = spans.select(above.alias("above"), below.alias("below"))

@@ -125,7 +125,7 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
 
 
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
-    """Compare inferred parents with the true ones, and return spans with new transaction names."""
+    """Compare inferred with true parents, and return spans with new transaction names."""
     true = parent_rows(frame)
     right = (joined.parent >= 0) & (joined.parent == true)
     inferred, known = int((joined.parent >= 0).sum()), int((true >= 0).sum())

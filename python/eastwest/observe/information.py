@@ -42,7 +42,7 @@ class Estimator(Protocol):
         """Return the mutual information of two columns, in nats."""
 
     def column(self, number: int) -> Any:
-        """Return a prepared column, for ``against`` of this or of another process."""
+        """Return a column in the form that ``against`` accepts, also in another process."""
 
     def against(self, number: int, other: Any) -> float:
         """Return the mutual information, in nats, of a column and one of another table.
@@ -96,7 +96,7 @@ class _Groups:
         return np.minimum(found, bins - 1)
 
     def spread(self, of_each: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of all rows from an array of distinct values."""
+        """Return an array by row from ``of_each``, an array by distinct value."""
         found = np.empty(len(self.order), dtype=of_each.dtype)
         found[self.order] = np.repeat(of_each, self.counts)
         return found
@@ -124,7 +124,7 @@ class Discretised:
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Column:
-        """Return a prepared column, for ``against`` of this or of another process."""
+        """Return a column in the form that ``against`` accepts, also in another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Column) -> float:
@@ -180,7 +180,7 @@ class Neighbours:
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Points:
-        """Return a prepared column, for ``against`` of this or of another process."""
+        """Return a column in the form that ``against`` accepts, also in another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Points) -> float:

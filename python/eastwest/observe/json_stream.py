@@ -1,7 +1,7 @@
-"""Reads JSON documents as a stream: nested values are handed out as they are parsed.
+"""Reads JSON documents as a stream: nested values are returned while the rest is not yet parsed.
 
 Documents of spans grow to gigabytes. A reader descends to the spans with ``fields`` and ``items``
-and takes each with ``value``; memory holds at most one of them and one block of text.
+and reads each with ``value``; memory holds at most one of them and one block of text.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class JsonStream:
                 return False
 
     def fields(self) -> Iterator[str]:
-        """Yield the keys of an object; the caller takes each value before the next key."""
+        """Yield the keys of an object; the caller reads each value before the next key."""
         self._expect("{", "an object")
         first = True
         while self._peek() != "}":
@@ -86,7 +86,7 @@ class JsonStream:
         self._at += 1
 
     def items(self) -> Iterator[None]:
-        """Yield once before each item of an array; the caller takes the item."""
+        """Yield once before each item of an array; the caller reads the item."""
         self._expect("[", "an array")
         first = True
         while self._peek() != "]":
@@ -129,7 +129,7 @@ class JsonStream:
                 self._ended = True
 
     def _peek(self, spaces: str = _SPACE) -> str:
-        """Return the next character that is no space, without taking it; empty at the end."""
+        """Return the next character that is no space, without consuming it; empty at the end."""
         while True:
             text, at = self._text, self._at
             if at < len(text) and text[at] not in spaces:

@@ -153,7 +153,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
             pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
         )
-        # Where a third span has the id too, the server's side is the one that is kept.
+        # Where a third span has the id too, the server's side is kept.
         frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")

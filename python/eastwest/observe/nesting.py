@@ -2,7 +2,7 @@
 
 Aguilera, Mogul, Wiener, Reynolds, Muthitacharoen, *Performance Debugging for Distributed Systems of
 Black Boxes* (SOSP 2003), section 4. A call B→C may have the parent A→B if it lies within it. Of
-several candidates the most typical is taken: a *scoreboard* counts, for each A, B, C, how often
+several candidates the most typical is chosen: a *scoreboard* counts, for each A, B, C, how often
 each delay between the two requests is possible (each of n candidates counts 1/n), and the candidate
 with the highest count wins; one that has a child at C already counts less. Buckets of delay (a
 ratio of ``RATIO``) and the weight of earlier children (1 / (1 + number)) are our choice.
@@ -184,7 +184,7 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield for every event of every call the states before it, kind and node, and the gap."""
+    """Yield for each event within a call: states before it by history, (kind, node), gap bucket."""
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):
         if parent >= 0:

@@ -40,7 +40,7 @@ KINDS = (None, "internal", "server", "client", "producer", "consumer")
 #: StatusCode of trace.proto, by number; 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
-#: Suffixes of names that leave a kind or a status open.
+#: Suffixes of names of an unspecified kind or status.
 _OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}
@@ -397,7 +397,7 @@ def _integer(held: object, remarks: Remarks) -> int:
 
 
 def double(held: object, remarks: Remarks) -> Any:
-    """Return a finite number; as text a value that JSON has no number for."""
+    """Return a finite number, or the text of a number that JSON does not have."""
     try:
         number = float(held) if type(held) in {int, float, str} else math.nan  # type: ignore[arg-type]
     except (ValueError, OverflowError):

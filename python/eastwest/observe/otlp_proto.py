@@ -60,7 +60,7 @@ class _Wire:
         self._source = source
         self._data = b""
         self._at = 0
-        #: Number of bytes taken so far.
+        #: Number of bytes read so far.
         self.taken = 0
 
     def ready(self, length: int) -> bool:
@@ -187,7 +187,7 @@ class _Reader:
                 self._left(tag, inner, 0)
 
     def _fields(self, length: int | None) -> Iterator[tuple[int, int]]:
-        """Yield tag and length of each field of a message; the caller takes its content."""
+        """Yield tag and length of each field of a message; the caller reads the content."""
         wire = self._wire
         end = None if length is None else wire.taken + length
         while wire.ready(1) if end is None else wire.taken < end:

@@ -21,7 +21,7 @@ from eastwest.observe.calls import Integers, parent_rows
 
 #: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Maximum number of transactions whose times are added up; of more, every n-th is taken.
+#: Maximum number of transactions whose times are added; of more, every n-th is analysed.
 MOST_TRANSACTIONS = 20_000
 #: Name to which the time between two nodes is attributed.
 NETWORK = "(network)"

@@ -354,9 +354,9 @@ def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numb
 def estimator_of(
     block: Block, values: Numbers, columns: Sequence[int] | NDArray[np.int64], wanted: Wanted
 ) -> Estimator:
-    """Return an estimator of information between some columns of a block, on some of its rows.
+    """Return an estimator of information between some columns, on some rows, of a block.
 
-    ``values`` (rows, all columns of the block) has those rows, ``columns`` the places of columns.
+    ``values`` is an array (chosen rows, all columns); ``columns`` has the indices of the columns.
     """
     some = values[:, columns]
     if wanted.method is Method.DISCRETISED:
@@ -369,7 +369,7 @@ def estimator_of(
 def _selected(
     estimator: Estimator, candidates: int, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float], list[mrmr.Pick]]:
-    """Return the relevance of all candidates, and the chosen ones; the target is last."""
+    """Return the relevance of all candidates, and the selected candidates; the target is last."""
     count = min(wanted.count, candidates)
     relevance = []
     for column in range(candidates):

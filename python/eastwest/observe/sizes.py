@@ -1,9 +1,9 @@
 """Bytes of requests and responses that spans do not state.
 
-A call takes the size in its span's attributes. Without one it takes that of another call of its
-operation, drawn at random, if any states one; else one from a given distribution. The default is
-that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, section
-2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The result counts sizes by their origin.
+The size of a call is that in its span's attributes. Without it, the size of another call of its
+operation is used, drawn at random; if no call states a size, one from a given distribution. The
+default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM
+2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The result counts sizes by origin.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Transaction:
 
 
 def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
-    """Return the row of the root of a transaction: the one with that trace, or the slowest."""
+    """Return a transaction's root row: trace id beginning with ``wanted``, or the slowest."""
     if not wanted:
         return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
     traces = spans["trace_id"]

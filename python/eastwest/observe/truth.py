@@ -39,7 +39,7 @@ class Accuracy:
 
 
 def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0) -> Accuracy:
-    """Return the accuracy of inferred parents, compared with the true ones."""
+    """Return the accuracy of inferred parents, compared with the true parents."""
     inferred, true = parents >= 0, calls.parent >= 0
     right = inferred & (parents == calls.parent)
     wrong = np.unique(calls.transaction[inferred != true])

@@ -181,7 +181,7 @@ def share_axis(axes: Axes, what: str) -> None:
 
 
 def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
-    """Draw the share of values that each does not exceed; return the finite ones in order."""
+    """Draw the cumulative share of values; return the finite values in ascending order."""
     ordered, share = cumulative(values)
     axes.step(ordered, share, where="post", color=color(number), label=label)
     return ordered

@@ -26,7 +26,7 @@ def packed(values: Floats, top: float) -> str:
 
 
 def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Return the step of the colour scale of each value by the root of its share: 0 below 0.3 %."""
+    """Return each value's step on the colour scale, 0 to LEVELS: root of its share of ``top``."""
     return np.asarray(np.floor(LEVELS * _roots(values, top) + 0.5), dtype=np.int64)
 
 

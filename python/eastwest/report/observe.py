@@ -40,7 +40,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Shown:
-    """The input of the page: transactions and what was computed from them."""
+    """The input of the page: transactions, and results computed from them."""
 
     name: str
     about: Mapping[str, Any]

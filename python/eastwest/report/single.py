@@ -122,7 +122,7 @@ def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _events_note(facts: Facts) -> str:
-    """Return a sentence on what the events of flows do not cover, or an empty text."""
+    """Return a sentence on events of flows that the result lacks; empty where it has all."""
     if facts.flows["connection"].null_count() == facts.flows.height and facts.flows.height:
         return "This result is of an older format and has no events: counters only."
     left_out = pick(facts.result.summary, "event_log", "left_out") or 0

@@ -1,8 +1,8 @@
 """Energy, runtime and latency of several results in one chart: a triangle for each.
 
 Each corner is one of the three metrics, from zero in the middle to the largest of the results at
-the rim: a smaller triangle is better. A result that another one beats in all three is named: it is
-the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it beats
+the rim: a smaller triangle is better. A result that another result beats in all three is named: it
+is the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it beats
 no result.
 """
 

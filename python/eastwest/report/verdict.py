@@ -16,7 +16,7 @@ from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
 from eastwest.views.series import percentile
 
-#: A class and a sentence: ``good``, ``look`` (worth a look) or ``bad`` (a failure).
+#: A class and a sentence: ``good``, ``look`` (needs attention) or ``bad`` (a failure).
 Verdict = tuple[str, str]
 #: Maximum number of purposes of flows in the sentence about timeouts.
 _MOST_PURPOSES = 3

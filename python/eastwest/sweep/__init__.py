@@ -111,10 +111,10 @@ def sweep(
 
     Runs that are in the store are not simulated again. ``jobs`` is the number of processes
     (default: one for each core; 0 runs them in this process); with ``dask``, the address of a Dask
-    scheduler, its workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends the sweep of
-    an existing folder; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
-    confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that the scenario
-    names, as for ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of
+    scheduler, its workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends
+    the sweep of an existing folder; ``force`` replaces the folder; ``retry`` runs failed runs
+    again; ``yes`` confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that
+    the scenario names, as for ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of
     the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed in
     ``failures`` of the result.
 

@@ -217,7 +217,7 @@ class Driver(Executor[Point]):
         return self.outlook.knowledge.typical_s()
 
     def _start_next_seed(self, point: Point) -> None:
-        """Start the next seed of a point: take its run from the store or submit it."""
+        """Start the next seed of a point: use its run from the store, or submit it."""
         seed = self.spec.seeds[point.given]
         point.given += 1
         point.open += 1

@@ -129,7 +129,7 @@ def after_warm_up(
 
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
-    """Return mean and percentiles by name: quantile q is the least value with a share q up to it."""
+    """Return mean and percentiles by name; percentiles are observed values, by nearest rank."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     if not values.len():

@@ -118,7 +118,7 @@ class _Worker:
     link: Connection[Any, Any]
     said: IO[bytes]
     task: Task | None = None
-    #: Whether the process is ready to take orders.
+    #: Whether the process is ready to accept runs.
     ready: bool = False
 
 

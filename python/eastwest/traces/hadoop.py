@@ -233,7 +233,7 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
 def note_counters(
     account: Account, file: str, line: int, counters: Mapping[str, int], kind: str
 ) -> None:
-    """Report counters of an attempt that have no column, and negative ones."""
+    """Report counters of an attempt that have no column, and negative counters."""
     names = unread(counters, kind)
     if names:
         reason = "counter of an attempt that has no column"

@@ -247,9 +247,9 @@ class Walk:
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        #: Start of its last application master, whose tasks are the ones that count.
+        #: Start of the job's last application master; only tasks of this one count.
         self.master_ms: int | None = None
-        #: Time of its end, and its status in Hadoop's words.
+        #: Time of the job's end, and its status in Hadoop's words.
         self.end: tuple[int | None, str] | None = None
         #: Number of application masters that started.
         self.masters = 0

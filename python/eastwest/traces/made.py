@@ -75,7 +75,7 @@ def check_format(given: str, known: Collection[str]) -> None:
 
 
 def start_of(source: Source) -> bytes:
-    """Return the first bytes of a file without taking them; raise ``InputError`` if it is empty."""
+    """Return the first bytes of a file, not consumed; raise ``InputError`` if it is empty."""
     start = source.peek(START)
     if not start.strip():
         raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))

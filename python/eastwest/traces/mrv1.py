@@ -23,7 +23,7 @@ from eastwest.traces.write import Writer
 
 #: Longest record, in bytes.
 MOST_RECORD_BYTES = 4 << 20
-#: Number of others that end before a job is written.
+#: Number of later jobs that must end before an ended job is written.
 _HELD = 32
 _KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
 _PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
@@ -224,7 +224,7 @@ class _Reader:
         hadoop.write_job(job, self.writer, self.account, self.name, self.confs)
 
     def end(self) -> None:
-        """Write the remaining jobs, including unfinished ones."""
+        """Write the remaining jobs, including unfinished jobs."""
         for name in list(self.jobs):
             self._write(name)
 

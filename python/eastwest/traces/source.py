@@ -80,7 +80,7 @@ class Source:
         self._raw.close()
 
     def peek(self, length: int) -> bytes:
-        """Return the next bytes without taking them."""
+        """Return the next bytes without consuming them."""
         while len(self._kept) < length:
             block = self._fetch(length - len(self._kept))
             if not block:

@@ -8,7 +8,7 @@ a task without metrics all values are unknown. Bytes that a task writes for a sh
 ``file_bytes_written``, because they go to the local disk.
 
 Old logs (before 1.4) have no start and end of jobs: the first submission and the last end of a
-job's stages are taken. They also lack the dependencies of stages (2.1 has them, 1.4 does not).
+job's stages are used. They also lack the dependencies of stages (2.1 has them, 1.4 does not).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastwest.units import clean
 
 #: Longest line in bytes: submissions of jobs describe every stage in full.
 MOST_LINE_BYTES = 16 << 20
-#: Number of ended jobs that are held, as tasks of theirs may end later.
+#: Number of ended jobs that stay in memory, because their tasks may end later.
 _HELD = 256
 _STARTS = (b'{"Event":"SparkListener', b'{"Event":"org.apache.spark.')
 
@@ -43,7 +43,7 @@ class Stage:
     submit_ms: int | None = None
     finish_ms: int | None = None
     outcome: str | None = None
-    #: Whether it was submitted: a stage whose output exists is not.
+    #: Whether the stage was submitted; a stage whose output exists is not submitted.
     ran: bool = False
     measured: bool = False
     task_ms: int = 0

@@ -46,7 +46,7 @@ class Event:
 
 
 class Evidence:
-    """Tables of one result for explanations; damaged ones raise ``InputError``."""
+    """Tables of one result for explanations; damaged tables raise ``InputError``."""
 
     def __init__(self, result: Result) -> None:
         self.result = result

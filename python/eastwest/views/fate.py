@@ -123,7 +123,7 @@ def silences(events: list[Event], message: Message, least_rto_s: float) -> list[
 
 
 def _lost(loss: Event, timeout: Event, message: Message) -> bool:
-    """Whether a lost packet is the one that a timeout retransmits."""
+    """Whether a timeout retransmits the lost packet of ``loss``."""
     if loss.kind in _HANDSHAKE:
         return is_handshake(timeout)
     return not is_handshake(timeout) and loss.covers(timeout.stream_start)

@@ -37,7 +37,7 @@ class Names:
 
 
 def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the goals in the summary of a run; empty where it has none, or damaged ones."""
+    """Return the goals in the summary of a run; empty where they are missing or damaged."""
     found = summary.get("goals")
     if not isinstance(found, list):
         return []
@@ -135,7 +135,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 
 def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return each goal that one of two runs has, as an entry for the values of each run."""
+    """Return each goal of either run twice: with the value of the first and of the second run."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
     metrics = [metrics_in(result.summary) for result in (first, second)]
@@ -257,7 +257,7 @@ def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
 
 
 def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """Yield the best point, and the points that cannot be told from it."""
+    """Yield sentences on the best point, and on points that do not differ significantly from it."""
     what = " and ".join(shown(goal.text(), 120) for goal in wanted.best)
     by_number = {point["point"]: point for point in goals["points"]}
     best, average = goals["best"], goals["on_average"]

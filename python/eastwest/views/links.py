@@ -136,7 +136,7 @@ def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
 
 
 def longest_queue(links: pl.DataFrame, owner: str = "") -> str:
-    """Return a title with the queue that took longest to drain; ``owner`` names its nodes."""
+    """Return a title on the queue with the longest drain time; ``owner`` names its nodes."""
     fullest = links.sort("queue_max_us", descending=True).row(0, named=True)
     whose = f" of {owner}" if owner else ""
     return (

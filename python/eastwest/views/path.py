@@ -16,7 +16,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Stretch:
-    """Interval of a job's critical path: ``what`` says what the job waited for."""
+    """Interval of a job's critical path: ``what`` names the event for which the job waited."""
 
     what: str
     begin_s: float

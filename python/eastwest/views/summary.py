@@ -166,7 +166,7 @@ class Measured:
 
 
 def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
-    """Yield the measure of each workload in its own unit, also while another one was active."""
+    """Yield the measure of each workload in its own unit, also while another was active."""
     for name, measures in s.get("workloads", {}).items():
         unit = first_unit(measures)
         if unit is None:

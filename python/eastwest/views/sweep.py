@@ -129,7 +129,7 @@ def _bound(text: str) -> Bound | None:
 
 
 def _grow_together(rows: Collection[tuple[str, ...]]) -> bool:
-    """Whether the first column tells rows apart, and the others grow or fall with it."""
+    """Whether the first column differs in all rows, and the other columns rise or fall with it."""
     ordered = [[natural(text) for text in row] for row in rows]
     ordered.sort(key=lambda row: row[0])
     columns = list(zip(*ordered, strict=True))
@@ -284,7 +284,7 @@ class Points:
 
     @cached_property
     def _leading(self) -> list[int]:
-        """Columns of settings that tell points apart: of settings that grow together, the first.
+        """Columns of settings that identify a point: of settings that vary together, the first.
 
         Settings of a random sample are all returned.
         """

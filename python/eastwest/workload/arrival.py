@@ -201,9 +201,10 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
 
 
 def _around(power: Floats) -> Floats:
-    """Return the mean power around each frequency.
+    """Return the estimated mean power around each frequency, an array of equal length.
 
-    It is the median over ln 2, the ratio of median to mean of an exponential variable.
+    The estimate is the local median divided by ln 2, the ratio of median to mean of an
+    exponentially distributed variable; peaks have little influence on it.
     """
     found = np.empty(power.size)
     for place in range(power.size):

@@ -40,7 +40,7 @@ class Description:
 
 
 def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Description:
-    """Return the analyses of a trace; ``told`` gets the current step, and the share done."""
+    """Return the analyses of a trace; ``told`` is called with each step and the share done."""
     tell = told or (lambda what, share: None)
     tell("jobs", 0.0)
     jobs = jobs_of(trace)
@@ -68,7 +68,7 @@ def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Descripti
 
 
 def jobs_of(trace: Trace) -> Jobs:
-    """Return the jobs of an open trace; the length is known of synthetic ones only."""
+    """Return the jobs of an open trace; only a synthetic trace has a known length."""
     made = trace.about.get("synthesized")
     length = made.get("length_s") if isinstance(made, Mapping) else None
     number = isinstance(length, (int, float)) and not isinstance(length, bool)

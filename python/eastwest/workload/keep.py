@@ -66,7 +66,7 @@ def keep(
 
 
 def quality_of(about: Mapping[str, Any]) -> Quality | None:
-    """Return the distances in a folder's ``trace.json``; None where it has no valid ones."""
+    """Return the distances in a folder's ``trace.json``; None if missing or not valid."""
     kept = about.get("quality")
     try:
         rows = [

@@ -38,7 +38,7 @@ from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
 #: Maximum number of draws for a trace whose distances are all inside.
 DRAWS = 20
-#: Minimum size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
+#: Minimum size of a group whose jobs are moved; jobs of smaller groups stay as recorded.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
@@ -144,7 +144,7 @@ def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
 
 
 def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
-    """Return for each drawn job another one of its window, drawn with replacement."""
+    """Return for each drawn job another job of its window, drawn with replacement."""
     of = window[place]
     start = np.searchsorted(window, of)
     end = np.searchsorted(window, of, side="right")

@@ -1,6 +1,6 @@
 """Durations of the attempts at tasks, by kind, where the trace has them.
 
-They are those of attempts that succeeded, from start to finish. *Slow* ones took more than twice
+Only attempts that succeeded count, from start to finish. *Slow* attempts took more than twice
 the median of their job and kind: stragglers, which Ananthanarayanan et al. (OSDI 2010) count from
 1.5 times on.
 """

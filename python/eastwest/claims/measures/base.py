@@ -81,7 +81,7 @@ class Data:
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
-        #: Values of one run by name, where they are not only the shared ones.
+        #: Functions of values of one run, by name: shared values, and those of a study if given.
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
@@ -234,7 +234,7 @@ def run_value(name: str) -> Callable[[RunValue], RunValue]:
 def measure(name: str, *, share: bool = False) -> Callable[[Measure], Measure]:
     """Return a decorator that registers a measure: a function of data and further arguments.
 
-    ``share`` tells that the number is a share: with the unit ``%`` it needs the factor 100.
+    ``share`` declares that the number is a share: with the unit ``%`` it needs the factor 100.
     """
 
     def register(function: Measure) -> Measure:

@@ -193,7 +193,7 @@ def _half_width(sample: Sample) -> float:
 
 @measure("best-ratio", share=True)
 def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the least mean of some points over the least mean of others."""
+    """Return the ratio of the least mean at points ``at`` to the least mean at ``against``."""
     ours, theirs = data.samples(value, at), data.samples(value, against)
     first, second = (min(group, key=lambda sample: sample.mean) for group in (ours, theirs))
     rows: list[Row] = [{"setting": _words(s), value: s.mean} for s in (*ours, *theirs)]
@@ -220,7 +220,7 @@ def _pairs(
     """Return points with the point with which each is compared: a single one, or the most similar.
 
     Similar points agree in the axes that both have and ``against`` does not name; of several, those
-    with most settings in common. ``of`` is the value of the other point where it is another one.
+    with most settings in common. ``of`` names the value of the other point, if not ``value``.
     """
     theirs = data.samples(of or value, against)
     pairs = []

@@ -61,7 +61,7 @@ class _Node:
     needs: list[int]
     #: Attributes: whole numbers, texts, and lists of whole numbers.
     about: dict[str, Any] = field(default_factory=dict)
-    #: Whether it has dependencies by control, and whether it lacks its time.
+    #: Whether the node has dependencies by control, and whether it lacks its time.
     controlled: bool = False
     timeless: bool = False
 
@@ -73,7 +73,7 @@ class _Node:
 
 @dataclass
 class _Rank:
-    """Trace of one rank while it is read, or the trace that stands for all ranks."""
+    """Trace of one rank while it is read, or one trace for all ranks."""
 
     name: str
     ranks: int
@@ -97,7 +97,7 @@ def looks_like(start: bytes, name: str) -> bool:
 
 
 def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
-    """Read the traces of ranks, or one that stands for ``ranks`` ranks; return their number."""
+    """Read a trace per rank, or one trace for all of ``ranks`` ranks; return their number."""
     if ranks is not None and len(sources) > 1:
         raise InputError("--ranks repeats the trace of one rank; there is a file for each")
     count = ranks or len(sources)

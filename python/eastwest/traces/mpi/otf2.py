@@ -98,9 +98,9 @@ class _Rank:
 
     def __init__(self) -> None:
         self.depth = 0
-        #: Start of its first region outside MPI, in ticks.
+        #: Start of the rank's first region outside MPI, in ticks.
         self.began: int | None = None
-        #: End of its last MPI call, in ticks; ``None`` before the first.
+        #: End of the rank's last MPI call, in ticks; ``None`` before the first.
         self.since: int | None = None
         #: Incomplete sends by the number of their request: sender, receiver, tag.
         self.sends: dict[int, tuple[int, int, int]] = {}
