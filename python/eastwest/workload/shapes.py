@@ -2,9 +2,9 @@
 
 As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
 section 6.2): k-means on all dimensions, each transformed by ``log10(1 + x)`` and standardised to
-mean 0 and standard deviation 1, so that all units have equal weight. They raise k until the variance
-within the groups falls little; here that is a rule: the smallest k from which on one more group
-explains less than 3 % of the variance, with a mean of at least ten jobs per group.
+mean 0 and standard deviation 1, so that all units have equal weight. They raise k until the
+variance within the groups falls little; here that is a rule: the smallest k from which on one more
+group explains less than 3 % of the variance, with a mean of at least ten jobs per group.
 
 Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
 starts; equal seeds give equal groups. Of more than 50,000 jobs, 50,000, evenly through the trace,
