@@ -195,7 +195,7 @@ def summary_of(file: Path, fidelity: str) -> dict[str, Any]:
 
 
 def measure(scenario: Drawn, fidelity: str, folder: Path) -> tuple[Side, str, float]:
-    """Run a scenario in a mode; return times, what they are of, and the share of overflows."""
+    """Run a scenario in a mode; return times, their unit of work, and the share of overflows."""
     home = folder / scenario.name / fidelity
     home.mkdir(parents=True)
     file = home / f"{scenario.name}.toml"

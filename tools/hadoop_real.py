@@ -458,7 +458,7 @@ def _has(c: Comparison, name: str) -> bool:
 
 
 def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
-    """Return effects of one setting against another: name, number, both factors."""
+    """Return (effect, number, measured factor, simulated factor) between settings."""
     by_name = {c.setting: c for c in found}
     wanted = [
         ("shallow instead of deep", "r50-shallow", "r50-deep"),

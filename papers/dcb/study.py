@@ -110,7 +110,7 @@ def over_time(table: pl.DataFrame) -> Figure:
 
 
 def rates(part: Part, store: Store) -> pl.DataFrame:
-    """Return rates over time of cables to receiving hosts, for the first seed of each sweep."""
+    """Return rates of cables to receivers: ``management``, ``flow``, ``time_s``, ``mbyte_s``."""
     found = []
     for _, spec in part.sweeps:
         wanted = plan(source_of(spec), overrides(spec, spec.at(0)))

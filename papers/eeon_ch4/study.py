@@ -122,7 +122,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def against(labels: Labels) -> Labels:
-    """Names of the point that one is held against: standard EEE, or no extra latency."""
+    """Return the names of the point of comparison: standard EEE, or no extra latency."""
     if labels["study"] == "delay":
         return {**labels, "delay_us": "0"}
     if labels["study"] == "stall":
@@ -131,7 +131,7 @@ def against(labels: Labels) -> Labels:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, also relative to standard EEE."""
+    """Return means and intervals by point and metric, also relative to standard EEE."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:

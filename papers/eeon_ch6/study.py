@@ -172,7 +172,7 @@ def against(labels: Labels) -> tuple[Labels, Labels] | None:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, with runtime, throughput and latency relative to DropTail."""
+    """Return means and intervals by point and metric, some relative to DropTail."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:

@@ -119,7 +119,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, also relative to always-on and to ideal links."""
+    """Return means and intervals by point and metric, also relative to other links."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:

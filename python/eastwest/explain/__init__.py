@@ -37,7 +37,8 @@ def explain(
     ``rerun_s`` seconds is simulated again to record them; ``progress`` is called meanwhile.
     ``workload`` selects the workload where several have a job of the name ``id``. The story prints
     as text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
-    ``total_us`` microseconds. Raises ``InputError`` where the object does not exist or the folder is damaged.
+    ``total_us`` microseconds. Raises ``InputError`` where the object does not exist or the folder
+    is damaged.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 

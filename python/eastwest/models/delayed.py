@@ -55,7 +55,7 @@ class Controller:
         return len(self.a)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return the transfer matrix at frequencies in radians per second."""
+        """Return transfer matrices, array (frequencies, outputs, inputs); ``omega`` in rad/s."""
         s: Complex = np.asarray(1j * omega, dtype=np.complex128)
         return _transfer(s, self.a, self.b, self.c) + self.d
 
@@ -78,7 +78,7 @@ class Delayed:
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return the exact transfer matrix from inputs to outputs, at radians per second."""
+        """Return exact transfer matrices, array (frequencies, outputs, inputs); rad/s."""
         s = 1j * omega
         late = [np.exp(-s * term.delay_s)[:, None, None] for term in self.terms]
         inner = s[:, None, None] * np.eye(len(self.states))
@@ -123,7 +123,7 @@ class Delayed:
         return a, b, c, d
 
     def loop_gain(self, controller: Controller, omega: Numbers) -> Complex:
-        """Return the exact loop gain at the outputs, L = −P K, at radians per second."""
+        """Return exact loop gains at the outputs, L = −P K, by frequency ``omega`` (rad/s)."""
         return np.asarray(-(self.response(omega) @ controller.response(omega)), dtype=np.complex128)
 
 

@@ -88,7 +88,7 @@ _CHANGED = {
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
-    """Return mended spans in the order of the normal form, and the repairs; input in file order."""
+    """Return mended spans in normal order, and the repairs; ``frame`` is in file order."""
     found = Mended()
     frame = frame.with_columns(
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")

@@ -111,7 +111,7 @@ def rated(metrics: Metrics) -> Metrics:
 
 
 def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Numbers]]:
-    """Return times and values of series by names that distinguish them."""
+    """Return (times in s, values) of each series by a name that distinguishes it."""
     every = [dict(labels) for labels in series]
     shared = {
         (key, value)

@@ -148,7 +148,7 @@ def place_of(attributes: Mapping[str, Any]) -> Place:
 
 
 def dumped(fields: Mapping[str, Any]) -> str:
-    """Return fields as a JSON object; raise ``SpanError`` for what cannot be written."""
+    """Return fields as a JSON object; raise ``SpanError`` for values that JSON does not have."""
     try:
         return orjson.dumps(fields).decode()
     except TypeError:

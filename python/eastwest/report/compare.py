@@ -162,7 +162,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 
 
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return all metrics that any result has: each value, and its change against the first."""
+    """Return (metric, [(value, change against the first)] by result) as texts."""
     rows = []
     for metric in _shown_metrics(results):
         first, *others = values = [metric.of(result) for result in results]

@@ -111,7 +111,7 @@ def single(result: Result) -> str:
 
 
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
-    """Return the busiest links of the whole run, for the list beside the drawing."""
+    """Return the busiest links of the run as texts, for the list beside the drawing."""
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []
     for row in top.iter_rows(named=True):

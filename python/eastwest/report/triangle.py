@@ -2,8 +2,8 @@
 
 Each corner is one of the three metrics, from zero in the middle to the largest of the results at
 the rim: a smaller triangle is better. A result that another result beats in all three is named: it
-is the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it beats
-no result.
+is the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it
+beats no result.
 """
 
 from __future__ import annotations

@@ -114,9 +114,9 @@ def sweep(
     scheduler, its workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends
     the sweep of an existing folder; ``force`` replaces the folder; ``retry`` runs failed runs
     again; ``yes`` confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that
-    the scenario names, as for ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of
-    the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed in
-    ``failures`` of the result.
+    the scenario names, as for ``eastwest.run``. ``progress`` is a function that is called with the
+    ``State`` of the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed
+    in ``failures`` of the result.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
     sweep, and ``SweepStoppedError`` where files cannot be written.

@@ -62,8 +62,8 @@ class Event:
 
     number: int
     #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``: died too often to
-    #: be tried again; ``world``: an error of the disk or the machine; ``progress``; ``ready``, once:
-    #: the process accepts runs.
+    #: be tried again; ``world``: an error of the disk or the machine; ``progress``; ``ready``, sent
+    #: once: the process accepts runs.
     what: str
     message: str = ""
     #: For ``progress``: share of the run that is done (0 to 1), and wall time since it began, in s.

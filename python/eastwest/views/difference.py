@@ -235,7 +235,7 @@ def _rows_left_out(evidence: Evidence, table: str) -> bool:
 
 
 def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with names of hosts and links in place of their numbers."""
+    """Return a table with names of hosts and links in place of the numbers in its columns."""
     columns = []
     for name, dtype in table.schema.items():
         if name in _HOSTS and dtype.is_integer():

@@ -135,7 +135,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 
 def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return each goal of either run twice: with the value of the first and of the second run."""
+    """Return pairs of entries for each goal of either run: of the first run, of the second."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
     metrics = [metrics_in(result.summary) for result in (first, second)]

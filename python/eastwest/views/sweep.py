@@ -300,7 +300,10 @@ class Points:
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
-        """Columns, series, and the place of each point: the axis with most values is horizontal."""
+        """Texts of columns, names of series, and (column, series) by point.
+
+        The axis with the most values is horizontal.
+        """
         across = self._across
         if across is None:
             places = {p: (place, 0) for place, p in enumerate(self.numbers)}

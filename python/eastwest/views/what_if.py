@@ -15,7 +15,7 @@ from eastwest.views.metrics import Metric
 
 #: Name of the network among services.
 NETWORK = "(network)"
-#: The service of a call; clients are the component.
+#: Column ``name``: the service of a call, or the component where it has no service (clients).
 _SERVICE = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
 
 #: Values of one number, one for each seed; None where a run lacks it.

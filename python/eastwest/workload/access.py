@@ -111,7 +111,7 @@ def access(
 
 
 def cumulative(values: Floats, points: int = _POINTS) -> tuple[Floats, Floats]:
-    """Return distinct values and the share not above them, thinned except the largest."""
+    """Return distinct values and the shares up to them, thinned but with the largest."""
     at, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(1, values.size)
     if at.size > points:

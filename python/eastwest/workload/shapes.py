@@ -2,9 +2,9 @@
 
 As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
 section 6.2): k-means on all dimensions, each transformed by ``log10(1 + x)`` and standardised to
-mean 0 and standard deviation 1, so that all units have equal weight. They raise k until the variance
-within the groups falls little; here that is a rule: the smallest k from which on one more group
-explains less than 3 % of the variance, with a mean of at least ten jobs per group.
+mean 0 and standard deviation 1, so that all units have equal weight. They raise k until the
+variance within the groups falls little; here that is a rule: the smallest k from which on one more
+group explains less than 3 % of the variance, with a mean of at least ten jobs per group.
 
 Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
 starts; equal seeds give equal groups. Of more than 50,000 jobs, 50,000, evenly through the trace,
@@ -87,7 +87,7 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
 
 
 def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
-    """Return the centres by the rule, and the share that each number of groups explains."""
+    """Return centres (groups, dimensions), and the explained share by number of groups."""
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
     distinct = len(np.unique(points, axis=0)) if total else 1
@@ -101,7 +101,7 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """Return the centres of the best start, and the sum of squares within the groups."""
+    """Return centres (``k``, dimensions) of the best start, and the sum of squares in groups."""
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
         random = np.random.default_rng([seed, k, start])
