@@ -27,7 +27,7 @@ _OUTSIDE = (
     "benches/results/*.md",
 )
 _PICTURES = {".png", ".svg"}
-#: A link, or code: the one that begins first.
+#: Pattern of a link or of code, whichever begins first.
 _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
 _ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
 

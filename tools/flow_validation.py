@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "crates" / "sim" / "src" / "flow_validation.json"
 PAGE = ROOT / "docs" / "validation" / "flow-mode.md"
 PLOT = ROOT / "docs" / "images" / "flow-mode.svg"
-#: The text that is written stands between these lines of the page.
+#: Lines of the page between which the text is written.
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
 #: Seed and number of the scenarios that are drawn.
 SEED, DRAWN = 8, 20

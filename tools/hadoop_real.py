@@ -64,7 +64,7 @@ CLUSTER = Containers(cores=2, workers_per_machine=4)
 SEEDS = 10
 #: Bands: wire time and job time in mean absolute error, retransmissions as a factor.
 WIRE_BAND, JOB_BAND, RETRANSMIT_BAND = 0.10, 0.15, 2.0
-#: Time between two samples of the simulated ports in s, as of the measured ones.
+#: Time between two samples of the simulated ports in s, equal to that of measured ports.
 _SAMPLE_S = 0.25
 
 

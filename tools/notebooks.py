@@ -2,7 +2,7 @@
 
 ``python tools/notebooks.py`` runs all notebooks below notebooks/, each in an empty folder with a
 store of its own; the arguments are notebooks. tests/project/test_notebook.py compares the outputs
-of a new run with the stored ones.
+of a new run with the stored outputs.
 """
 
 from __future__ import annotations

@@ -60,12 +60,12 @@ class Parameter:
 
     @property
     def is_option(self) -> bool:
-        """Whether it is an option, given by its name."""
+        """Whether the parameter is an option, given by its name."""
         return isinstance(self.info, OptionInfo)
 
     @property
     def required(self) -> bool:
-        """Whether the command needs it."""
+        """Whether the command needs the parameter."""
         return self.default is inspect.Parameter.empty
 
     @property

@@ -4,8 +4,8 @@
     python papers/incast/study.py outcast    # one
     python papers/incast/study.py --draw     # the pictures again, from the kept numbers
 
-Each sweep is a file of its own that ``eastwest sweep`` takes as well; runs come from the store
-where it has them. What is kept, in results/study, is one CSV per sweep with means and 95 %
+Each sweep is a file of its own that ``eastwest sweep`` runs as well; runs come from the store
+where it has them. The folder results/study has one CSV per sweep with means and 95 %
 intervals over seeds, and the pictures (pictures.py).
 """
 
@@ -56,7 +56,7 @@ def run(name: str) -> pl.DataFrame:
 
 
 def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataFrame:
-    """Put settings before the numbers of points; rows of settings by their names."""
+    """Return ``points`` with columns of settings before its numbers; named rows by their names."""
     axes = axes_of(name)
     sizes = [len(axis["values"]) for axis in axes]
     rows = []
@@ -74,19 +74,19 @@ def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataF
 
 
 def axes_of(name: str) -> list[dict[str, Any]]:
-    """Axes of a sweep file, as they are written."""
+    """Return the axes of a sweep file, as they are written."""
     text = (HERE / "study" / f"{name}.toml").read_text(encoding="utf-8")
     axes: list[dict[str, Any]] = tomllib.loads(text)["axis"]
     return axes
 
 
 def short(path: str | list[str]) -> str:
-    """Last step of a path."""
+    """Return the last step of a path."""
     return (path if isinstance(path, str) else path[0]).split(".")[-1]
 
 
 def short_value(value: Any) -> Any:
-    """A value that stands in a table: queues by their kind, lists of hosts by their number."""
+    """Return a value for a table: a queue by its kind, a list of hosts by their number."""
     if isinstance(value, dict):
         return value["kind"]
     if isinstance(value, list):

@@ -147,7 +147,7 @@ def run(
     equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
     (default: nine tenths of the memory available), or is known to need more, ends with a
     ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
-    that is possible; the result is the same and its notes say how many were used.
+    that is possible; the result is the same, and its notes have the number of threads.
 
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
@@ -326,7 +326,7 @@ def peak_rss_mb() -> float:
     """Return the peak memory of this process in MB (10⁶ bytes).
 
     It is read from ``/proc`` where there is one: ``getrusage`` would include the memory of the
-    parent process when it started this one.
+    parent process when it started this process.
     """
     status = Path("/proc/self/status")
     if status.is_file():

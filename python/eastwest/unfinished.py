@@ -9,7 +9,7 @@ Layout, below the folder of the run store::
         lock                           held by the process that simulates the run
 
 Key: SHA-256 over the resolved scenario, the files it reads, and the version of Eastwest with the
-hash of its compiled core. So another build never resumes a run of this one. The folder is removed
+hash of its compiled core. So another build never resumes a run of this build. The folder is removed
 when the result is written.
 """
 
@@ -159,7 +159,7 @@ class Keeper:
     # Methods that the caller of the run uses.
 
     def spent(self) -> dict[str, float]:
-        """Return the wall and CPU time that this process and earlier ones have spent, in s."""
+        """Return the wall and CPU time that this and earlier processes have spent, in s."""
         wall, cpu = self._started
         return {
             "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,

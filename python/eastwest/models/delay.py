@@ -1,4 +1,4 @@
-"""Control systems with one delay: linear ones in the frequency domain, nonlinear ones over time.
+"""Control systems with one delay: linear in the frequency domain, nonlinear over time.
 
 The form is that of the third study (Gusat et al. 2009), which casts queues Q and rates Λ as
 ż = f(z, u) and, near an equilibrium, as a linear system with delay:

@@ -169,7 +169,7 @@ def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
 
 
 def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
-    """Return a Padé approximation of a delay in balanced states.
+    """Return matrices A, B, C and number D of a delay's Padé approximation, balanced.
 
     It is an all-pass filter, so that both Gramians are identities in these states.
     """

@@ -1,4 +1,4 @@
-"""The account of an import in what is made of the spans: inferred spans, workloads, runs, pages.
+"""Account of an import, copied into results of the spans: inferences, workloads, runs, pages.
 
 A folder's JSON has the account of its own reader (``rows_skipped``, ``skipped``, ``changed``,
 ``noted``: see ``eastwest.account``), and in ``accounts`` those of the spans that it was made of.

@@ -141,7 +141,7 @@ class _Spread:
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
     ) -> tuple[list[float], list[mrmr.Pick]]:
-        """Return the relevance of all candidates that vary, and the chosen ones by their number."""
+        """Return the relevance of all candidates that vary, and the chosen candidates by number."""
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
             [submit(_Cut.relevance, one, pure=False) for one in cut]

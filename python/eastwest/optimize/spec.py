@@ -134,7 +134,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
 
 
 def _axes(table: Table) -> tuple[Axis, ...]:
-    """Return the axes whose values are known, and check that conditions name earlier ones."""
+    """Return the axes whose values are known, and check that conditions name earlier axes."""
     entries = table.tables("axis", _AXIS_KEYS)
     if len(entries) > _MOST_AXES:
         table.wrong("axis", None, f"there are more than {_MOST_AXES}")

@@ -1,6 +1,6 @@
 """HTML pages about one result, several compared results, a sweep, an optimisation or a trace.
 
-What they show comes from `eastwest.views`. The charts of pages are SVG of their own; only
+Their data come from `eastwest.views`. The charts of pages are SVG of their own; only
 `write_picture` of `page` takes a picture from `eastwest.plot`, and writes it as a file.
 """
 

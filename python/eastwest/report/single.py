@@ -27,7 +27,7 @@ from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
-#: Maximum number of characters of a scenario in the page; longer ones (with graphs in them) are
+#: Maximum number of characters of a scenario in the page; longer texts (with graphs in them) are
 #: cut.
 _MOST_SCENARIO = 400_000
 #: Maximum number of columns of a table in half the width of the page.

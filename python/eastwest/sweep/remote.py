@@ -225,7 +225,7 @@ class _Slots:
         return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
-        """Return a process to the idle ones, so that other orders can use it for a while."""
+        """Return a process to the idle processes, so that other orders can use it for a while."""
         slot.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(slot)

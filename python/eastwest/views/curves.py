@@ -170,7 +170,7 @@ def _last(path: str) -> str:
 
 
 def _determined(rows: Iterable[Sequence[Any]], across: int, place: int) -> bool:
-    """Whether points with equal values in the column ``across`` have equal ones in ``place``."""
+    """Whether points that are equal in the column ``across`` are also equal in ``place``."""
     seen: dict[str, str] = {}
     return all(seen.setdefault(text(r[across]), text(r[place])) == text(r[place]) for r in rows)
 

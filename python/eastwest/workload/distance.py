@@ -5,7 +5,7 @@
 * Wasserstein (order 1): ``W = ∫ |F − G| dx`` over ``x = log10(1 + value)``: the mean number of
   decades by which values must be moved to turn one distribution into the other.
 * Energy (Székely and Rizzo 2013): ``E = 2·E|X − Y| − E|X − X'| − E|Y − Y'|``, over all dimensions
-  jointly, so that it also detects a change of correlations. Every dimension is transformed by
+  jointly, so that it also detects a change of correlations. Every dimension is
   ``log10(1 + value)`` divided by its standard deviation in the first trace.
 
 Jobs belong to *windows* of time (`jobs`), and the jobs of both traces are counted by window. So the
