@@ -54,7 +54,7 @@ def _address(name: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files outside ``docs/`` to those of the site."""
+    """Add the files outside ``docs/`` to the files of the site."""
     for source, address in outside().items():
         files.append(File.generated(config, address, abs_src_path=str(ROOT / source)))
     return files

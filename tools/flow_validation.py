@@ -68,7 +68,7 @@ class Row:
 
     @property
     def p99_error(self) -> float:
-        """Error of the 99th percentile, as a share of that of packet mode."""
+        """Error of the 99th percentile, as a share of packet mode's 99th percentile."""
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property

@@ -9,9 +9,10 @@
 
 The part ``reading`` has the runs of the claims under the best-supported reading (readings.toml),
 ``chapter7`` those of all tables of grid.toml as the claim files have them, the reading ``first``,
-with the TCP of [first] and with Linux's. The other parts are the sweeps of study/: every policy, and
-one that adapts, with the values of ``first``. The folder results/study has a table per part with
-means and 95 % intervals over seeds (``n`` seeds: 0 is not run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch7 --record`` only reads.
+with the TCP of [first] and with Linux's. The other parts are the sweeps of study/: every policy,
+and one that adapts, with the values of ``first``. The folder results/study has a table per part
+with means and 95 % intervals over seeds (``n`` seeds: 0 is not run), and the pictures (drawing.py).
+After it ``eastwest claims eeon_ch7 --record`` only reads.
 """
 
 from __future__ import annotations

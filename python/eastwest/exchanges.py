@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-#: Columns that a request and its response share. A number is used again for later exchanges of
-#: some workloads, so that the occurrence counts too.
+#: Columns that a request and its response share. Some workloads use a tag again for
+#: later exchanges, so that the occurrence of the tag counts too.
 _PAIR = ("workload", "connection", "tag", "occurrence")
 
 

@@ -155,8 +155,8 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
     """Return the number of runs for the wanted relative width of an interval, by its width now.
 
-    The number is at least one more than now and at most twice as many, because a few runs say
-    little about the spread.
+    The number is at least one more than now and at most twice as many, because a few runs
+    give no reliable spread.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width

@@ -46,7 +46,7 @@ _LOCK = "lock"
 
 
 class Keeper:
-    """Store for the checkpoints of one run, which also finds those of an earlier process.
+    """Store for the checkpoints of one run, which also finds checkpoints of an earlier process.
 
     ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
     earlier process are removed. ``say`` is called with one-line messages for the user.
@@ -167,7 +167,7 @@ class Keeper:
         }
 
     def parts(self, table: str) -> list[Path]:
-        """Return the files with the first rows of a table, in order; the core has the others."""
+        """Return the files with the first rows of a table, in order; the core has later rows."""
         if self._folder is None:
             return []
         return sorted(self._folder.glob(f"{table}-{'[0-9]' * 12}.parquet"))

@@ -246,7 +246,7 @@ class Queue(_Base):
 
 
 class Congestion(_Base):
-    """A congestion control; methods that a class does not override are those of RFC 5681."""
+    """A congestion control; methods that a class does not override follow RFC 5681."""
 
     #: Whether receivers echo each mark, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False

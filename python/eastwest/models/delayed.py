@@ -7,7 +7,7 @@ The form is that of the third study (Gusat et al. 2009), with several delays τ_
 where x is the distance from the equilibrium, u the input that the controller sets, w a disturbance
 and y the measured output. The delay of a measurement is added to the delays τ_k of the paths that
 lead to the output. ``response`` is exact for any delays. ``approximated`` replaces each delay by a
-Padé approximation, as H∞ synthesis needs it. ``root`` tells whether the loop with a controller is
+Padé approximation, as H∞ synthesis needs it. ``root`` shows whether the loop with a controller is
 stable, with the exact delays: it returns the rightmost root of the characteristic equation, from a
 spectral discretisation (D. Breda, S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). The
 module ``delay`` has the same for one delay and one input.

@@ -26,7 +26,7 @@ Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """Return the accounts in a folder's JSON: its own, and those of the spans it was made of."""
+    """Return the accounts in a folder's JSON: its own, and accounts of spans it was made of."""
     own = _account(about, name)
     before = about.get("accounts")
     found = [own] if any(own[kind] for kind in KINDS) else []

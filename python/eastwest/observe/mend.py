@@ -123,7 +123,7 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
 
 
 def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
-    """Return ``extra`` of all spans, with the recorded parent of those that lose theirs."""
+    """Return ``extra`` of all spans; spans that lose their parent keep its id in ``extra``."""
     rows = np.flatnonzero(cut)
     some = frame[rows].select("extra", "parent_id").rows()
     return frame["extra"].scatter(rows, [with_parent(extra, parent) for extra, parent in some])

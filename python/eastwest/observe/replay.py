@@ -76,7 +76,7 @@ class Wanted:
     #: Sizes of requests and responses that the spans do not have.
     request: str = sizes.REQUEST
     response: str = sizes.RESPONSE
-    #: Number of transactions to synthesise, and the way (``synthetic``); None: those recorded.
+    #: Number of transactions to synthesise, and the way (``synthetic``); None: as recorded.
     transactions: int | None = None
     how: str = "trees"
     seed: int = 1

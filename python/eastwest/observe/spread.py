@@ -215,7 +215,7 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Return the candidates of a block that vary, on all rows or on those of a replicate."""
+    """Return the candidates of a block that vary, on all rows or on a replicate's rows."""
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
     last = drawn.shape[1] - 1

@@ -90,7 +90,7 @@ class Spec:
     seed: int
     stages: tuple[Stage, ...]
     confidence: float
-    #: Whether the file has goals or limits of its own, in the place of those of its scenario.
+    #: Whether the file has goals or limits, which replace the goals of its scenario.
     own_goals: bool = True
 
 
@@ -196,7 +196,7 @@ MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the 
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
-    """Return goals and limits: those of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
+    """Return goals and limits of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
 
     Returns two empty tuples where the file has no such table: the goals of its scenario hold.
     """

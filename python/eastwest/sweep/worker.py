@@ -52,7 +52,7 @@ class Task:
     overrides: core.Overrides
     identity: str
     seed: int
-    #: The scenario, where it is not that of the sweep.
+    #: Scenario of the run; None: the scenario of the sweep.
     source: Source | None = None
 
 

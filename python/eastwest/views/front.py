@@ -32,7 +32,7 @@ def beats(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def unbeaten(values: Mapping[Key, Sequence[float]]) -> list[Key]:
-    """Return the keys of the values that no others beat; less is better in each value."""
+    """Return the keys whose values no other key's values beat; less is better in each value."""
     return [key for key, own in values.items() if not any(beats(v, own) for v in values.values())]
 
 

@@ -52,7 +52,7 @@ class Sizes:
     total: float
     mean: float
     most: float
-    #: Percentiles of bytes over all jobs, including those of no bytes.
+    #: Percentiles of bytes over all jobs, including jobs without bytes.
     percentiles: Mapping[str, float]
     #: Cumulative distribution: bytes, and the share of jobs with at most that many.
     curve: tuple[Floats, Floats]

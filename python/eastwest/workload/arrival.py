@@ -214,7 +214,7 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """Return the lag of greatest correlation among those that one frequency cannot distinguish."""
+    """Return (lag, correlation) of the greatest correlation that fits ``number`` periods."""
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
     lags = lags[(lags >= 2) & (lags < size)]
