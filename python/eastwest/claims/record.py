@@ -165,7 +165,7 @@ def write(
 
 
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
-    """Return the file endings of the stored figure of a claim: only the verdict's is stored."""
+    """Return the file endings of a claim's stored figure; empty unless it gives the verdict."""
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 

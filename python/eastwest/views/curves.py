@@ -34,7 +34,7 @@ _IN_LABEL = {"_packets": " (packets)", "_percent": " (%)"}
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of a setting along a picture, as they are written, and as numbers."""
+    """Horizontal axis of a picture: the values of a setting, as texts and as numbers."""
 
     label: str
     #: The values as text, in the order of the sweep.

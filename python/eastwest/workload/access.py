@@ -34,7 +34,7 @@ _POINTS = 800
 #: Minimum number of ranks for a slope.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
-#: Names of accesses by: whether the file was written before, whether it is written now.
+#: Names of repeated accesses by two flags: the file was written before, it is written now.
 _RE_ACCESS = {
     (False, False): "read again",
     (True, False): "read after written",
