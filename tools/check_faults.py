@@ -206,7 +206,7 @@ def table_of_calls(counted: list[Request], done: list[Request]) -> Iterator[str]
 
 
 def table_of_kills(done: list[Request]) -> Iterator[str]:
-    """Yield lines of Markdown: per command, the number of kills, and what they left."""
+    """Yield a Markdown table: kills, left-over files and losses by command."""
     yield "| command | kills | ended before the kill | kills with left-overs | losses |"
     yield "|---|---|---|---|---|"
     names = dict.fromkeys(each["case"] for each in done)

@@ -27,7 +27,7 @@ _OUTSIDE = (
     "benches/results/*.md",
 )
 _PICTURES = {".png", ".svg"}
-#: A link, or code: the one that begins first.
+#: Pattern of a link or of code, whichever begins first.
 _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
 _ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
 
@@ -54,7 +54,7 @@ def _address(name: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files outside ``docs/`` to those of the site."""
+    """Add the files outside ``docs/`` to the files of the site."""
     for source, address in outside().items():
         files.append(File.generated(config, address, abs_src_path=str(ROOT / source)))
     return files

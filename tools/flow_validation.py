@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "crates" / "sim" / "src" / "flow_validation.json"
 PAGE = ROOT / "docs" / "validation" / "flow-mode.md"
 PLOT = ROOT / "docs" / "images" / "flow-mode.svg"
-#: The text that is written stands between these lines of the page.
+#: Lines of the page between which the text is written.
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
 #: Seed and number of the scenarios that are drawn.
 SEED, DRAWN = 8, 20
@@ -68,7 +68,7 @@ class Row:
 
     @property
     def p99_error(self) -> float:
-        """Error of the 99th percentile, as a share of that of packet mode."""
+        """Error of the 99th percentile, as a share of packet mode's 99th percentile."""
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property
@@ -195,7 +195,7 @@ def summary_of(file: Path, fidelity: str) -> dict[str, Any]:
 
 
 def measure(scenario: Drawn, fidelity: str, folder: Path) -> tuple[Side, str, float]:
-    """Run a scenario in a mode; return times, what they are of, and the share of overflows."""
+    """Run a scenario in a mode; return times, their unit of work, and the share of overflows."""
     home = folder / scenario.name / fidelity
     home.mkdir(parents=True)
     file = home / f"{scenario.name}.toml"

@@ -64,7 +64,7 @@ CLUSTER = Containers(cores=2, workers_per_machine=4)
 SEEDS = 10
 #: Bands: wire time and job time in mean absolute error, retransmissions as a factor.
 WIRE_BAND, JOB_BAND, RETRANSMIT_BAND = 0.10, 0.15, 2.0
-#: Time between two samples of the simulated ports in s, as of the measured ones.
+#: Time between two samples of the simulated ports in s, equal to that of measured ports.
 _SAMPLE_S = 0.25
 
 
@@ -458,7 +458,7 @@ def _has(c: Comparison, name: str) -> bool:
 
 
 def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
-    """Return effects of one setting against another: name, number, both factors."""
+    """Return (effect, number, measured factor, simulated factor) between settings."""
     by_name = {c.setting: c for c in found}
     wanted = [
         ("shallow instead of deep", "r50-shallow", "r50-deep"),

@@ -96,7 +96,7 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
             continue  # sent again
         if members == 0:
             sent = packet.stamp
-            # Segments pass in order: those before this one that had not passed when it was sent.
+            # Segments pass in order: count earlier segments that had not passed when this was sent.
             waiting = place - bisect.bisect_right(passed, sent + offset, hi=place)
         members, highest = members + 1, packet.seq + packet.length
 

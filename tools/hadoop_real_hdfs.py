@@ -22,7 +22,7 @@ from eastwest.run import Setting
 from hadoop_real import PAPER
 
 SCENARIO = PAPER / "scenarios" / "hdfs.toml"
-#: Allowed relative difference of bytes and times from the measured ones.
+#: Allowed relative difference of bytes and times from the measured values.
 BAND = 0.03
 SEEDS = 5
 

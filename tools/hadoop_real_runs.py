@@ -18,7 +18,7 @@ A run is a folder. Its name is the setting and the number of the repetition, suc
 
 ``tasks.csv``, ``summary.json``, ``wire.json`` and ``flows-w1.csv`` repeat or detail these
 and are not read, but for ``wire_s`` of ``wire.json``: where it differs from the time on the wire
-found here, a remark says so.
+found here, a remark reports it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Key:
     default: str | None = None
 
 
-#: All keys of settings.txt, which ``--set`` takes too.
+#: All keys of settings.txt, which ``--set`` accepts too.
 KEYS: dict[str, Key] = {
     "RATE": Key("rate of every port each way, Mbit/s; 0: not shaped", _number(0, 1e6, False)),
     "SWBUF": Key("queue of a switch's port, bytes with Ethernet header", _number(1, 1e10, True)),
@@ -380,7 +380,7 @@ def _properties(
     history: History,
     remarks: list[str],
 ) -> tuple[Path, dict[str, str]]:
-    """Return the job's properties: its configuration's, those of settings.txt and the options."""
+    """Return file and properties of the job: configuration, settings.txt, and options."""
     path = own or stand_in
     if path is None:
         raise RunError(
@@ -433,7 +433,7 @@ def _workers(
     samples: Mapping[str, Samples],
     counters: Mapping[str, Mapping[str, int]],
 ) -> tuple[str, ...]:
-    """Return the names of all workers: by NW, else by counters or ports, else those with tasks."""
+    """Return the names of all workers: by NW, by counters or ports, or by tasks."""
     if "NW" in keys:
         names = {f"w{i}" for i in range(1, int(keys["NW"]) + 1)} | hosts
     else:

@@ -2,7 +2,7 @@
 
 ``python tools/notebooks.py`` runs all notebooks below notebooks/, each in an empty folder with a
 store of its own; the arguments are notebooks. tests/project/test_notebook.py compares the outputs
-of a new run with the stored ones.
+of a new run with the stored outputs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 
 def _is_empty(output: Any) -> bool:
-    """Whether an output is that of a progress bar, which is removed at the end of its run."""
+    """Whether an output is a progress bar's, which is removed at the end of its run."""
     is_shown = output.output_type == "display_data"
     return bool(is_shown and output.data.get("text/html") == "")
 

@@ -186,7 +186,7 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of one side."""
+    """Results of one run: of ns-2, or of Eastwest."""
 
     finished: int
     makespan_s: float

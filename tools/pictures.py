@@ -38,7 +38,7 @@ def draw(name: str, commands: list[str]) -> None:
 
 
 def main(only: list[str]) -> None:
-    """Draw all pictures, or those named."""
+    """Draw all pictures, or the pictures named in ``only``."""
     pictures = listed()
     unknown = [name for name in only if name not in pictures]
     if unknown:

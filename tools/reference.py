@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +60,12 @@ class Parameter:
 
     @property
     def is_option(self) -> bool:
-        """Whether it is an option, given by its name."""
+        """Whether the parameter is an option, given by its name."""
         return isinstance(self.info, OptionInfo)
 
     @property
     def required(self) -> bool:
-        """Whether the command needs it."""
+        """Whether the command needs the parameter."""
         return self.default is inspect.Parameter.empty
 
     @property
@@ -165,7 +166,10 @@ if TYPE_CHECKING:
 
 
 class Tables:
-    """The tables of a result, read when first used."""
+    """The tables of a result, read when first used.
+
+    docs/reference/results.md has the meaning and the unit of each column.
+    """
 
     def table(self, name: str) -> pl.DataFrame:
         """Read one table by name."""
@@ -198,10 +202,15 @@ def _attribute(table: core.DeclaredTable) -> str:
     about = re.split(r"(?<=[.:;]) ", plain)[0].rstrip(".:;")
     while len(about) > _SHORT:
         about = about.rpartition(",")[0]
+    names = f"Columns: {', '.join(column['name'] for column in table['columns'])}."
+    columns = textwrap.fill(names, 100, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return f'''
     @cached_property
     def {table["name"]}(self) -> pl.DataFrame:
-        """{about}."""
+        """{about}.
+
+{columns}
+        """
         return self.table("{table["name"]}")
 '''
 

@@ -37,7 +37,7 @@ def _name(text: str) -> str:
 
 
 def needed(root: str) -> list[Distribution]:
-    """Return installed packages that one requires, directly or not, without extras, by name."""
+    """Return installed packages that ``root`` requires, directly or not, without extras."""
     found: dict[str, Distribution] = {}
     waiting = [root]
     while waiting:

@@ -67,7 +67,7 @@ def told(about: dict[str, Any], *words: str, kinds: tuple[str, ...] = ()) -> int
 
 
 def mpi_parts(source: str, files: list[Path], about: dict[str, Any]) -> list[Part]:
-    """Return the comparison of the trace of an MPI program."""
+    """Return counts of records of an MPI trace, by kind: counted, imported, in the account."""
     parts = {"ti": _ti, "chakra": _chakra, "dimemas": _dimemas, "otf2": _otf2}
     return parts[source](files, about)
 
@@ -212,7 +212,7 @@ def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def matrix_parts(path: Path, connections: int, about: dict[str, Any]) -> list[Part]:
-    """Return the comparison of a connection matrix."""
+    """Return counts of records of a connection matrix: counted, imported, in the account."""
     lines = [line.split() for line in path.read_text("utf-8").splitlines()]
     flows = [words for words in lines if words and "->" in words[0]]
     return [
@@ -227,7 +227,7 @@ def matrix_parts(path: Path, connections: int, about: dict[str, Any]) -> list[Pa
 
 
 def job_parts(source: str, path: Path, about: dict[str, Any]) -> list[Part]:
-    """Return the comparison of a history of jobs."""
+    """Return counts of records of a history of jobs: counted, imported, in the account."""
     counters = {
         "swim": _swim,
         "rumen": _rumen,
@@ -374,7 +374,7 @@ def has_spans(path: Path) -> bool:
 
 
 def span_parts(source: str, path: Path, taken: Imported) -> list[Part]:
-    """Return the comparison of a file of spans: spans, links and events."""
+    """Return counts of spans, links and events of a file: counted, imported, in the account."""
     found = _csv_spans(path) if source == "csv" else _json_spans(json.loads(text_of(path)))
     spans = pl.read_parquet(taken.path / "spans.parquet")
     again = told(taken.about, "duplicate of a span", "another span of the same id")

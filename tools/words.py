@@ -50,7 +50,7 @@ def rust(path: Path) -> Iterator[Found]:
 
 
 def _is_function(lines: list[str], number: int) -> bool:
-    """Whether the doc comment from this line on is that of a function."""
+    """Whether the doc comment from this line on belongs to a function."""
     for line in lines[number:]:
         text = line.strip()
         if not text.startswith(("///", "#[", "//")):

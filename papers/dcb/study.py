@@ -1,14 +1,14 @@
 """The case study by one command: throughput and latency over load, and three flows over time.
 
-    python papers/dcb/study.py          # all parts; goes on where it was stopped
+    python papers/dcb/study.py          # all parts; continues where it was stopped
     python papers/dcb/study.py uniform  # one of them
     python papers/dcb/study.py --plan   # only what is missing, and how long it takes
     python papers/dcb/study.py --kept   # runs nothing: what the store has already
     python papers/dcb/study.py --draw   # the pictures again, from the kept numbers
 
-The runs are those of the claims (grid.toml), under the study's best-supported reading. What is
-kept, in results/study, is a CSV per part: means and 95 % intervals over seeds by load, and the
-rates of three flows over time of one seed.
+The runs are those of the claims (grid.toml), under the study's best-supported reading. The
+folder results/study has a CSV per part: means and 95 % intervals over seeds by load, and the rates
+of three flows over time of one seed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ HOSTS = 6
 
 
 def labels(_: str, spec: Spec, number: int) -> Labels:
-    """Congestion management and load of a point."""
+    """Return the congestion management and the load of a point."""
     load = decided(spec, number).get("workload.frames.load", "")
     return {"management": spec.name, "load": str(load)}
 
@@ -70,7 +70,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def over_load(table: pl.DataFrame) -> Figure:
-    """Throughput and latency over load."""
+    """Draw throughput and latency over load."""
     title = f"Uniform traffic of six hosts ({seeds_of(table)})"
     figure, [[left, right]] = panels.panels(1, 2, (4.4, 3.2), title)
     for axes, metric in ((left, "throughput"), (right, "latency_us")):
@@ -91,7 +91,7 @@ def over_load(table: pl.DataFrame) -> Figure:
 
 
 def over_time(table: pl.DataFrame) -> Figure:
-    """Rates of three flows over time."""
+    """Draw the rates of three flows over time."""
     title = "Three flows that contend only because of routing, 95 % load (one seed)"
     figure, [grid] = panels.panels(1, 3, (3.4, 2.8), title)
     for axes, (name, words) in zip(grid, NAMES.items(), strict=True):
@@ -110,7 +110,7 @@ def over_time(table: pl.DataFrame) -> Figure:
 
 
 def rates(part: Part, store: Store) -> pl.DataFrame:
-    """Return rates over time of cables to receiving hosts, for the first seed of each sweep."""
+    """Return rates of cables to receivers: ``management``, ``flow``, ``time_s``, ``mbyte_s``."""
     found = []
     for _, spec in part.sweeps:
         wanted = plan(source_of(spec), overrides(spec, spec.at(0)))
@@ -140,7 +140,7 @@ PICTURES = {"uniform": {"over_load": over_load}, "pairs": {"over_time": over_tim
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
-    """Keep the numbers, and draw them."""
+    """Write the table of a part (from the store if ``read``), and draw its pictures."""
 
     def table() -> pl.DataFrame:
         if part.name == "uniform":

@@ -1,13 +1,13 @@
 """Chapter 4 of E-EON: every configuration of its grid with both TCPs, by one command.
 
-    python papers/eeon_ch4/study.py               # goes on where it was stopped
+    python papers/eeon_ch4/study.py               # continues where it was stopped
     python papers/eeon_ch4/study.py --plan        # only what is missing, and how long it takes
     python papers/eeon_ch4/study.py link --kept   # runs nothing: what the store has already
     python papers/eeon_ch4/study.py --draw        # the pictures again, from the kept numbers
 
 Two parts: ``link``, the best-supported reading, and ``chapter4``, the reading ``first`` with the
-study's TCP and with that of profiles.toml. Runs are those of the claims, of grid.toml. What is
-kept, in results/study, is a CSV of each part with means and 95 % intervals over seeds (``n`` seeds:
+study's TCP and with that of profiles.toml. Runs are those of the claims, of grid.toml. The
+folder results/study has a table of each part with means and 95 % intervals over seeds (``n`` seeds:
 0 is not run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch4 --record`` only
 reads.
 """
@@ -52,7 +52,7 @@ LOADS = {
     "604 ms": "55",
 }
 #: Measured CPU seconds of a run with links that sleep, by workload and nodes; links that are always
-#: on and ideal ones take about two thirds.
+#: on and ideal links need about two thirds.
 RUN_S = {
     ("batch", "24"): 1.4,
     ("batch", "50"): 3.2,
@@ -62,7 +62,7 @@ RUN_S = {
     ("small", "80"): 8.7,
 }
 AWAKE = 0.7
-#: Numbers that are also told relative to standard EEE on the same point.
+#: Metrics that are also given relative to standard EEE at the same point.
 RELATIVE = ("runtime_s", "energy_j", "fabric_energy_j", "host_energy_j", "fabric_edp_js")
 
 
@@ -88,7 +88,7 @@ def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
 
 
 def cost_s(spec: Spec, number: int) -> float:
-    """CPU seconds of a run of a point."""
+    """Return the expected CPU seconds of a run of a point."""
     labels, settings = labels_of("", spec, number), decided(spec, number)
     sleeps = labels["policy"] not in {"legacy", "ideal"}
     streams = settings.get("workload.hadoop.job.1.count", 20) / 20
@@ -100,7 +100,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
     energy, jobs, latency = summary["energy_j"], summary["jobs"], summary["latency_us"]
     mean_s = float(jobs["runtime_s"]["mean"])
     found = {
-        # the thesis's: of one job its tasks, of a stream the mean of all jobs
+        # As in the thesis: time of the tasks of a single job, or mean time of the jobs of a stream.
         "runtime_s": jobs["tasks_s"] if jobs["count"] == 1 else mean_s,
         "total_runtime_s": jobs["tasks_s"],
         "energy_j": energy["total"],
@@ -122,7 +122,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def against(labels: Labels) -> Labels:
-    """Names of the point that one is held against: standard EEE, or no extra latency."""
+    """Return the names of the point of comparison: standard EEE, or no extra latency."""
     if labels["study"] == "delay":
         return {**labels, "delay_us": "0"}
     if labels["study"] == "stall":
@@ -131,7 +131,7 @@ def against(labels: Labels) -> Labels:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, also relative to standard EEE."""
+    """Return means and intervals by point and metric, also relative to standard EEE."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:
@@ -142,7 +142,7 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
-    """Keep the numbers, and draw them."""
+    """Write the table of a part (from the store if ``read``), and draw its pictures."""
 
     def table() -> pl.DataFrame:
         return table_of(points_of(part, store, numbers_of))

@@ -1,6 +1,6 @@
-"""Chapters 5 and 6 of E-EON beyond their claims: every configuration, and what the thesis has not.
+"""Chapters 5 and 6 of E-EON beyond their claims: every configuration, and further sweeps.
 
-    python papers/eeon_ch6/study.py                   # all parts; goes on where it was stopped
+    python papers/eeon_ch6/study.py                   # all parts; continues where it was stopped
     python papers/eeon_ch6/study.py chapter6 service  # some
     python papers/eeon_ch6/study.py --plan            # only what is missing, and how long it takes
     python papers/eeon_ch6/study.py --kept            # runs nothing: what the store has already
@@ -9,9 +9,9 @@
 
 Parts are the grids of the claims, ``grid.toml`` of both chapters, each with the study's TCP and
 with that of profiles.toml, under the reading that the pages show (``READINGS`` of tables.py); and
-the sweeps of study/, each a file that ``eastwest sweep`` takes too, with the values of ``first``.
-Runs come from the store where it has them, so claims and study share theirs. What is kept, in
-results/study, is one CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
+the sweeps of study/, each a file that ``eastwest sweep`` runs too, with the values of ``first``.
+Runs come from the store where it has them, so claims and study share theirs. The folder
+results/study has one CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
 run), and the pictures (drawing.py). Which numbers are read from a run: numbers_of.py.
 """
 
@@ -50,7 +50,7 @@ HERE = Path(__file__).resolve().parent
 CHAPTERS = {"chapter5": HERE.parent / "eeon_ch5", "chapter6": HERE}
 STUDIES = ("anchor", "sensitivity", "hosts", "ect", "service", "fast", "fat_tree")
 
-#: Choices of what the thesis leaves open, in the order of study/sensitivity.toml.
+#: Choices of values that the thesis does not state, in the order of study/sensitivity.toml.
 CHOICES = (
     "as chosen",
     "10 copies",
@@ -71,12 +71,12 @@ CHOICES = (
 FACTORS = ("1", "3.125", "6.25", "12.5")
 LINKS = ("as the study", "a hundred times as fast")
 
-#: CPU seconds of a run of the job, for what has never been run.
+#: Expected CPU seconds of a run of the job, for points that have never been run.
 RUN_S = 8.0
 
 
 def part_of(name: str) -> Part:
-    """A part: a chapter's grid with both TCPs, or a sweep of study/."""
+    """Return a part: a chapter's grid with both TCPs, or a sweep of study/."""
     if name in CHAPTERS:
         study = CHAPTERS[name]
         sweeps = grid_sweeps(study, "linux", read_as=reading_of(study))
@@ -86,7 +86,7 @@ def part_of(name: str) -> Part:
 
 
 def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
-    """Names of a point; in a part of study/ one for each axis comes first."""
+    """Return the names of a point; in a part of study/, one name for each axis comes first."""
     settings = decided(spec, number)
     if part in CHAPTERS:
         return {"tcp": tcp, **grid_labels(settings)}
@@ -134,12 +134,12 @@ def grid_labels(settings: Mapping[str, Any]) -> Labels:
 
 
 def depth(limit: str) -> str:
-    """Name of a queue's length."""
+    """Return the name of a queue limit, such as ``shallow``."""
     return {"200 packets": "shallow", "2000 packets": "deep"}[limit]
 
 
 def queue_name(settings: Mapping[str, Any]) -> str:
-    """Name of a row of queues."""
+    """Return the name of the queue of a point, as a row of the tables has it."""
     queue = settings["fabric.queue"]
     kind, target = queue["kind"], queue.get("target")
     if kind == "step-marking":
@@ -172,7 +172,7 @@ def against(labels: Labels) -> tuple[Labels, Labels] | None:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, with runtime, throughput and latency relative to DropTail."""
+    """Return means and intervals by point and metric, some relative to DropTail."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:
@@ -191,7 +191,7 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
-    """Keep the numbers of a part, and draw it."""
+    """Write the table of a part (from the store if ``read``), and draw its pictures."""
     kept = kept_in(CHAPTERS.get(part.name, HERE), part.name)
 
     def made() -> pl.DataFrame:

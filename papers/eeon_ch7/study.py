@@ -1,6 +1,6 @@
-"""Chapter 7 of E-EON by one command: its grid with both TCPs, and what the thesis has not.
+"""Chapter 7 of E-EON by one command: its grid with both TCPs, and further sweeps.
 
-    python papers/eeon_ch7/study.py          # all parts; goes on where it was stopped
+    python papers/eeon_ch7/study.py          # all parts; continues where it was stopped
     python papers/eeon_ch7/study.py reading  # one of them
     python papers/eeon_ch7/study.py --plan   # only what is missing, and how long it takes
     python papers/eeon_ch7/study.py --kept   # runs nothing: what the store has already
@@ -9,10 +9,10 @@
 
 The part ``reading`` has the runs of the claims under the best-supported reading (readings.toml),
 ``chapter7`` those of all tables of grid.toml as the claim files have them, the reading ``first``,
-with the TCP of [first] and with Linux's. The others are the sweeps of study/: every policy, and one
-that adapts, with the values of ``first``. What is kept,
-in results/study, is a CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
-run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch7 --record`` only reads.
+with the TCP of [first] and with Linux's. The other parts are the sweeps of study/: every policy,
+and one that adapts, with the values of ``first``. The folder results/study has a table per part
+with means and 95 % intervals over seeds (``n`` seeds: 0 is not run), and the pictures (drawing.py).
+After it ``eastwest claims eeon_ch7 --record`` only reads.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ BUFFERS = {"200 packets": "shallow", "2000 packets": "deep"}
 RUN_S = 1.7
 #: Tables of grid.toml that the claims' numbers are measured on.
 MEASURED = ("droptail", "droptail-ideal", "red", "red-ideal")
-#: Sweeps of study/, with those of a run.
+#: CPU seconds of a run of each sweep of study/.
 STUDIES = {"policies": 1.7, "service": 4.0, "fast": 1.7}
-#: Numbers that are also told relative to links that are always on, with the same queue.
+#: Metrics that are also given relative to links that are always on, with the same queue.
 RELATIVE = ("runtime_s", "latency_us", "latency_data_us")
 
 
 def read_sweeps() -> list[tuple[str, Spec]]:
-    """Sweeps of the claims' numbers under the best-supported reading, with the name of its TCP."""
+    """Return (TCP, sweep) of the claims' numbers under the best-supported reading."""
     sweeps = grid_sweeps(HERE, read_as="", names=MEASURED, claim="eeon/F7.2")
     return [(str(spec.settings["tcp.profile"]), spec) for _, spec in sweeps]
 
@@ -119,7 +119,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds, also relative to always-on and to ideal links."""
+    """Return means and intervals by point and metric, also relative to other links."""
     by_labels = {tuple(point.labels.items()): point for point in points}
 
     def relative(point: Point) -> dict[str, list[float]]:
@@ -138,7 +138,7 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
-    """Keep the numbers, and draw them."""
+    """Write the table of a part (from the store if ``read``), and draw its pictures."""
 
     def table() -> pl.DataFrame:
         points = points_of(part, store, numbers_of)

@@ -4,8 +4,8 @@
     python papers/incast/study.py outcast    # one
     python papers/incast/study.py --draw     # the pictures again, from the kept numbers
 
-Each sweep is a file of its own that ``eastwest sweep`` takes as well; runs come from the store
-where it has them. What is kept, in results/study, is one CSV per sweep with means and 95 %
+Each sweep is a file of its own that ``eastwest sweep`` runs as well; runs come from the store
+where it has them. The folder results/study has one CSV per sweep with means and 95 %
 intervals over seeds, and the pictures (pictures.py).
 """
 
@@ -56,7 +56,7 @@ def run(name: str) -> pl.DataFrame:
 
 
 def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataFrame:
-    """Put settings before the numbers of points; rows of settings by their names."""
+    """Return ``points`` with columns of settings before its numbers; named rows by their names."""
     axes = axes_of(name)
     sizes = [len(axis["values"]) for axis in axes]
     rows = []
@@ -74,19 +74,19 @@ def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataF
 
 
 def axes_of(name: str) -> list[dict[str, Any]]:
-    """Axes of a sweep file, as they are written."""
+    """Return the axes of a sweep file, as they are written."""
     text = (HERE / "study" / f"{name}.toml").read_text(encoding="utf-8")
     axes: list[dict[str, Any]] = tomllib.loads(text)["axis"]
     return axes
 
 
 def short(path: str | list[str]) -> str:
-    """Last step of a path."""
+    """Return the last step of a path."""
     return (path if isinstance(path, str) else path[0]).split(".")[-1]
 
 
 def short_value(value: Any) -> Any:
-    """A value that stands in a table: queues by their kind, lists of hosts by their number."""
+    """Return a value for a table: a queue by its kind, a list of hosts by their number."""
     if isinstance(value, dict):
         return value["kind"]
     if isinstance(value, list):
@@ -96,15 +96,16 @@ def short_value(value: Any) -> Any:
 
 
 def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Rows of numbers with the types of a sweep's table of points."""
+    """Return a frame of ``rows``, with the column types of a sweep's table of points."""
     types = {"point": pl.UInt32, "n": pl.UInt32, "mean": pl.Float64, "low": pl.Float64}
     return pl.DataFrame(rows, schema_overrides={**types, "high": pl.Float64})
 
 
 def shares(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Return for each run the goodput of a near and a far sender in bit/s, and near over equal.
+    """Return goodput of near and far senders in a frame with one row per run.
 
-    A mean would say little for the runs in which one port captures the other.
+    Columns: ``point``, ``metric``, ``seed``, ``near_bps``, ``far_bps`` and ``near_over_fair``
+    (near over an equal share). Runs are not averaged, because in some one port captures the other.
     """
     rows = []
     for row in sweep.runs.sort("point", "seed").iter_rows(named=True):
@@ -115,7 +116,7 @@ def shares(sweep: ew.SweepResult) -> pl.DataFrame:
 
 
 def share(result: ew.Result) -> tuple[float, float, float]:
-    """Throughput of a near and of a far sender, and the near one's over an equal share."""
+    """Return mean throughput of near and of far senders (bit/s), and near over an equal share."""
     up = result.links.filter(pl.col("tier") == "host-up").select("src", "bytes")
     sent = dict(up.iter_rows())
     lost = result.events.filter(pl.col("what") == "drop").group_by("src")
@@ -131,7 +132,7 @@ def share(result: ew.Result) -> tuple[float, float, float]:
 
 
 def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Alpha of equation (4) at each size of the part, with its bootstrap interval over seeds."""
+    """Return α of equation (4) by point: point, metric, n, mean, low, high."""
     rows = []
     points = sweep.runs.sort("point").unique("point", keep="first", maintain_order=True)
     for row in points.iter_rows(named=True):
@@ -147,7 +148,7 @@ def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
 
 
 def victims(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Return shares of blocks and parts with a timeout, and their spread over servers."""
+    """Return shares of blocks and parts with a timeout: point, metric, n, mean, low, high."""
     rows = []
     found: dict[int, dict[str, list[float]]] = {}
     for row in sweep.runs.sort("point", "seed").iter_rows(named=True):

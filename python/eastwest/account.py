@@ -127,7 +127,7 @@ class Account:
             )
 
     def take(self, others: Account) -> None:
-        """Add the entries of another account to those of this one."""
+        """Add the entries of another account to this account."""
         for own, theirs in (
             (self.skipped, others.skipped),
             (self.changed, others.changed),
@@ -184,7 +184,7 @@ KINDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
 
 
 def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Return the entries of the account in a file of unknown origin, without invalid ones."""
+    """Return the entries of the account in a file of unknown origin, without invalid entries."""
     found = []
     for key, kind in KINDS.items():
         listed = about.get(key)

@@ -43,7 +43,7 @@ class Window:
     busy: pl.DataFrame | None = None
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows that start in the window."""
+        """Return the rows of ``frame`` whose ``start_s`` is in the window."""
         start = pl.col("start_s")
         inside = frame.filter((start >= self.from_s) & (start < self.until_s))
         if self.busy is None:
@@ -143,7 +143,7 @@ def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]
 
 
 def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
-    """Return the times in which a workload is active, and those of each purpose of its flows."""
+    """Return intervals (``from_s``, ``to_s``) of activity by ``W`` and by ``W/purpose``."""
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:
         return {}
@@ -201,7 +201,7 @@ def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window
 
 
 def spread(values: pl.Series) -> dict[str, float]:
-    """Return ``count``, ``mean`` and percentiles: the least value with that share up to it."""
+    """Return ``count``, ``mean``, ``p50``, ``p99``, ``p999`` and ``max`` of values."""
     ordered = values.sort()
     # An exact sum depends neither on its order nor on the machine.
     found: dict[str, float] = {

@@ -418,7 +418,7 @@ def fuzz(
 ) -> dict[str, Any]:
     """Generate scenarios, check them against the oracles and return what was found.
 
-    ``folder`` takes the files that scenarios read from a disk. Each case has the levels of
+    The files that scenarios read from a disk are written to ``folder``. Each case has the levels of
     ``always``, as path and value. ``before`` has for each pair of levels how often it was tried and
     how often it was refused; pairs tried less than ``enough`` times come first. ``progress`` is
     called with the number of cases done, the number that failed, and the current case of each

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-#: Columns that a request and its response share. A number is used again for later exchanges of
-#: some workloads, so that the occurrence counts too.
+#: Columns that a request and its response share. Some workloads use a tag again for
+#: later exchanges, so that the occurrence of the tag counts too.
 _PAIR = ("workload", "connection", "tag", "occurrence")
 
 
@@ -51,6 +51,6 @@ def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _numbered(flows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return flows with the number of each among those of the same sender, connection and tag."""
+    """Return flows with ``occurrence``: number of each within its sender, connection and tag."""
     same = ("workload", "connection", "tag", "src")
     return flows.with_columns(occurrence=pl.int_range(pl.len()).over(same))

@@ -38,8 +38,9 @@ def is_folder(path: Path) -> bool:
 def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
     """Write a file at once: under a temporary name, forced to disk, and then renamed.
 
-    ``beside`` is the folder of the temporary name, on the same file system; without it, that of
-    ``path``. Raises ``InputError`` where no file can be, and ``OSError`` with the name of ``path``.
+    ``beside`` is the folder of the temporary name, on the same file system; without it, the
+    folder of ``path``. Raises ``InputError`` where ``path`` cannot be a file, and ``OSError`` with
+    the name of ``path`` where writing fails.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; the name of a file is needed")

@@ -78,7 +78,7 @@ class Tally:
                 self.pairs[pair] = (before[0] + tried, before[1] + refused)
 
     def rare(self, levels: Sequence[Level]) -> list[tuple[Level, Level, int, int]]:
-        """Return the pairs allowed at least once but tried less than ``ENOUGH`` times."""
+        """Return (level, level, tried, refused) of pairs with 0 < tries < ``ENOUGH``."""
         found = []
         for pair in combinations(levels, 2):
             tried, refused = self.pairs.get(pair, (0, 0))
@@ -87,7 +87,7 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return the pairs of levels that ``check`` refused each time, with the number of tries."""
+        """Return (level, level, refused) of pairs that ``check`` often refused, never allowed."""
         return [
             (*pair, refused)
             for pair, (tried, refused) in self.pairs.items()

@@ -102,7 +102,7 @@ def _of(key: dict[str, Any]) -> dict[str, Any]:
         return made | _table()
     if key["type"] == "tables":
         return made | {"type": "array", "items": _table()}
-    # Types without an entry take several forms: one place or a list, a number or a name.
+    # Types without an entry have several forms: one place or a list, a number or a name.
     value = dict(_VALUES.get(key["type"], {}))
     if value in (_WHOLE, _NUMBER):
         for word, bound in (("minimum", "min"), ("maximum", "max")):

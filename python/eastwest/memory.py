@@ -87,7 +87,7 @@ def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
 
 
 def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
-    """Return the parts of a run's memory and that of this process, in bytes, the largest first."""
+    """Return the parts of a run's memory and this process's memory in bytes, largest first."""
     program: core.MemoryPart = ("the program", held_bytes(), True)
     return sorted([*parts, program], key=lambda part: -part[1])
 

@@ -1,11 +1,11 @@
 """Files and folders that are being made: they have a temporary name, and are locked.
 
 A temporary name is ``.partial-HOST-RANDOM``. The process that makes the file or folder holds a lock
-on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So an
-abandoned file of a dead process is recognised by its name and by a lock that nobody holds. A
-process that makes something in the same folder removes abandoned files first. HOST is in the name
-because a lock on a network file system may be visible to one machine only: abandoned files of other
-machines are not touched. Where a file system has no locks, nothing is removed.
+on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So a file or
+folder with a temporary name and without a lock was abandoned by a dead process. A process that
+makes a file in the same folder removes abandoned files first. HOST is in the name because a lock on
+a network file system may be visible to one machine only: abandoned files of other machines are not
+touched. Where a file system has no locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-#: Attempts to lock a new file: more than the processes that remove abandoned files at the same
-#: time.
+#: Attempts to lock a new file: more than the number of processes that remove files concurrently.
 _TRIES = 100
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from eastwest.sweep import State
 
 #: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
-#: together finish late and together, so that an estimate before says little.
+#: together finish late and together, so that an earlier estimate is not reliable.
 TELLING_SHARE = 0.05
 #: Separator of the parts of a progress text, of which the most important come first.
 DOT = " · "
 #: Characters of the bar in a wide terminal and in a narrow one, and columns of the narrow one.
 _BAR, _SHORT_BAR, _NARROW = 20, 10, 100
-#: Characters of a label: at least and at most, and those of the text that it must leave room for.
+#: Minimum and maximum characters of a label, and characters for which it leaves room.
 _LABELS, _TEXT = (8, 30), 46
 
 P = ParamSpec("P")
@@ -191,7 +191,7 @@ def _drawn(console: Console, bar: int) -> RichProgress:
 
 
 class Shown(Protocol):
-    """A bar: that of a terminal, or that of a notebook."""
+    """Progress bar of a terminal or of a notebook."""
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
         """Show a text and the share of the work that is done (0 to 1; None: unknown)."""

@@ -248,7 +248,7 @@ class Table:
         return flat(given)
 
     def table(self, key: str, wanted: str = "a table") -> Table:
-        """Return the reader of a table inside this one; empty if the key is missing."""
+        """Return the reader of a table inside this table; empty if the key is missing."""
         given = self.content.get(key, {})
         if not isinstance(given, Mapping):
             self._not(key, given, wanted)

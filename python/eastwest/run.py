@@ -45,7 +45,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Name of the scenario for progress lines: that of its file, or of its result folder."""
+        """Name of the scenario for progress lines: name of its file or of its result folder."""
         path = Path(self.label)
         return self.base_dir.name if path.name == "scenario.toml" else path.stem
 
@@ -147,7 +147,7 @@ def run(
     equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
     (default: nine tenths of the memory available), or is known to need more, ends with a
     ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
-    that is possible; the result is the same and its notes say how many were used.
+    that is possible; the result is the same, and its notes have the number of threads.
 
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
@@ -170,7 +170,7 @@ def run(
 
 
 def _loaded(mechanisms: Sequence[Mechanism]) -> core.Extras:
-    """Load mechanisms and return them; without any, those in use stay in use."""
+    """Load mechanisms and return them; without any, return the mechanisms in use."""
     if not mechanisms:
         return core.extras()
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
@@ -291,7 +291,7 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
-    """Add the user's own mechanisms to a summary; return notes on the time that sketches took."""
+    """Add the user's own mechanisms to a summary; return notes on the time spent in sketches."""
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)
     calls, taken = summary.get("sketch_calls", 0), summary.get("sketch_s", 0.0)
@@ -326,7 +326,7 @@ def peak_rss_mb() -> float:
     """Return the peak memory of this process in MB (10⁶ bytes).
 
     It is read from ``/proc`` where there is one: ``getrusage`` would include the memory of the
-    parent process when it started this one.
+    parent process when it started this process.
     """
     status = Path("/proc/self/status")
     if status.is_file():

@@ -1,7 +1,7 @@
 """Cells of CSV and TSV tables that are safe to open in a spreadsheet: none becomes a formula.
 
-A spreadsheet takes a cell of a CSV or TSV file that begins with ``=``, ``+``, ``-``, ``@``, a tab
-or a carriage return for a formula, and evaluates it when the file is opened (OWASP, *CSV
+A spreadsheet reads a cell of a CSV or TSV file that begins with ``=``, ``+``, ``-``, ``@``, a tab
+or a carriage return as a formula, and evaluates it when the file is opened (OWASP, *CSV
 Injection*). Names come from recordings, which anybody may have written. So a text that begins with
 one of these signs is written with an apostrophe before it, which spreadsheets show as text.
 

@@ -1,7 +1,7 @@
-"""Confidence intervals of what independent runs have measured.
+"""Confidence intervals of measurements of independent runs.
 
 One run is one observation: packets and flows within a run depend on each other, runs with different
-seeds do not. Every function takes one number per run.
+seeds do not. Every function has one number per run as input.
 
 * mean: Student t, ``mean ± t(1 − α/2, n − 1) · s / √n`` (Law, Simulation Modeling and Analysis,
   5th ed., eq. 4.12). It needs about normal values, which means over many flows are.
@@ -9,7 +9,8 @@ seeds do not. Every function takes one number per run.
   t; Law, section 10.2.1), which common random numbers make narrow.
 * percentile over runs: between two order statistics, chosen by the binomial distribution (David and
   Nagaraja, Order Statistics, 3rd ed., section 7.1). It needs no assumption on the distribution,
-  covers at least what it says, and does not exist for few runs (median: fewer than 6 at 95 %).
+  covers at least the confidence level, and does not exist for few runs (median: fewer than 6 at
+  95 %).
 
 A percentile *within* a run, such as the p99 of its flows, is one number per run; its interval is
 that of the mean over runs. Summaries, tables and pages compute it by
@@ -154,8 +155,8 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
     """Return the number of runs for the wanted relative width of an interval, by its width now.
 
-    The number is at least one more than now and at most twice as many, because a few runs say
-    little about the spread.
+    The number is at least one more than now and at most twice as many, because a few runs
+    give no reliable spread.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width

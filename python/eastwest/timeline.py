@@ -4,7 +4,7 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
 
 - jobs and flows are nestable asynchronous slices (``b`` and ``e``) in lanes, one below the other
   where they overlap: those of one lane never do;
-- tasks are complete slices (``X``) on threads that stand for the slots of a host, with their stages
+- tasks are complete slices (``X``) on threads that represent the slots of a host, with their stages
   as slices within;
 - ranks of MPI programs are threads with their states, messages between them slices in lanes;
 - naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
@@ -12,8 +12,8 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
 - queues, windows and throughput are counters (``C``).
 
-More events than asked for are thinned, kind by kind, and the file says so: of slices the longest
-stay, of instants every so-manieth, of counters the largest of neighbours, and of throughput means
+More events than asked for are thinned, kind by kind, with a note in the file: of slices the longest
+stay, of instants every n-th, of counters the largest of neighbours, and of throughput means
 over longer intervals.
 """
 
@@ -107,7 +107,7 @@ class _Trace:
             self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
 
     def note_left_out(self, table: str, what: str, setting: str) -> None:
-        """Add a note on rows that the run left out of a table, as its summary says."""
+        """Add a note on rows that are missing in a table, by the count in the run's summary."""
         left_out = pick(self.evidence.result.summary, table, "left_out")
         if left_out:
             self.notes.append(f"{count(left_out)} later {what} are not in the result ({setting})")

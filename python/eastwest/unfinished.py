@@ -9,7 +9,7 @@ Layout, below the folder of the run store::
         lock                           held by the process that simulates the run
 
 Key: SHA-256 over the resolved scenario, the files it reads, and the version of Eastwest with the
-hash of its compiled core. So another build never resumes a run of this one. The folder is removed
+hash of its compiled core. So another build never resumes a run of this build. The folder is removed
 when the result is written.
 """
 
@@ -46,7 +46,7 @@ _LOCK = "lock"
 
 
 class Keeper:
-    """Store for the checkpoints of one run, which also finds those of an earlier process.
+    """Store for the checkpoints of one run, which also finds checkpoints of an earlier process.
 
     ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
     earlier process are removed. ``say`` is called with one-line messages for the user.
@@ -159,7 +159,7 @@ class Keeper:
     # Methods that the caller of the run uses.
 
     def spent(self) -> dict[str, float]:
-        """Return the wall and CPU time that this process and earlier ones have spent, in s."""
+        """Return the wall and CPU time that this and earlier processes have spent, in s."""
         wall, cpu = self._started
         return {
             "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,
@@ -167,7 +167,7 @@ class Keeper:
         }
 
     def parts(self, table: str) -> list[Path]:
-        """Return the files with the first rows of a table, in order; the core has the others."""
+        """Return the files with the first rows of a table, in order; the core has later rows."""
         if self._folder is None:
             return []
         return sorted(self._folder.glob(f"{table}-{'[0-9]' * 12}.parquet"))

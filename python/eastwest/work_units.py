@@ -34,7 +34,7 @@ UNITS: dict[str, Unit] = {
 }
 
 
-#: Unit in which a user counts a workload of each kind; that of all other kinds is the flow.
+#: Unit in which a user counts a workload, by its kind; flows for all other kinds.
 _OF_KIND = {
     "service": "exchanges",
     "transactions": "transactions",

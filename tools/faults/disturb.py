@@ -108,7 +108,7 @@ class Disturber:
         }
 
     def _losses(self, case: Case, ended: Ended, digests: dict[str, str]) -> list[str]:
-        """Return what is wrong with the end of a command and with its results."""
+        """Return the problems of the end of a command and of its results."""
         expected, before = self.expected[case.name], self.before[case.name]
         losses = []
         for name, kind in case.leaves:
@@ -128,7 +128,7 @@ class Disturber:
         return losses
 
     def _losses_after_rerun(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
-        """Return what is wrong with the results of a second, undisturbed run of the command."""
+        """Return the problems of the results of a second, undisturbed run of the command."""
         losses = list(again.problems)
         if again.code != 0:
             losses.append(f"again: exit code {again.code}: {again.said[-300:]}")
@@ -203,7 +203,7 @@ class Disturber:
     def _orphans(self) -> list[str]:
         """Wait for children of the command that outlive it, and return a problem for each.
 
-        They become children of this process, which has also the one that runs ``look.py``.
+        Orphans become children of this process; the process that runs ``look.py`` is one too.
         """
         until = time.monotonic() + _OUTLIVES_S
         children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")

@@ -30,7 +30,7 @@ _TAILS = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
 
 
 def _whole_file(path: Path) -> bytes:
-    """Return the content of a file, without what may differ. Raises where it was cut off."""
+    """Return a file without values that differ between runs; raise an error if it is cut off."""
     data = path.read_bytes()
     if path.suffix == ".json":
         content = json.loads(data)

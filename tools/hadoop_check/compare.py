@@ -48,7 +48,7 @@ def outcome(run: Measured) -> hadoop_real.Outcome:
 
 
 def as_runs(runs: Sequence[Measured]) -> list[hadoop_real.Run]:
-    """Return the runs in the form of those that the paper compares."""
+    """Return the runs in the form in which the paper compares runs."""
     return [
         hadoop_real.Run(
             f"{run.shape.rate_mbit:g}-{run.shape.congestion}-{number}-1",

@@ -1,9 +1,9 @@
 """Rates and fixed delays of a cluster, estimated from its job histories.
 
-Every phase of a job has one cost in the model. The estimate is the cost with which the phase takes
-the median of the observed times; only the start of a task takes the least. One slow task, or one
-history with another load beside it, has little influence. Residuals give the rest: the relative
-difference of phases from the estimate, median and worst.
+Every phase of a job has one cost in the model. The estimate is the cost with which the phase lasts
+the median of the observed times; only for the start of a task it is the least time. One slow task,
+or one history with another load beside it, has little influence. Residuals give the rest: the
+relative difference of phases from the estimate, median and worst.
 
 =================  ============================================================================
 ``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time

@@ -1,4 +1,4 @@
-"""Published claims: files with what others have measured, and how to check it with Eastwest.
+"""Published claims: files with measurements of others, and how to check them with Eastwest.
 
 ``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
 docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py

@@ -4,7 +4,7 @@ A claim file chooses a kind: ``bars`` of counted and published numbers, ``interv
 with their bands, ``goodput`` against the number of senders with the models' lines, ``power`` of a
 link against load with the model's line; together with the measurements of others (beside.py):
 ``windows`` over time and ``reads``; of jobs (of_jobs.py): ``distributions`` of their times at two
-settings, and ``sequences`` of consecutive ones.
+settings, and ``sequences`` of consecutive jobs.
 """
 
 from __future__ import annotations

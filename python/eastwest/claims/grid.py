@@ -15,7 +15,7 @@ from typing import Any
 
 from eastwest.reader import flat, listed
 
-#: Name of the table whose keys all others have.
+#: Name of the table of a grid file whose keys are valid for all its other tables.
 ALL = "all"
 
 

@@ -17,7 +17,7 @@ _PANEL = (5.3, 3.1)
 
 
 def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw cumulative shares of job times at two settings, one panel for each such metric."""
+    """Draw cumulative shares of job times at two settings, one panel for each metric."""
     parts = [part for part in shown if _has(part, "share")]
     figure, grid = _grid(len(parts))
     for axes, part in zip(grid, parts, strict=False):
@@ -91,7 +91,7 @@ def _has(part: Part, key: str) -> bool:
 
 
 def _apart(part: Part, argument: str) -> str:
-    """Return the settings that one side does not share with the other, as a label."""
+    """Return the settings of ``argument`` that differ from the other selection, as a label."""
     ours = part.metric.arguments[argument]
     other = part.metric.arguments["against" if argument == "at" else "at"]
     apart = {path: value for path, value in ours.items() if other.get(path) != value}

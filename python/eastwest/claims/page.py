@@ -35,7 +35,7 @@ _CLASSES = (
     "line can add up to more than *differ*."
 )
 
-#: Sentence by which a page is known as one that this module has written.
+#: Sentence by which a page of this module is recognised.
 _MADE = (
     "Made from the results kept beside the claims. To change this page, run "
     "`eastwest claims --record`."
@@ -53,7 +53,7 @@ measured value must lie. {{committed}}A \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
 the verdict. {{guide}} describes how to run, read and add claims.
 """
-#: Words for the studies of the project, whose history shows the order, and for those of others.
+#: Words for the project's own studies, whose history shows the order, and for other studies.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
@@ -123,7 +123,7 @@ def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
 
 
 def _links(study: Path) -> Iterator[str]:
-    """Yield links to a study's own page, where it has one, and to that of its claims."""
+    """Yield links to a study's own page, if it exists, and to the page of its claims."""
     claims = f"[claims with their numbers]({study.name}/{STUDY_PAGE})"
     own = (study / "README.md").is_file()
     yield f"[The study]({study.name}/README.md); {claims}." if own else f"{claims}."
@@ -194,7 +194,7 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
     """Return one line of the table of counts.
 
     ``best`` has the verdicts under the best-supported reading, by id, where ``name`` is another.
-    They are used for claims that differ without a class of their own: the verdict says whether the
+    They are used for claims that differ without a class of their own: the verdict shows whether the
     better values remove the difference.
     """
     by = {

@@ -75,7 +75,7 @@ def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
 
 
 def profiles_of(study: Path) -> dict[str, Profile]:
-    """Return the profiles of the study in this folder, by name; empty where it has no such file.
+    """Return the profiles of the study in this folder, by name; empty without ``profiles.toml``.
 
     Raises ``InputError`` where the file is wrong.
     """

@@ -206,7 +206,7 @@ def _value(entry: Table) -> Value:
 
 
 def _allowed(entry: Table, key: str) -> dict[str, tuple[Any, ...]]:
-    """Return the allowed values by path, one or a list of them."""
+    """Return the allowed values by path; the file has a value or a list of values for each."""
     found = entry.settings(key, "a table of paths and allowed values")
     for path, value in found.items():
         if value in ([], {}):

@@ -36,7 +36,7 @@ class Record:
 
     @property
     def measured(self) -> bool:
-        """Whether the stored numbers were measured for the claim as it is now."""
+        """Whether the stored numbers were measured for the claim's current content."""
         return (
             self.content is not None
             and self.content.get("claim_sha256") == self.claim.digest
@@ -45,7 +45,7 @@ class Record:
 
     @property
     def current(self) -> bool:
-        """Whether the stored result, with its explanations, is that of the claim as it is now."""
+        """Whether the stored result and its explanations belong to the claim's current content."""
         if self.content is None or not self.measured:
             return False
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -67,7 +67,7 @@ class Record:
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
 
     def parts(self) -> list[Part]:
-        """Return the stored parts of a claim where they are those of the claim as it is now."""
+        """Return the stored parts; none if they were measured for earlier content of the claim."""
         if self.content is None or not self.measured:
             return []
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -165,7 +165,7 @@ def write(
 
 
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
-    """Return the file endings of the stored figure of a claim: only the verdict's is stored."""
+    """Return the file endings of a claim's stored figure; empty unless it gives the verdict."""
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 

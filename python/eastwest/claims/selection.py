@@ -40,7 +40,7 @@ def by_axis(at: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
 
 
 def names(paths: Iterable[str], axis: str) -> bool:
-    """Whether one of the paths is that of an axis, or of a key within its tables."""
+    """Whether a path of ``paths`` is ``axis``, or the path of a key within its tables."""
     return any(path == axis or path.startswith(f"{axis}.") for path in paths)
 
 

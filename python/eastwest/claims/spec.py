@@ -64,7 +64,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Open:
-    """A parameter that the source leaves open: the value chosen for all runs, and the evidence."""
+    """An open parameter of the source: the value chosen for all runs, and the evidence."""
 
     what: str
     chosen: str
@@ -278,7 +278,7 @@ class _Reader:
         )
 
     def _shared(self) -> dict[str, Any]:
-        """Return the runs of the claim, with those of the grid that it names."""
+        """Return the runs of the claim, and the runs of the grid that it names."""
         own = self.table.table("runs", "tables such as [runs.main], each like a sweep")
         given = own.content
         file = self.table.get("grid")
@@ -492,7 +492,7 @@ def _check_argument(entry: Table, key: str, kind: Any) -> None:
 
 
 def _a_setting(value: Any) -> bool:
-    """Whether a TOML value can be that of a setting: a value, a table of values, or a list."""
+    """Whether a TOML value is allowed for a setting: a value, a table of values, or a list."""
     if isinstance(value, Mapping):
         return bool(value) and all(map(_a_setting, value.values()))
     if isinstance(value, list):

@@ -114,7 +114,7 @@ class Part:
         return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the part as a JSON object without rows; null stands for infinite numbers."""
+        """Return the part as a JSON object without rows; infinite numbers become null."""
         value, low, high = (_finite(each) for each in self.numbers())
         return {
             "name": self.metric.name,

@@ -141,7 +141,7 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 
 
 def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
-    """Add the fetches of the last reduce: the one that ended its shuffle, and the slowest."""
+    """Add fetches of the last reduce: the fetch that ended its shuffle, and the slowest."""
     reduce = way.last_reduce
     if reduce is None or way.last_map is None:
         return

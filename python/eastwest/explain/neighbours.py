@@ -1,4 +1,4 @@
-"""A flow among others: earlier ones on its stream, similar ones, and those on shared links."""
+"""A flow among others: earlier flows of its stream, similar flows, flows on shared links."""
 
 from __future__ import annotations
 

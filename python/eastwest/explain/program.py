@@ -1,7 +1,7 @@
 """The story of an MPI program: the critical path through its ranks.
 
 The path is followed backwards from the rank that finished last. Where a rank waited for a message,
-the path goes on at its sender, at the time at which the send was called; where a send waited for
+the path continues at its sender, at the time at which the send was called; where a send waited for
 the receiver (rendezvous), at the receiver, at the time of the match; elsewhere on the same rank
 (Yang and Miller, *Critical path analysis for the execution of parallel and distributed programs*,
 ICDCS 1988). Each instant of the runtime belongs to one part.

@@ -113,7 +113,7 @@ def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
 
 
 def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
-    """Add the first difference, and that of each table."""
+    """Add the first difference of all tables, and the first difference of each table."""
     ends = found.ends_s
     result.facts |= {
         "same_until_s": found.same_until_s,

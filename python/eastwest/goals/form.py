@@ -335,7 +335,7 @@ class _Names:
         )
 
     def _active(self) -> Iterator[str]:
-        """Yield names of activities during which others are measured: ``W`` and ``W/purpose``."""
+        """Yield workloads, and purposes of their flows: ``W`` and ``W/purpose``."""
         for each in self.kinds:
             yield each
             yield from (f"{each}/{purpose}" for purpose in PURPOSES)

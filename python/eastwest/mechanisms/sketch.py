@@ -246,7 +246,7 @@ class Queue(_Base):
 
 
 class Congestion(_Base):
-    """A congestion control; methods that a class does not override are those of RFC 5681."""
+    """A congestion control; methods that a class does not override follow RFC 5681."""
 
     #: Whether receivers echo each mark, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False
@@ -347,7 +347,7 @@ def _kebab(name: str) -> str:
 
 
 def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
-    """Return the annotated attributes of a class, those of its ancestors first."""
+    """Return (name, type, default) of each parameter, parameters of ancestors first."""
     try:
         hints = typing.get_type_hints(class_)
     except Exception as error:

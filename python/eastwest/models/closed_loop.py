@@ -1,7 +1,7 @@
 """Comparison of a scenario without a control loop in its queues, with one, and with prediction.
 
 The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings stay. The
-comparison is of one link: the given one, or the one with the longest queue without the loop.
+comparison is of one link: the given link, or the link with the longest queue without the loop.
 """
 
 from __future__ import annotations

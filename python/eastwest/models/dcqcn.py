@@ -14,8 +14,8 @@ equilibrium the cuts and the increases of the target and of the rate cancel:
 
     (R_T − R) a/τ = R_AI ((1 − p)^(FB) b + (1 − p)^(FTR) d),   R α a/τ = (R_T − R) (b + d).
 
-For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is the one
-that RED marks with p.
+For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is that
+at which RED marks with p.
 
 Not in the model: hyper increase, rates above that of the link, the least rate, and that the mean of
 a product is not the product of means: the rules themselves give a fifth more rate at equal p

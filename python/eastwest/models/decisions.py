@@ -132,7 +132,7 @@ class HorizonLoop(_OfFlows):
         return self.model.share_for(newest, self.growth - (rates[0, 0] - newest) / h)
 
     def _estimated(self, now_s: float) -> Numbers:
-        """Return the rates of the flows from now until the next decision acts, one per interval.
+        """Return the rates (packets/s) of the flows by interval until the next decision acts.
 
         It updates the estimates of rate and growth by what was counted in the last interval.
         """

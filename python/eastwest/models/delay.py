@@ -1,4 +1,4 @@
-"""Control systems with one delay: linear ones in the frequency domain, nonlinear ones over time.
+"""Control systems with one delay: linear in the frequency domain, nonlinear over time.
 
 The form is that of the third study (Gusat et al. 2009), which casts queues Q and rates Λ as
 ż = f(z, u) and, near an equilibrium, as a linear system with delay:
@@ -109,7 +109,7 @@ def margins(loop: Linear) -> Margins:
 
 
 def _grid(loop: Linear) -> Numbers:
-    """Return frequencies from far below the slowest pole to some periods of the delay."""
+    """Return frequencies (rad/s) from far below the slowest pole to some periods of the delay."""
     poles = np.abs(np.linalg.eigvals(loop.a))
     slow = poles[poles > 0].min() if np.any(poles > 0) else 1.0
     fast = max(float(poles.max()), 2 * math.pi / loop.delay_s)
@@ -134,7 +134,7 @@ def root(loop: Linear) -> float:
 
 
 def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Numbers, Numbers]:
-    """Return times, and the queue's deviation after a step of one more packet per second.
+    """Return times (s) and the queue's deviation (packets) after a step of one packet/s.
 
     The delay is a Padé approximation of sixth order.
     """

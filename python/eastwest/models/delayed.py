@@ -7,7 +7,7 @@ The form is that of the third study (Gusat et al. 2009), with several delays τ_
 where x is the distance from the equilibrium, u the input that the controller sets, w a disturbance
 and y the measured output. The delay of a measurement is added to the delays τ_k of the paths that
 lead to the output. ``response`` is exact for any delays. ``approximated`` replaces each delay by a
-Padé approximation, as H∞ synthesis needs it. ``root`` tells whether the loop with a controller is
+Padé approximation, as H∞ synthesis needs it. ``root`` shows whether the loop with a controller is
 stable, with the exact delays: it returns the rightmost root of the characteristic equation, from a
 spectral discretisation (D. Breda, S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). The
 module ``delay`` has the same for one delay and one input.
@@ -55,7 +55,7 @@ class Controller:
         return len(self.a)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return the transfer matrix at frequencies in radians per second."""
+        """Return transfer matrices, array (frequencies, outputs, inputs); ``omega`` in rad/s."""
         s: Complex = np.asarray(1j * omega, dtype=np.complex128)
         return _transfer(s, self.a, self.b, self.c) + self.d
 
@@ -78,7 +78,7 @@ class Delayed:
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return the exact transfer matrix from inputs to outputs, at radians per second."""
+        """Return exact transfer matrices, array (frequencies, outputs, inputs); rad/s."""
         s = 1j * omega
         late = [np.exp(-s * term.delay_s)[:, None, None] for term in self.terms]
         inner = s[:, None, None] * np.eye(len(self.states))
@@ -123,7 +123,7 @@ class Delayed:
         return a, b, c, d
 
     def loop_gain(self, controller: Controller, omega: Numbers) -> Complex:
-        """Return the exact loop gain at the outputs, L = −P K, at radians per second."""
+        """Return exact loop gains at the outputs, L = −P K, by frequency ``omega`` (rad/s)."""
         return np.asarray(-(self.response(omega) @ controller.response(omega)), dtype=np.complex128)
 
 
@@ -169,7 +169,7 @@ def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
 
 
 def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
-    """Return a Padé approximation of a delay in balanced states.
+    """Return matrices A, B, C and number D of a delay's Padé approximation, balanced.
 
     It is an all-pass filter, so that both Gramians are identities in these states.
     """

@@ -65,7 +65,7 @@ PHYS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for sleeping and waking of a link; the fields are those of the module's text."""
+    """Rules for sleeping and waking of a link; the module's docstring explains the fields."""
 
     name: str
     trigger: int = 1

@@ -278,8 +278,9 @@ class RecedingHorizon:
 def _shift(late: float, steps: int, past: int) -> Numbers:
     """Return the share of each decision (column) in the rate that arrives in each interval (row).
 
-    Columns are the past decisions, then the new ones. After a delay of n + f intervals, 0 ≤ f < 1,
-    the arriving rate is 1 − f of the decision n intervals ago and f of the one before it.
+    Columns are the past decisions, then the new decisions. After a delay of n + f intervals,
+    0 ≤ f < 1, the arriving rate is 1 − f of the decision n intervals ago and f of the decision
+    before it.
     """
     whole = math.floor(late + 1e-9)
     part = max(0.0, late - whole)

@@ -45,7 +45,7 @@ class Loop(Queue):
         self.next_ps = 0
         self.seen = 0
         self.sensed = 0.0
-        #: Packets that arrived in the last interval, the marked ones among them, its length in ps.
+        #: Packets that arrived in the last interval, number of marked packets, length in ps.
         self.arrived, self.marked, self.passed_ps = 0, 0, 0
         self.marks = 0
         self.began_ps = 0

@@ -292,5 +292,5 @@ def play(network: Network, decide: Decide, end_s: float) -> Played:
 
 
 def _in_steps(delays_s: Numbers, h: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int_]]:
-    """Return delays as whole numbers of steps."""
+    """Return delays as whole numbers of steps of ``h`` seconds, an array of equal shape."""
     return np.rint(delays_s / h).astype(int)

@@ -19,7 +19,7 @@ _UNCERTAIN = 1000.0
 
 
 class Predictor:
-    """Autoregressive model, fitted to one sample after the other, that predicts later ones."""
+    """Autoregressive model, fitted to one sample after the other, that predicts later samples."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ class Qcn:
         )  # fmt: skip
 
     def play(self, end_s: float, start: float = 2.0) -> tuple[Numbers, Numbers]:
-        """Return times, and queue, current and target rate, from ``start`` times the fair rate."""
+        """Return times (s) and states (times, 3) from ``start`` times the fair rate: q, λ, θ."""
         rate = start * self.capacity_pps / self.flows
         n, c, s, cut = self.flows, self.capacity_pps, self.sampled, self.gain
         most, recover, grow = (

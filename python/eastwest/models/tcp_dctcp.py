@@ -100,7 +100,7 @@ class Dctcp:
         return 2 * float(amplitude), 2 * math.pi / float(omega[place])
 
     def play(self, end_s: float) -> tuple[Numbers, Numbers]:
-        """Return times, and queue, window and α over time, from near the equilibrium."""
+        """Return times (s) and states (times, 3) from near the equilibrium: queue, window, α."""
         window, mark = self.equilibrium()
         n, c, base, g, k = (
             self.flows, self.capacity_pps, self.base_rtt_s, self.gain, self.threshold,

@@ -94,7 +94,7 @@ class TcpMarked:
     def network(self, interval_s: float) -> Network:
         """Return the model as a network of one queue and one flow, for a receding horizon.
 
-        The flow stands for all flows. Its rate falls by at most half of itself per round trip.
+        The flow represents all flows. Its rate falls by at most half of itself per round trip.
         """
         fall = self.capacity_pps / (2 * self.rtt_s)
         return Network(

@@ -136,9 +136,9 @@ class TcpRed:
     def play(
         self, end_s: float, start: tuple[float, float] | None = None
     ) -> tuple[Numbers, Numbers]:
-        """Return times, and queue, window and average over time, from a queue and a window.
+        """Return times (s) and states (times, 3) from ``start``: queue, window, average.
 
-        Without ``start``, they begin a tenth above the equilibrium.
+        ``start`` is (queue, window); without it, both begin a tenth above the equilibrium.
         """
         queue, window, _, rtt = self.equilibrium()
         begin_queue, begin_window = start or (1.1 * queue, 1.1 * window)

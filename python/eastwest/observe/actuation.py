@@ -1,8 +1,8 @@
 """Actuation of metrics: whether a metric can be controlled at run time, and how.
 
 A selection of metrics feeds a control loop only where an actuator exists. Gusat et al. 2009
-(section 3) sort the selected metrics into controllable and not controllable ones: the CPU of a tier
-is controlled by adding servers at run time, a link only by another design. A table of rules assigns
+(section 3) sort the selected metrics into controllable and uncontrollable: the CPU of a tier is
+controlled by adding servers at run time, a link only by another design. A table of rules assigns
 an actuation to each metric; the first rule whose glob matches the metric's name applies.
 """
 

@@ -264,7 +264,7 @@ class _Reader:
                 over.append((ended, other))
                 latest = max(latest, self.start[other])
             after: list[int] = []
-            # A call that ended before another predecessor began is awaited through the latter.
+            # A call that ended before another predecessor began is awaited through that other call.
             for ended, other in reversed(over):
                 if after and ended <= latest and self.start[other] < latest:
                     break

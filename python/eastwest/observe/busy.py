@@ -38,7 +38,7 @@ def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], N
         ):
             begin, end = part["begin_s"].to_numpy(), part["end_s"].to_numpy()
             sums = _passed(begin, times) - _passed(end, times)
-            # Rounding can make a difference of large sums lower than the one before.
+            # By rounding, a difference of large sums can be below the difference before it.
             grown: Numbers = np.maximum.accumulate(np.maximum(sums, 0.0))
             found[workload, str(component), int(host)] = grown
     return found
@@ -94,7 +94,7 @@ def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Return the intervals without overlaps in a call: its computations share one processor."""
+    """Return the frame without overlaps in a call: its computations share one processor."""
     over = ["transaction", "call"]
     before = pl.col("end_s").cum_max().shift(1).over(over).fill_null(-np.inf)
     return (

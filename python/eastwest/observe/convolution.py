@@ -51,7 +51,7 @@ class Messages:
     nodes: tuple[str, ...]
     source: Integers
     target: Integers
-    #: Departure on the clock of the source, and arrival on that of the destination.
+    #: Departure on the source's clock, and arrival on the destination's clock.
     left_ns: Integers
     came_ns: Integers
 

@@ -406,7 +406,7 @@ def _good(
     file: str,
     problems: Account,
 ) -> pl.DataFrame:
-    """Return the usable rows; report the others to the account."""
+    """Return the usable rows of ``cast``; report the others to the account."""
     inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)
     short = pl.col("attributes").str.len_bytes().fill_null(0) <= MOST_ATTRIBUTES
     needed = pl.col("trace_id", "span_id", "start_ns", "end_ns").is_not_null()
@@ -439,7 +439,7 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
-    """Return spans with a service each: those that name none get that of their pod."""
+    """Return spans with a service each: a span that names none gets the service of its pod."""
     lacking = frame.filter(pl.col("service").is_null())["instance"].unique().drop_nulls()
     if len(lacking):
         for pod in lacking.to_list():

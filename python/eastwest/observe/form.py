@@ -21,7 +21,7 @@ SPANS_FORMAT = 1
 #: Name of the file that describes the spans.
 ABOUT = "spans.json"
 
-#: Sources, by the name that ``--format`` takes.
+#: Sources, by their name for ``--format``.
 SOURCES = {
     "otlp-json": "OpenTelemetry in JSON: one document, or one document per line",
     "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with length prefixes",

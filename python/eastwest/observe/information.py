@@ -57,7 +57,7 @@ def default_bins(rows: int) -> int:
 
 
 def average_ranks(values: Numbers) -> Numbers:
-    """Return ranks from 1; ties have the mean of their ranks."""
+    """Return the rank of each value, from 1; ties have the mean of their ranks."""
     groups = _groups(values)
     return groups.spread(groups.ranks)
 

@@ -43,7 +43,7 @@ _MOST_PLACES = 10_000
 #: Kind of reference of a parent; the default where a reference has no kind.
 _CHILD = "CHILD_OF"
 _PARENTS = (_CHILD, "FOLLOWS_FROM")
-#: Fields of a span that are read: those with columns, and others in use.
+#: Fields of a span that are read: fields with columns, and other fields in use.
 _PLAIN = frozenset(
     (
         *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
@@ -247,7 +247,7 @@ def _parent(
 
 
 def _trace_of(reference: dict[str, Any], trace: str) -> str:
-    """Return the trace that a reference names, or else that of its span."""
+    """Return the trace that a reference names, or else the trace of its span."""
     named = reference.get("traceID")
     return id_of(named, "the traceID of a reference") if named else trace
 

@@ -1,4 +1,4 @@
-"""The account of an import in what is made of the spans: inferred spans, workloads, runs, pages.
+"""Account of an import, copied into results of the spans: inferences, workloads, runs, pages.
 
 A folder's JSON has the account of its own reader (``rows_skipped``, ``skipped``, ``changed``,
 ``noted``: see ``eastwest.account``), and in ``accounts`` those of the spans that it was made of.
@@ -26,7 +26,7 @@ Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """Return the accounts in a folder's JSON: its own, and those of the spans it was made of."""
+    """Return the accounts in a folder's JSON: its own, and accounts of spans it was made of."""
     own = _account(about, name)
     before = about.get("accounts")
     found = [own] if any(own[kind] for kind in KINDS) else []

@@ -33,7 +33,7 @@ def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray
 
 
 def shifted(values: Numbers, lags: NDArray[np.int64], most: int) -> Numbers:
-    """Return columns delayed by ``lags`` rows, without the first ``most`` rows."""
+    """Return an array (rows − ``most``, columns): each column delayed by its lag."""
     rows = len(values) - most
     columns = [
         values[most - lag : most - lag + rows, column] for column, lag in enumerate(lags.tolist())

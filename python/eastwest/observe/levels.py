@@ -13,7 +13,7 @@ Ethernet-Federated Datacenter*, section 1). Their definition on spans is our own
 - *packet*: size: payload bytes after segmentation; gap: none within a burst: the network decides.
 
 Exponential, lognormal, gamma, Weibull and Pareto distributions are fitted to every variable by
-maximum likelihood; the one with the least Kolmogorov–Smirnov distance is named, if that is at most
+maximum likelihood; the fit with the least Kolmogorov–Smirnov distance is named, if that is at most
 ``CLOSE``; else the sample itself represents the variable (``empirical``). The distance is that to
 the sample from which the parameters were estimated, so it has no p-value.
 """

@@ -88,7 +88,7 @@ _CHANGED = {
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
-    """Return mended spans in the order of the normal form, and the repairs; input in file order."""
+    """Return mended spans in normal order, and the repairs; ``frame`` is in file order."""
     found = Mended()
     frame = frame.with_columns(
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
@@ -123,7 +123,7 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
 
 
 def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
-    """Return ``extra`` of all spans, with the recorded parent of those that lose theirs."""
+    """Return ``extra`` of all spans; spans that lose their parent keep its id in ``extra``."""
     rows = np.flatnonzero(cut)
     some = frame[rows].select("extra", "parent_id").rows()
     return frame["extra"].scatter(rows, [with_parent(extra, parent) for extra, parent in some])

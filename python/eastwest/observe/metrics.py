@@ -62,7 +62,7 @@ class Metrics:
         return place_of(self.names, name)
 
     def without(self, patterns: Sequence[str], keep: str) -> Metrics:
-        """Return the metrics without those that match a glob; ``keep`` always stays.
+        """Return the metrics that match no glob, and in any case the metric ``keep``.
 
         Raises ``InputError`` where a glob matches no metric.
         """
@@ -203,7 +203,7 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """Return the name of the column of times, and those of the columns of numbers."""
+    """Return the name of the column of times, and the names of the columns of numbers."""
     import polars as pl  # noqa: PLC0415
 
     column = _time_column(frame.columns, time, path)

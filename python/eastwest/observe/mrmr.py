@@ -8,8 +8,8 @@ I(x; c). Each next one, of those not chosen, has the greatest
     difference:  I(x; c) − 1/(m − 1) Σ I(x; x_i)
     quotient:    I(x; c) / (1/(m − 1) Σ I(x; x_i)),
 
-the sum over the m − 1 chosen ones; among equals the first in order. A metric without any redundancy
-has an infinite quotient if it is relevant at all, and 0 if not.
+the sum over the m − 1 chosen metrics; among equals the first in order. A metric without any
+redundancy has an infinite quotient if it is relevant at all, and 0 if not.
 
 Information is never negative, so a score in which some terms are still missing is an upper bound.
 Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as in

@@ -99,7 +99,7 @@ def candidates(calls: Calls) -> list[list[int]]:
 
 
 def scoreboard(calls: Calls, found: list[list[int]]) -> Integers:
-    """Return the parents of calls by the published algorithm."""
+    """Return each call's parent (row, or −1) by the published algorithm."""
     caller, callee, sent, received = _lists(calls)
     log = math.log(RATIO)
 
@@ -184,7 +184,7 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield for each event within a call: states before it by history, (kind, node), gap bucket."""
+    """Yield (states before it, shortest history first; kind and node; gap bucket) per event."""
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):
         if parent >= 0:
@@ -217,7 +217,7 @@ def _steps(
 
 
 def follow(calls: Calls, found: list[list[int]], table: _Hazards) -> Integers:
-    """Return parents, chosen in the order of requests by the hazards after earlier events."""
+    """Return each call's parent (row, or −1) by greatest hazard, in the order of requests."""
     caller, callee, sent, received = _lists(calls)
     returned = calls.returned_ns.tolist()
     chosen = np.full(len(calls), -1, np.int64)

@@ -252,7 +252,7 @@ class _Reader:
         return self._wire.take(length)
 
     def _place(self, data: bytes) -> tuple[Place, dict[str, Any]]:
-        """Return the place of spans, and the fields of their resource besides attributes."""
+        """Return the place of a resource's spans, and its fields besides attributes."""
         then = "its spans have no service, instance and host"
         try:
             resource = self._resource()

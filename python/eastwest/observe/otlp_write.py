@@ -120,7 +120,7 @@ class _Writer:
         side: _Side,
         attributes: list[dict[str, Any]],
     ) -> None:
-        """Add a span of a call; ``ids`` are those of its trace, its own, and its parent's."""
+        """Add a span of a call; ``ids`` are the ids of its trace, itself and its parent."""
         begin, end = (self.began_ns + round(row[time] * 1e9) for time in side.times)
         self.spans[where].append(
             {

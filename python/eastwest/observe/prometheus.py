@@ -80,8 +80,8 @@ def fetch(
 def rated(metrics: Metrics) -> Metrics:
     """Return metrics with counters as rates per second; the first row is lost.
 
-    A value below the one before means that the counter was reset, as in Prometheus. Counters are
-    recognised by names alone, so a note says for how many metrics this was assumed.
+    A value below the previous value means that the counter was reset, as in Prometheus. Counters
+    are recognised by names alone; a note has the number of metrics for which this was assumed.
     """
     if metrics.times_s is None or len(metrics.times_s) < 2:
         raise InputError("rates need two times at least")
@@ -111,7 +111,7 @@ def rated(metrics: Metrics) -> Metrics:
 
 
 def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Numbers]]:
-    """Return times and values of series by names that distinguish them."""
+    """Return (times in s, values) of each series by a name that distinguishes it."""
     every = [dict(labels) for labels in series]
     shared = {
         (key, value)

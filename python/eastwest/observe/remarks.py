@@ -15,7 +15,7 @@ class Remarks:
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file
         self.problems = problems
-        #: Line from 1; 0 stands for the whole file, where a format has no lines.
+        #: Line from 1; 0 means the whole file, where a format has no lines.
         self.line = 0
 
     def note(self, reason: str, found: object = "", consequence: str = "", rows: int = 1) -> None:

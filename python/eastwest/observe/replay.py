@@ -7,7 +7,7 @@
 - ``workload.json``: the source, the origin of sizes, and the fitted hierarchy;
 - ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a sort of Hadoop;
 - ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
-  axes of the study (topology, traffic; a sweep tabulates all metrics), as a start for own ones.
+  axes of the study (topology, traffic; a sweep tabulates all metrics), as a start for other sweeps.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Wanted:
     #: Sizes of requests and responses that the spans do not have.
     request: str = sizes.REQUEST
     response: str = sizes.RESPONSE
-    #: Number of transactions to synthesise, and the way (``synthetic``); None: those recorded.
+    #: Number of transactions to synthesise, and the way (``synthetic``); None: as recorded.
     transactions: int | None = None
     how: str = "trees"
     seed: int = 1

@@ -345,7 +345,7 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
 
 
 def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numbers:
-    """Return values with gaps filled by the previous value; at the beginning by the first one."""
+    """Return values with gaps filled by the previous value; at the start by the first value."""
     at = np.where(gaps, -1, np.arange(len(values)))
     at = np.maximum.accumulate(at)
     return values[np.where(at < 0, int(np.flatnonzero(~gaps)[0]), at)]

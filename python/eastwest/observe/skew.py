@@ -219,7 +219,7 @@ def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
 
 
 def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of clocks, those with most calls first, with their shift or 0."""
+    """Return one row per pair of clocks, most calls first: names, calls, and shift (ns) or 0."""
     # A span longer than its caller gives no information on the clocks.
     usable = calls.filter(pl.col("low") <= pl.col("high"))
     key = ["caller", "clock"]

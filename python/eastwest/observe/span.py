@@ -29,7 +29,7 @@ HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 #: Translation that removes the hexadecimal digits of identifiers.
 NO_HEX = str.maketrans("", "", "0123456789abcdef")
 _NO_HEX_OR_DASH = str.maketrans("", "", "0123456789abcdef-")
-#: Values of sources that stand for no parent.
+#: Values with which sources mark a span without parent.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
 #: Fallback for integers beyond 64 bits, which orjson refuses. It is made once, because
@@ -148,7 +148,7 @@ def place_of(attributes: Mapping[str, Any]) -> Place:
 
 
 def dumped(fields: Mapping[str, Any]) -> str:
-    """Return fields as a JSON object; raise ``SpanError`` for what cannot be written."""
+    """Return fields as a JSON object; raise ``SpanError`` for values that JSON does not have."""
     try:
         return orjson.dumps(fields).decode()
     except TypeError:

@@ -141,7 +141,7 @@ class _Spread:
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
     ) -> tuple[list[float], list[mrmr.Pick]]:
-        """Return the relevance of all candidates that vary, and the chosen ones by their number."""
+        """Return the relevance of all candidates that vary, and the chosen candidates by number."""
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
             [submit(_Cut.relevance, one, pure=False) for one in cut]
@@ -215,7 +215,7 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Return the candidates of a block that vary, on all rows or on those of a replicate."""
+    """Return the candidates of a block that vary, on all rows or on a replicate's rows."""
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
     last = drawn.shape[1] - 1

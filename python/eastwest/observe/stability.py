@@ -47,7 +47,7 @@ def frequencies(
 
 
 def _stability(table: NDArray[np.float64]) -> float | None:
-    """Return 1 − mean variance of the columns over that of random selections of equal size."""
+    """Return 1 − V / V₀: mean variance of columns, and of random selections of equal size."""
     replicates, candidates = table.shape
     share = float(table.sum()) / (replicates * candidates) if table.size else 0.0
     if replicates < 2 or not 0 < share < 1:

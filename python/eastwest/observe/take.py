@@ -75,7 +75,7 @@ def read_file(
 ) -> dict[str, Any]:
     """Read the spans of a file, and return its entry of ``spans.json``.
 
-    ``name`` stands for the file in messages, in place of its path. Raises ``InputError`` as
+    ``name`` is used for the file in messages, in place of its path. Raises ``InputError`` as
     ``import_spans`` does.
     """
     before = into.spans

@@ -151,7 +151,7 @@ def run_cases(
 ) -> list[list[Result]]:
     """Run all cases, and return the results of each in the order of the seeds.
 
-    Seeds are equal for all cases. Results are in the store, from which finished runs are taken.
+    Seeds are equal for all cases. Results are in the store; runs that it has are not repeated.
     ``told`` is called with the number of a case and the state of its runs. Raises ``InputError``
     where a run fails or has no finished transactions.
     """

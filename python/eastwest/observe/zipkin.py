@@ -146,7 +146,7 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
 
 
 def _refuse_version_1(span: dict[str, Any], remarks: Remarks) -> None:
-    """Raise ``InputError`` at a span of version 1, where annotations say who recorded them."""
+    """Raise ``InputError`` at a span of version 1, whose annotations have an endpoint."""
     annotations = span.get("annotations")
     ends = isinstance(annotations, list) and any(
         isinstance(each, dict) and "endpoint" in each for each in annotations

@@ -62,7 +62,7 @@ def source_of(spec: Spec) -> Source:
 
 
 def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
-    """Return the settings of a point at a stage: those of all points, the point's, the stage's."""
+    """Return the settings of a point at a stage: common settings, the point's, the stage's."""
     parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
     return [(path, text(value)) for part in parts for path, value in part.items()]
 

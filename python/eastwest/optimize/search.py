@@ -105,7 +105,7 @@ class Search:
 
     @property
     def baseline(self) -> Point:
-        """The point with which all others are compared."""
+        """The point with which all other points are compared."""
         return self.points[0]
 
     def run(self, announce: Callable[[Plan], None]) -> None:

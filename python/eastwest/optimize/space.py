@@ -2,8 +2,8 @@
 
 An axis has values, or lies between two bounds. Between bounds, it has steps of a fiftieth of the
 range with three significant digits, so that proposals can be read, and can be equal to earlier
-ones. An axis with a condition (``when``) counts only in points where other axes have the wanted
-values.
+proposals. An axis with a condition (``when``) counts only in points where other axes have the
+wanted values.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Spec:
     seed: int
     stages: tuple[Stage, ...]
     confidence: float
-    #: Whether the file has goals or limits of its own, in the place of those of its scenario.
+    #: Whether the file has goals or limits, which replace the goals of its scenario.
     own_goals: bool = True
 
 
@@ -134,7 +134,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
 
 
 def _axes(table: Table) -> tuple[Axis, ...]:
-    """Return the axes whose values are known, and check that conditions name earlier ones."""
+    """Return the axes whose values are known, and check that conditions name earlier axes."""
     entries = table.tables("axis", _AXIS_KEYS)
     if len(entries) > _MOST_AXES:
         table.wrong("axis", None, f"there are more than {_MOST_AXES}")
@@ -196,7 +196,7 @@ MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the 
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
-    """Return goals and limits: those of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
+    """Return goals and limits of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
 
     Returns two empty tuples where the file has no such table: the goals of its scenario hold.
     """

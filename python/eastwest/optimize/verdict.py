@@ -53,7 +53,7 @@ class Verdict:
 
     @cached_property
     def recommended(self) -> Point | None:
-        """The point on the front with the least score."""
+        """The point on the front with the least score; None where no finalist keeps the limits."""
         return min(self.front, key=lambda p: (self.score(p), p.number), default=None)
 
     @cached_property

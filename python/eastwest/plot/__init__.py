@@ -1,6 +1,6 @@
 """Pictures of results: functions from result folders to matplotlib figures.
 
-What they draw comes from `eastwest.views`; this package imports no pages and no explanations.
+Their data come from `eastwest.views`; this package imports no pages and no explanations.
 
 >>> from eastwest import Result, plot                                   # doctest: +SKIP
 >>> plot.figure("job-runtimes", Result("results/demo-1")).savefig("jobs.svg")   # doctest: +SKIP

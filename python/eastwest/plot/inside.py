@@ -1,6 +1,6 @@
 """Pictures from inside a run: windows, losses over time, links as a heat map, tasks of a job.
 
-Each function returns a figure with its title; where a result lacks the data, the figure says so.
+Each function returns a figure with its title; if a result lacks the data, it has the reason.
 """
 
 from __future__ import annotations

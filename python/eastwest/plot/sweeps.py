@@ -36,7 +36,7 @@ def sweep(
 
     ``result`` is the result of a sweep, or the path of its folder. ``measure`` is a metric such as
     ``flows.fct_us.p99`` or ``service.exchange_us.p99``; by default the first of the sweep's table.
-    ``x`` is the setting across (by default the one with the most values), ``by`` the settings with
+    ``x`` is the setting across (by default that with the most values), ``by`` the settings with
     a curve for each value (by default all others), and ``where`` selects points, such as
     ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and ``case`` for the names
     of cases. Values with units are numbers on the axis: distances between ``20 packets`` and

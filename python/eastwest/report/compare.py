@@ -27,7 +27,7 @@ _MOST_OPEN = 30
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
-    """Return the metrics of the page: those of the workloads, then those of the whole network."""
+    """Return the metrics of the page: of the workloads, then of the whole network."""
     there = {name for result in results for name, _ in scalars(result.summary)}
     of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
     return [*(made(name) for name in words.of_workloads(there)), *of_all]
@@ -95,7 +95,7 @@ _Setting = tuple[str, list[str]]
 
 
 def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
-    """Return the settings that all results have and that differ, and those that some lack."""
+    """Return the settings of all results that differ, and the settings that some results lack."""
     lone = [row for row in different if ABSENT in row[1]]
     return [row for row in different if row not in lone], lone
 
@@ -162,7 +162,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 
 
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return all metrics that any result has: each value, and its change against the first."""
+    """Return (metric, [(value, change against the first)] by result) as texts."""
     rows = []
     for metric in _shown_metrics(results):
         first, *others = values = [metric.of(result) for result in results]

@@ -118,7 +118,7 @@ def characters(wide: bool) -> int:
 
 
 def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
-    """Return the labels of ticks that do not overlap, with marks for those left out on phones."""
+    """Return the labels of ticks that do not overlap; some have a mark to be hidden on phones."""
     wanted = [(tick.at, tick.text) for tick in ticks]
     kept = _fitting(wanted, _WIDE if wide else _NARROW)
     small = _fitting(wanted, _PHONE)
@@ -154,7 +154,7 @@ def _ends_there(at: float, text: str) -> bool:
 
 
 def beside(spots: Sequence[tuple[Sequence[float], str]], height: float) -> list[Label]:
-    """Return texts beside dots in a wide plot, without those that would cover others.
+    """Return texts beside dots in a wide plot, without texts that would cover others.
 
     A dot has its share of the width and its distance from the upper edge in CSS pixels. Texts
     that have no room on a phone have the class ``minor``.

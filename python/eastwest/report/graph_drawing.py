@@ -135,7 +135,7 @@ def _curve(caller: Box, called: Box) -> str:
         bend = (x2 - x1) / 2
         ends = f"{x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
         return f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {ends}"
-    # to an earlier layer, or within the same one
+    # To an earlier layer, or within one layer.
     side = x1 + 20
     ends = f"{side:.1f} {y2:.1f} {called.x + called.width:.1f} {y2:.1f}"
     return f"M{x1:.1f} {y1 + 5:.1f}C{side:.1f} {y1 + 5:.1f} {ends}"

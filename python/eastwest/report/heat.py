@@ -31,7 +31,7 @@ def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
 
 
 def _roots(values: Floats, top: float) -> Floats:
-    """Return the square roots of the shares of ``top``."""
+    """Return the square root of each value's share of ``top``, 0 to 1."""
     return np.asarray(np.sqrt(np.clip(values / top if top > 0 else values * 0, 0, 1)))
 
 

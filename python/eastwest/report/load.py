@@ -202,7 +202,7 @@ def _queues(
 
 
 def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
-    """Return the tiers of links in a table that has ``?`` for unknown ones."""
+    """Return the tiers of links in a table that has ``?`` for unknown tiers."""
     present = set(table["tier"].to_list())
     return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 

@@ -27,7 +27,7 @@ from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
-#: Maximum number of characters of a scenario in the page; longer ones (with graphs in them) are
+#: Maximum number of characters of a scenario in the page; longer texts (with graphs in them) are
 #: cut.
 _MOST_SCENARIO = 400_000
 #: Maximum number of columns of a table in half the width of the page.
@@ -111,7 +111,7 @@ def single(result: Result) -> str:
 
 
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
-    """Return the busiest links of the whole run, for the list beside the drawing."""
+    """Return the busiest links of the run as texts, for the list beside the drawing."""
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []
     for row in top.iter_rows(named=True):

@@ -72,7 +72,7 @@ def _job_names(facts: Facts) -> dict[tuple[str, int], str]:
 
 
 def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int], pl.DataFrame]:
-    """Return the events of the connections of some flows."""
+    """Return events of the flows ``picked`` by (connection, source, destination)."""
     numbers = picked["connection"].drop_nulls().unique().cast(pl.Int64, strict=False)
     events = facts.events
     if not numbers.len() or not events.height:

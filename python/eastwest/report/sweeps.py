@@ -114,7 +114,7 @@ def _counts(points: Points) -> str:
 
 
 def _listed(points: Points) -> list[Metric]:
-    """Return the metrics of the table: those that the sweep shows, then others that differ."""
+    """Return metrics of the table: metrics that the sweep shows, then others that differ."""
     main, others = _drawn(points)
     constant = [m for m in points.wanted if m not in main and points.of(m)]
     asked = main if points.wanted else []

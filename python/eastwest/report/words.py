@@ -92,7 +92,7 @@ def oversubscription(below: str, above: str, ratio: float) -> str:
 
 
 def oversubscribed(links: pl.DataFrame, tiers: list[str]) -> Iterator[tuple[str, str, float]]:
-    """Yield two tiers and the ratio of their rates where the upper one has less than the lower."""
+    """Yield (lower tier, upper tier, ratio of rates) where the upper tier has the lower rate."""
     for below, above in itertools.pairwise(tiers):
         into = _float(links.filter(pl.col("tier") == below)["rate_bps"].sum())
         out = _float(links.filter(pl.col("tier") == above)["rate_bps"].sum())

@@ -67,7 +67,7 @@ def source_of(spec: Spec) -> Source:
 
 
 def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
-    """Return the settings of a point as overrides: those of the sweep, then those of its axes."""
+    """Return the settings of a point as overrides: first of the sweep, then of its axes."""
     fixed = [(path, text(value)) for path, value in spec.settings.items()]
     return fixed + [(p, text(value)) for p, value in zip(spec.paths, values, strict=True)]
 

@@ -1,7 +1,7 @@
 """Runs of a sweep on the workers of a Dask cluster: sends orders, stores the results.
 
-The cluster already runs (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md says how to
-start one. Workers need the same build of Eastwest and nothing else, no shared disk: an order
+The cluster already runs (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md explains
+how to start one. Workers need the same build of Eastwest and nothing else, no shared disk: an order
 carries the resolved scenario, the files that it reads are sent with it, and the result is sent back
 to the store of this machine. remote.py is the code of a worker.
 

@@ -152,7 +152,7 @@ class Driver(Executor[Point]):
     # Estimates
 
     def _rough_estimate(self) -> Estimate:
-        """Return an estimate from three points, without resolving the others."""
+        """Return an estimate from three points, without resolving all points."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]

@@ -47,7 +47,7 @@ main(handle)
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment in which a process imports the same package as this one."""
+    """Return the environment in which a process imports the package of this process."""
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}

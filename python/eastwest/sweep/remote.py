@@ -69,7 +69,7 @@ class Answer:
 
     event: Event
     worker: str
-    #: Files of the run's folder, without those that the scenario read.
+    #: Content of files of the run's folder by name, without files that the scenario read.
     files: dict[str, bytes]
 
 
@@ -197,7 +197,7 @@ class _Slot:
 
 
 def plain(name: str) -> PurePosixPath:
-    """Return a name as a relative path without steps upwards. Raises ``ValueError`` for others."""
+    """Return a name as a relative path without steps upwards; else raise ``ValueError``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
         raise ValueError(f"a file with an impossible name: {name!r}")
@@ -225,7 +225,7 @@ class _Slots:
         return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
-        """Return a process to the idle ones, so that other orders can use it for a while."""
+        """Return a process to the idle processes, so that other orders can use it for a while."""
         slot.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(slot)

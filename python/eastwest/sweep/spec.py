@@ -83,7 +83,7 @@ class Spec:
     confidence: float
     #: Metrics in the table on the screen; empty: those of goals and workloads.
     show: tuple[str, ...] = ()
-    #: Goals of the sweep, in the place of those of its scenario; None where it has none of its own.
+    #: Goals of the sweep, which replace the goals of its scenario; None: the scenario's goals.
     goals: form.Goals | None = None
 
     @property
@@ -111,7 +111,7 @@ class Spec:
 
     @property
     def baseline_point(self) -> int:
-        """Number of the first point with the baseline's values, with which others are compared."""
+        """Number of the baseline point: the first point with the baseline's values."""
         number = 0
         for axis in self.axes:
             number = number * len(axis.values) + (_fitting(axis, self.baseline) or 0)
@@ -257,7 +257,7 @@ def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
 
 
 def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
-    """Return the axes of a file, and the paths of all of them, also of those with problems."""
+    """Return the valid axes of a file, and the paths of all its axes."""
     forms = [form_of(entry) for entry in table.tables("axis", AXIS_KEYS)]
     axes = [Axis(form.paths, form.rows, form.names) for form in forms if form.rows]
     spans = [(form.paths[0], form.span) for form in forms if form.span]

@@ -136,7 +136,11 @@ class SweepResult:
 
     @cached_property
     def costs(self) -> pl.DataFrame:
-        """Frame with one row per run: wall and CPU seconds, memory, packet-hops, reuse."""
+        """Frame with one row per run, from ``costs.parquet``.
+
+        Columns: ``point``, ``seed``, ``key``, ``wall_s``, ``cpu_s``, ``peak_rss_mb``,
+        ``packet_hops`` and ``reused`` (taken from the store).
+        """
         return kept.read_table(self.path, "costs")
 
     @cached_property
@@ -185,7 +189,7 @@ class Rows:
             self._rows = []
 
     def frame(self) -> pl.DataFrame:
-        """Return all rows, by point and seed."""
+        """Return the frame of all rows, sorted by ``point`` and ``seed``."""
         import polars as pl  # noqa: PLC0415  large
 
         self._pack()
@@ -335,7 +339,7 @@ def comparisons_table(
 def _bases(
     rows: pl.DataFrame, metrics: Sequence[str], baseline: int
 ) -> tuple[dict[str, int], dict[str, dict[int, float | None]]]:
-    """Return the point that each metric is compared with, and its values by seed."""
+    """Return by metric: the point of comparison, and that point's values by seed."""
     import polars as pl  # noqa: PLC0415  large
 
     # The baseline first, then the points in their order.
@@ -352,7 +356,7 @@ def _bases(
 
 
 def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """Yield the rows of each point, in order, as lists by column."""
+    """Yield (point, values by column) for each point in order."""
     for (point,), part in rows.group_by("point", maintain_order=True):
         yield int(str(point)), part.to_dict(as_series=False)
 

@@ -52,7 +52,7 @@ class Task:
     overrides: core.Overrides
     identity: str
     seed: int
-    #: The scenario, where it is not that of the sweep.
+    #: Scenario of the run; None: the scenario of the sweep.
     source: Source | None = None
 
 
@@ -62,7 +62,7 @@ class Event:
 
     number: int
     #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``: died too often to
-    #: be tried again; ``world``: an error of the disk or the machine; ``progress``; ``ready``,
+    #: be tried again; ``world``: an error of the disk or the machine; ``progress``; ``ready``, sent
     #: once: the process accepts runs.
     what: str
     message: str = ""

@@ -214,7 +214,7 @@ def _solve(
     paths: Mapping[tuple[str, str], list[list[str]]],
     time_limit_s: float,
 ) -> tuple[dict[tuple[str, str], int], float, bool]:
-    """Return the number of each pair's path, the lower bound, and whether it is reached."""
+    """Return the path number by pair, the lower bound of the load, and if it is reached."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
     from scipy.sparse import coo_array  # noqa: PLC0415
 

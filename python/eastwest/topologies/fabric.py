@@ -24,7 +24,7 @@ class Assumed:
 
     #: Rate of a cable in bit/s, where the file gives none.
     rate_bps: float | None = None
-    #: Delay of a cable with that of its switches in seconds (scenario S1: 5 µs).
+    #: Delay in s of a cable, including its switches' delay (scenario S1: 5 µs).
     delay_s: float = 5e-6
     #: Number of hosts at each node of a network of switches.
     hosts_per_node: int = 1

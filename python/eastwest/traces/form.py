@@ -23,7 +23,7 @@ TRACE_FORMAT = 1
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
 
-#: Sources, by the name that ``--format`` takes.
+#: Sources, by their name for ``--format``.
 SOURCES = {
     "swim": "SWIM: six, eight or nine tab-separated columns",
     "rumen": "Rumen: job objects in JSON, one after the other",

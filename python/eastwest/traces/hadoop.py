@@ -48,7 +48,7 @@ _KINDS = {
     "JOB_CLEANUP": "cleanup",
     "TASK_CLEANUP": "cleanup",
 }
-#: Columns of an attempt by their counter; those of files are found by the counters' suffixes.
+#: Columns of an attempt by counter; columns of file bytes are found by the counter's suffix.
 _COUNTERS = {
     "MAP_OUTPUT_BYTES": "map_output_bytes",
     "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
@@ -62,7 +62,7 @@ _REDUCE_RECORDS = {
     "REDUCE_OUTPUT_RECORDS": "output_records",
 }
 _JOB_ID = re.compile(r"job_[0-9]+_[0-9]+")
-#: Counters, besides those of file systems, that become columns.
+#: Counters that become columns, besides counters of file systems.
 COUNTERS = frozenset((*_COUNTERS, *_MAP_RECORDS, *_REDUCE_RECORDS))
 _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?:_([0-9]+))?")
 
@@ -162,7 +162,7 @@ def text_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Return a count or size; None for −1 and null, which stand for missing values.
+    """Return a count or size; None for −1 and null, which mean missing values.
 
     Raises ``ValueError`` for any other value.
     """

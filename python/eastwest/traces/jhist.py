@@ -257,7 +257,7 @@ class Walk:
         self.unread: Counter[str] = Counter()
 
     def take(self, kind: str, event: dict[str, Any]) -> bool:
-        """Take one record; return False where its kind has nothing that is kept.
+        """Process one record; return False where its kind has no data for the tables.
 
         Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a malformed
         record, and ``TooManyError`` for too many attempts.

@@ -95,7 +95,7 @@ def unusable(file: str | Path, what: str, account: Account) -> InputError:
 
 
 def entry(source: Source, kind: str, **counts: int) -> dict[str, Any]:
-    """Return the description of a file that has been read, with counts of what it has."""
+    """Return the description of a file that has been read, with counts of its contents."""
     digest = source.drain()
     named = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
     return {**named, **counts, "sha256": digest}

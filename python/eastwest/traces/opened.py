@@ -49,7 +49,7 @@ Kind = TypeVar("Kind", bound=Opened)
 
 
 def open_imported(read: Callable[[Path], Kind]) -> Kind:
-    """Return what ``read`` opens after it has imported into a temporary folder.
+    """Return the opened result of ``read``, which imports into a temporary folder.
 
     The folder is removed when the result is closed.
     """

@@ -1,6 +1,6 @@
 """Job traces of Hadoop's tool Rumen: consecutive job objects in JSON.
 
-A job has its tasks, a task its attempts; −1 stands for a missing value. Nothing separates one job
+A job has its tasks, a task its attempts; −1 means a missing value. Nothing separates one job
 from the next, and each may take one line or thousands. Jobs are separated where a closing brace is
 followed by an opening one; inside a job there is a comma between. Memory holds one job at a time,
 and of its attempts only the used fields.

@@ -73,7 +73,10 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a valid value for its column; raise ``ValueError``: reason, NUL, offending value."""
+    """Return the checked value of a column, or None; else raise ``ValueError``.
+
+    The text of the error is the reason, a NUL, and the wrong value.
+    """
     kind = _COLUMNS[name]
     if value is None or value == "":
         return None

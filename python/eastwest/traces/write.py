@@ -192,7 +192,7 @@ class Writer(FolderWriter):
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
 
     def _sort_jobs(self) -> Numbers:
-        """Replace the parts of the jobs by sorted ones; return the map to their new numbers."""
+        """Replace the parts of the jobs by sorted parts; return the map to the new numbers."""
         old = self._parts["jobs"]
         new: list[Path] = []
         numbers = Numbers(self._partial / "numbers.part", self._jobs)

@@ -34,7 +34,7 @@ _IN_LABEL = {"_packets": " (packets)", "_percent": " (%)"}
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of a setting along a picture, as they are written, and as numbers."""
+    """Horizontal axis of a picture: the values of a setting, as texts and as numbers."""
 
     label: str
     #: The values as text, in the order of the sweep.
@@ -170,7 +170,7 @@ def _last(path: str) -> str:
 
 
 def _determined(rows: Iterable[Sequence[Any]], across: int, place: int) -> bool:
-    """Whether points with equal values in the column ``across`` have equal ones in ``place``."""
+    """Whether points that are equal in the column ``across`` are also equal in ``place``."""
     seen: dict[str, str] = {}
     return all(seen.setdefault(text(r[across]), text(r[place])) == text(r[place]) for r in rows)
 

@@ -87,7 +87,7 @@ KINDS = (
         ("src", "dst", "cwnd_bytes", "ssthresh_bytes", "srtt_us", "in_flight_bytes", "phase"),
     ),
 )
-#: Columns of sampled tables: those that identify a row, and those that are compared.
+#: Sampled tables: columns that identify a row, and columns that are compared.
 _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link_samples": (("link",), ("bytes", "drops", "marks")),
     "queues": (("link",), ("packets", "bytes")),
@@ -123,7 +123,7 @@ class First:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the time is that of one moment, not of an interval."""
+        """Whether the difference has the exact time of a moment, not an interval."""
         return self.since_s == self.time_s
 
 
@@ -235,7 +235,7 @@ def _rows_left_out(evidence: Evidence, table: str) -> bool:
 
 
 def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with names of hosts and links in place of their numbers."""
+    """Return a table with names of hosts and links in place of the numbers in its columns."""
     columns = []
     for name, dtype in table.schema.items():
         if name in _HOSTS and dtype.is_integer():

@@ -10,7 +10,7 @@ from eastwest.views.series import Bins, Floats
 
 #: States of a link, in the order in which they are drawn.
 STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
-#: Columns with the energy used, and that of links always awake and of ideal sleep.
+#: Columns with the energy used, with links always awake, and with ideal sleep.
 COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
 #: Columns with the time in each state.
 TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")

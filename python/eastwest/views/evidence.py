@@ -58,11 +58,11 @@ class Evidence:
         return self.result.table(name) if replaced is None else replaced
 
     def is_replaced(self, name: str) -> bool:
-        """Whether another table is used in place of that of the result."""
+        """Whether ``replace`` has put another table in place of the table ``name``."""
         return name in self._replaced
 
     def replace(self, name: str, table: pl.DataFrame) -> None:
-        """Use this table in place of that of the result."""
+        """Use ``table`` in place of the table ``name`` of the result."""
         self._replaced[name] = table
 
     @cached_property

@@ -15,7 +15,7 @@ from eastwest.sweep.metrics import STARTS
 from eastwest.views.labels import natural, shown
 from eastwest.views.series import Bins
 
-#: Limit of numbers; larger ones are cut. Seconds, µs and shares of any run are far below.
+#: Limit of numbers; larger numbers are cut. Seconds, µs and shares of any run are far below.
 _MOST = 1e15
 #: Columns that older formats do not have.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}

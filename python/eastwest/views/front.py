@@ -32,7 +32,7 @@ def beats(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def unbeaten(values: Mapping[Key, Sequence[float]]) -> list[Key]:
-    """Return the keys of the values that no others beat; less is better in each value."""
+    """Return the keys whose values no other key's values beat; less is better in each value."""
     return [key for key, own in values.items() if not any(beats(v, own) for v in values.values())]
 
 
@@ -110,7 +110,7 @@ def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
 
 
 def interval(point: Mapping[str, Any], goal: int, factor: float = 1) -> tuple[float, float, float]:
-    """Return mean and interval of a goal at a finalist; without an interval, the mean thrice."""
+    """Return (mean, low, high) of a goal at a finalist; thrice the mean without an interval."""
     value = point["goals"][goal]["value"]
     ends = (value[end] if value[end] is not None else value["mean"] for end in ("low", "high"))
     low, high = ends

@@ -96,10 +96,9 @@ def write(metric: str, value: float) -> str:
 
 
 def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Return sentences on the goals of results: those of the first result that has goals.
+    """Return sentences on the goals of the first result that has goals, for all results.
 
-    They are compared with the values of all results. Each result is one run, so that there are no
-    intervals.
+    Each result is one run, so that there are no intervals.
     """
     given = next((each for r in results if (each := entries(r.summary))), None)
     if given is None:
@@ -135,7 +134,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 
 def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return each goal of either run twice: with the value of the first and of the second run."""
+    """Return pairs of entries for each goal of either run: of the first run, of the second."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
     metrics = [metrics_in(result.summary) for result in (first, second)]
@@ -221,7 +220,7 @@ def _rounded(share: float) -> float:
 
 
 def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the limit of a point that decides its state: of the worst state, the least margin."""
+    """Return the limit that decides a point's state: worst state first, then least margin."""
     order = {MISSED: 0, UNDECIDED: 1, MET: 2}
     return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
 
@@ -286,7 +285,7 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
 
 
 def _apart(others: int, alike: str, has_limits: bool) -> str:
-    """Return how sure it is that a point is better than all others that meet the limits."""
+    """Return the end of a sentence: whether the best point is clearly better than all others."""
     if alike:
         return f"; with these seeds it cannot be told from {alike}"
     if not others:

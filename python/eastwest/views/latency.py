@@ -76,7 +76,7 @@ def curve(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def classes(result: Result) -> list[tuple[str, pl.DataFrame]]:
-    """Return traffic classes with data packets and their histograms, most packets first."""
+    """Return (traffic class, histogram of its data packets), most packets first."""
     data = result.latency.filter((pl.col("kind") == "data") & (pl.col("count") > 0))
     busiest = data.group_by("class").agg(pl.col("count").sum())
     names = busiest.sort(["count", "class"], descending=[True, False])["class"].to_list()

@@ -60,7 +60,7 @@ class Samples:
         return np.clip(np.searchsorted(late, times, side="left") - 1, 0, self.edges.size - 2)
 
     def by_tier(self, column: str) -> dict[str, npt.NDArray[Any]]:
-        """Return the number of packets in each bin, by the tier of the link.
+        """Return by tier an array (bins): number of packets in each bin of time.
 
         ``column`` is ``drops`` or ``marks`` of ``link_samples``.
         """

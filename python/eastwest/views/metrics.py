@@ -83,7 +83,7 @@ METRICS = (
 
 
 def told(shares: Iterable[float | None]) -> list[Metric]:
-    """Return the metrics to show: those of energy only where links slept in any of the results.
+    """Return the metrics to show; metrics of energy only if links slept in a result.
 
     ``shares`` are the shares of always-on energy that each result used.
     """

@@ -31,7 +31,7 @@ class Bins:
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
 
     def sums(self, times: Floats, values: Floats) -> Floats:
-        """Return the sum of values in each interval."""
+        """Return an array (intervals): the sum of the values whose times are in each interval."""
         sums = np.bincount(self.of(times), weights=values, minlength=self.count)
         return np.asarray(sums, dtype=np.float64)
 

@@ -211,7 +211,7 @@ class Points:
 
     @cached_property
     def wanted(self) -> list[Metric]:
-        """Metrics that the sweep's ``show`` names; without it, those of goals and workloads."""
+        """Metrics that the sweep's ``show`` names; without it, metrics of goals and workloads."""
         there = set(self.table["metric"].unique())
         named = [words.full(name, there) for name in self.sweep.summary.get("show") or []]
         of_goals = goals.measures(self.sweep.summary, there)
@@ -273,7 +273,7 @@ class Points:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """Metrics that are not zero everywhere, those that the sweep shows first.
+        """Metrics that are not zero everywhere; metrics that the sweep shows come first.
 
         Metrics of energy are included only if links slept.
         """
@@ -300,7 +300,10 @@ class Points:
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
-        """Columns, series, and the place of each point: the axis with most values is horizontal."""
+        """Texts of columns, names of series, and (column, series) by point.
+
+        The axis with the most values is horizontal.
+        """
         across = self._across
         if across is None:
             places = {p: (place, 0) for place, p in enumerate(self.numbers)}
@@ -315,7 +318,7 @@ class Points:
         return columns, series if len(self._leading) > 1 else [], places
 
     def _beside(self, across: int) -> dict[int, str]:
-        """Return the settings of each point but that of the horizontal axis, as text."""
+        """Return by point its settings as text, without the setting of the horizontal axis."""
         columns = [i for i in self._leading if i != across]
         return {p: self._said(row, columns) for p, row in self.settings.items()}
 

@@ -15,7 +15,7 @@ from eastwest.views.metrics import Metric
 
 #: Name of the network among services.
 NETWORK = "(network)"
-#: The service of a call; clients are the component.
+#: Column ``name``: the service of a call, or the component where it has no service (clients).
 _SERVICE = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
 
 #: Values of one number, one for each seed; None where a run lacks it.
@@ -77,7 +77,7 @@ METRICS = (
 
 
 def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
-    """Return numbers of a case by their path in the summary, and their ratios to those of ``base``.
+    """Return numbers of a case by path in the summary, and their ratios to numbers of ``base``.
 
     Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (None for one seed), and the corresponding
     keys for the ratio to the base of the same seed. Units are those of the summary.

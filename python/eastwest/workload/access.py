@@ -34,7 +34,7 @@ _POINTS = 800
 #: Minimum number of ranks for a slope.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
-#: Names of accesses by: whether the file was written before, whether it is written now.
+#: Names of repeated accesses by two flags: the file was written before, it is written now.
 _RE_ACCESS = {
     (False, False): "read again",
     (True, False): "read after written",
@@ -52,7 +52,7 @@ class Sizes:
     total: float
     mean: float
     most: float
-    #: Percentiles of bytes over all jobs, including those of no bytes.
+    #: Percentiles of bytes over all jobs, including jobs without bytes.
     percentiles: Mapping[str, float]
     #: Cumulative distribution: bytes, and the share of jobs with at most that many.
     curve: tuple[Floats, Floats]
@@ -111,7 +111,7 @@ def access(
 
 
 def cumulative(values: Floats, points: int = _POINTS) -> tuple[Floats, Floats]:
-    """Return distinct values and the share not above them, thinned except the largest."""
+    """Return distinct values and the shares up to them, thinned but with the largest."""
     at, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(1, values.size)
     if at.size > points:

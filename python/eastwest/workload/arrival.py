@@ -114,14 +114,14 @@ def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
 
 
 def counts(jobs: Jobs, step_s: float) -> Floats:
-    """Return the number of jobs in each whole interval; the last one also if it is the only one."""
+    """Return an array: number of jobs in each whole interval, at least one interval."""
     whole = max(1, int(jobs.span_s // step_s))
     place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
     return np.bincount(place[place < whole], minlength=whole).astype(np.float64)
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """Return jobs in the busiest and median interval, for each length that fits eight times."""
+    """Return bursts by length of interval, for lengths with at least eight intervals."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:
@@ -214,7 +214,7 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """Return the lag of greatest correlation among those that one frequency cannot distinguish."""
+    """Return (lag, correlation) of the greatest correlation that fits ``number`` periods."""
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
     lags = lags[(lags >= 2) & (lags < size)]

@@ -5,7 +5,7 @@
 * Wasserstein (order 1): ``W = ∫ |F − G| dx`` over ``x = log10(1 + value)``: the mean number of
   decades by which values must be moved to turn one distribution into the other.
 * Energy (Székely and Rizzo 2013): ``E = 2·E|X − Y| − E|X − X'| − E|Y − Y'|``, over all dimensions
-  jointly, so that it also detects a change of correlations. Every dimension is transformed by
+  jointly, so that it also detects a change of correlations. Every dimension is
   ``log10(1 + value)`` divided by its standard deviation in the first trace.
 
 Jobs belong to *windows* of time (`jobs`), and the jobs of both traces are counted by window. So the
@@ -192,7 +192,7 @@ class Energy:
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """Return the energy distance of the first trace to each resample of its windows."""
+        """Return an array (resamples): energy distances of the first trace to its resamples."""
         jobs = np.maximum(weights @ self.counts, 1.0)
         total = max(1.0, float(self.counts.sum()))
         between = (weights @ self.within.sum(axis=1)) / (jobs * total)
@@ -201,7 +201,7 @@ class Energy:
 
 
 def _points(names: Sequence[str], cut: Cut) -> tuple[Floats, Whole]:
-    """Return jobs as points in all dimensions, with their windows."""
+    """Return jobs as points, an array (jobs, dimensions), and the window of each job."""
     whole = np.ones(cut.window.size, dtype=bool)
     for name in names:
         whole &= ~np.isnan(cut.values[name])

@@ -82,7 +82,7 @@ def aggregated_variance(series: Floats) -> Floats:
 
 
 def rescaled_range(series: Floats) -> Floats:
-    """Return H of every row by the mean rescaled range of blocks of 16, 32, 64, … values."""
+    """Return H of every row (an array) by mean rescaled ranges of blocks of 16, 32, … values."""
     rows, length = series.shape
     points, ranges = [], []
     block = _SHORTEST

@@ -1,6 +1,6 @@
 """The jobs of a trace as columns of numbers, and their division into windows of time.
 
-Every analysis reads jobs from here: only the columns that it uses are taken from the table, so that
+Every analysis reads jobs from here: only the columns that it uses are read from the table, so that
 ten million jobs of a SWIM trace take 320 MB. A value that the trace does not know is NaN.
 
 A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace has the time of its last job, but

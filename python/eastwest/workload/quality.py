@@ -123,7 +123,7 @@ class ReferenceInterval:
     def _distances(
         self, names: tuple[str, ...], cut: Cut, weights: Floats
     ) -> Iterator[tuple[str, str, float, Floats]]:
-        """Yield quantity, measure, the trace's distance, and those of the source's own days."""
+        """Yield (quantity, measure, the trace's distance, distances of the source's own days)."""
         for name in names:
             marginal = Marginal.of(name, self._source, cut)
             ks, wasserstein = marginal.to_second()
@@ -139,5 +139,5 @@ class ReferenceInterval:
 
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
-    """Return the distances of a trace to its source, with those of the source's resamples."""
+    """Return the distances of a trace to its source, and of the source's resamples."""
     return ReferenceInterval(first, window_s, seed).measure(second)

@@ -87,7 +87,7 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
 
 
 def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
-    """Return the centres by the rule, and the share that each number of groups explains."""
+    """Return centres (groups, dimensions), and the explained share by number of groups."""
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
     distinct = len(np.unique(points, axis=0)) if total else 1
@@ -101,7 +101,7 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """Return the centres of the best start, and the sum of squares within the groups."""
+    """Return centres (``k``, dimensions) of the best start, and the sum of squares in groups."""
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
         random = np.random.default_rng([seed, k, start])

@@ -180,7 +180,7 @@ def _groups(known: Floats) -> Iterator[Whole]:
 
 
 def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
-    """Return new values near those of the chosen rows, by the module's equations."""
+    """Return an array (chosen, quantities) of new values, by the module's equations."""
     n, d = values.shape
     ordered = np.sort(values, axis=0)
     # Equal values share their ranks: one of them is drawn, so that ties keep their frequency.
@@ -204,7 +204,7 @@ def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Float
 
 
 def _with_columns(jobs: pl.DataFrame, columns: dict[str, Floats]) -> pl.DataFrame:
-    """Return rows with new quantities; waits and durations become times."""
+    """Return the table ``jobs`` with new quantities; waits and durations become times."""
     drawn = {name: pl.Series(name, values).fill_nan(None) for name, values in columns.items()}
     parts: list[pl.Expr | pl.Series] = [
         drawn[name].round().cast(jobs.schema[name]) for name in (*_BYTES, *_COUNTS) if name in drawn

@@ -216,7 +216,7 @@ SHARED = Known()
 
 
 def _known(function: Callable[..., Any]) -> Known:
-    """Return the registry of a function: of its study, or the shared one for those of Eastwest."""
+    """Return a function's registry: of its study, or the shared registry of Eastwest."""
     module = str(function.__module__)  # None in a namespace without a name
     return SHARED if module.startswith("eastwest.") else REGISTERED.setdefault(module, Known())
 

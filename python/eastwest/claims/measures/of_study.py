@@ -1,4 +1,4 @@
-"""Measures and values of one study: those of ``measures.py`` in its folder, beside the shared ones.
+"""Measures and values of one study: those of ``measures.py`` in its folder, beside shared measures.
 
 The file is Python and is executed when a claim of the study is read. Its functions are registered
 as those of Eastwest are, with ``measure`` and ``run_value`` of ``eastwest.claims.measures``, and

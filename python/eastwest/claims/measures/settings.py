@@ -44,7 +44,7 @@ def mean_reduction(
 def reduction_difference(
     data: Data, value: str, at: Settings, less: Settings, against: Settings
 ) -> Measured:
-    """Return the mean reduction at some points minus that at others, seed by seed."""
+    """Return the mean reduction at points ``at`` minus the reduction at ``less``, seed by seed."""
     means = []
     for points in (at, less):
         pairs = _pairs(data, value, points, against)
@@ -108,7 +108,7 @@ def least_reduction(
 
 @measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the share of pairs in which the mean of the first is lower than that of the second.
+    """Return the share of pairs whose mean at ``at`` is lower than the mean at ``against``.
 
     Pairs agree in all settings but those of ``at`` and ``against``.
     """
@@ -250,7 +250,7 @@ def _agreeing(sample: Sample, other: Sample) -> int:
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
-    """Return the value over the other's, by seed."""
+    """Return by seed the value of ``sample`` divided by the value of ``other``."""
     common = [seed for seed in sample.values if other.values.get(seed)]
     return {seed: sample.values[seed] / other.values[seed] for seed in common}
 

@@ -122,7 +122,7 @@ def _nodes(source: Source) -> Iterator[_Node]:
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
     """Return the names of the process groups that not every rank uses.
 
-    Where one file stands for all ranks, at most one of several groups can have all ranks.
+    Where one file describes all ranks, at most one of several groups can have all ranks.
     """
     users: dict[str, int] = {}
     for source in sources:

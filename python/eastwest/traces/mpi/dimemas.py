@@ -1,6 +1,6 @@
 """Traces of Dimemas (``.dim``): the computing and the calls of tasks, as its generator writes them.
 
-Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and the older ones with names
+Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and older records with names
 (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
 of its synchronism is set; bit 0, rendezvous, is left to the simulation's ``eager_limit``. A receive
 is blocking (0), immediate (1) or the wait for an immediate one (2); Dimemas waits for no send.

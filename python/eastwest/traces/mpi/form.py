@@ -1,6 +1,6 @@
 """Names of the formats of MPI traces."""
 
-#: Formats of MPI traces, by the name that ``--format`` takes.
+#: Formats of MPI traces, by their name for ``--format``.
 FORMATS = {
     "ti": "time-independent traces of SimGrid: rank files, an archive or folder of them, one file",
     "dimemas": "Dimemas: #DIMEMAS header and records",

@@ -47,7 +47,7 @@ _WITHOUT_DATA = {
 }  # fmt: skip
 #: Collectives read with equal parts for all ranks, because their events have only sums.
 _VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
-#: Events that a replay needs besides those of messages and collectives.
+#: Events that a replay needs besides events of messages and collectives.
 _TIMES = {"Enter", "Leave"}
 #: Events that a later event completes; the later one has all information.
 _OPENINGS = {"MpiCollectiveBegin"}

@@ -163,7 +163,7 @@ def rank_of(name: str) -> int | None:
 
 
 class _Calls:
-    """Passes lines to the simulator's reader, and those that it accepts to the rank files."""
+    """Passes lines to the simulator's reader, and accepted lines to the rank files."""
 
     def __init__(self, ranks: int, into: RankFiles) -> None:
         self._ranks = ranks
