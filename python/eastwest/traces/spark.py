@@ -197,7 +197,7 @@ class _Reader:
             stage.outcome = "failed" if info.get("Failure Reason") else "succeeded"
 
     def _runner(self, stage: int) -> Job | None:
-        """Return the job for which a stage runs: the first unfinished job that needs it, or None."""
+        """Return the job of a stage, the first unfinished job that needs it, or None."""
         if stage not in self.owner:
             needing = [job for job in self.jobs.values() if stage in job.stages]
             running = [job for job in needing if not job.ended] or needing
