@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from eastwest.explain import Story, difference, explain, slowest
     from eastwest.mechanisms import (
         Ack,
+        Application,
         Arrival,
         Choice,
         Congestion,
+        Duration,
         Head,
+        Message,
         Queue,
         Routing,
         Seen,
@@ -43,11 +46,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ack",
+    "Application",
     "Arrival",
     "Choice",
     "Congestion",
+    "Duration",
     "Head",
     "InputError",
+    "Message",
     "OptimizeResult",
     "Outcome",
     "Queue",
@@ -85,10 +91,13 @@ _HOMES = {
     **dict.fromkeys(
         [
             "Ack",
+            "Application",
             "Arrival",
             "Choice",
             "Congestion",
+            "Duration",
             "Head",
+            "Message",
             "Queue",
             "Routing",
             "Seen",

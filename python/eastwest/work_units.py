@@ -37,6 +37,11 @@ UNITS: dict[str, Unit] = {
 #: Unit in which a user counts a workload, by its kind; flows for all other kinds.
 _OF_KIND = {
     "service": "exchanges",
+    "fan-out": "exchanges",
+    "hedged": "exchanges",
+    "key-value": "exchanges",
+    "parameter-server": "exchanges",
+    "quorum": "exchanges",
     "transactions": "transactions",
     "incast": "rounds",
     "mapreduce": "jobs",

@@ -30,6 +30,15 @@ pub mod congestion {
     };
 }
 
+/// Types with which a mechanism crate implements an application.
+pub mod application {
+    pub use eastwest_workload::application::process::Kind;
+    pub use eastwest_workload::application::{
+        Application, ApplicationModel, Content, Message, Place, Process, Role,
+    };
+    pub use eastwest_workload::arrivals::exponential;
+}
+
 /// A mechanism crate: its name, its version and its mechanisms.
 pub struct Own {
     /// Name of the crate.

@@ -83,14 +83,14 @@ impl Histogram {
     }
 
     /// Returns the `q` quantile (`q` from 0 to 1) of the counted durations in µs, exact to the
-    /// width of a bucket; 0 without values.
+    /// width of a bucket and at most the longest; 0 without values.
     pub fn quantile_us(&self, q: f64) -> f64 {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         for (i, &n) in self.counts.iter().enumerate() {
             seen += n;
             if seen >= rank && n > 0 {
-                return (upper(i).min(self.max.max(1))) as f64 / 1e3;
+                return upper(i).min(self.max) as f64 / 1e3;
             }
         }
         0.0
@@ -171,6 +171,15 @@ mod tests {
         let buckets: Vec<(u64, u64)> = short.buckets().collect();
         assert!(buckets[..256].iter().zip(0..).all(|(b, value)| *b == (value, 1)));
         assert!(buckets.len() == 257 && buckets[256].0.abs_diff(1_000_000) < 8_000);
+    }
+
+    #[test]
+    fn no_quantile_is_above_the_longest() {
+        let mut h = Histogram::default();
+        h.record(Span(0));
+        assert_eq!((h.quantile_us(0.5), h.max_us()), (0.0, 0.0));
+        h.record(Span::from_ns(1_000_001));
+        assert_eq!((h.quantile_us(0.5), h.quantile_us(1.0)), (0.001, h.max_us()));
     }
 
     #[test]

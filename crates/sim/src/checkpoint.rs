@@ -16,7 +16,7 @@
 //! **Trust.** A file is loaded only if its hash is right, so a truncated or damaged file is refused before it
 //! is interpreted. Lengths in it never determine the size of an allocation.
 
-use crate::scenario::{Fidelity, Scenario};
+use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use crate::site::Site;
 use crate::threads::{Parts, PartsSnapshot};
 use crate::world::World;
@@ -25,6 +25,7 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::RoutingConfig;
 use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_types::Time;
+use eastwest_workload::application::Model;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -134,7 +135,12 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     let mut settings =
         std::iter::once(&scenario.tcp).chain(scenario.tcp_overrides.iter().map(|o| &o.config));
     let own_control = settings.any(|config| config.custom.is_some());
-    let own_mechanism = own_queue || matches!(routing, RoutingConfig::Custom(_)) || own_control;
+    let own_application = scenario.workloads.iter().any(|w| match &w.kind {
+        WorkloadKind::Application(c) => matches!(c.model, Model::Custom(_)),
+        _ => false,
+    });
+    let own_mechanism =
+        own_queue || matches!(routing, RoutingConfig::Custom(_)) || own_control || own_application;
     own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be saved")
 }
 

@@ -1,5 +1,5 @@
 //! Mechanisms of other crates that a scenario may name beside the built-in ones: queue disciplines, congestion
-//! controls, choices among equal paths. Each has a function that reads its settings as built-in mechanisms do,
+//! controls, choices among equal paths, applications. Each has a function that reads its settings as built-in mechanisms do,
 //! with equal messages ([`crate::parameters`]).
 //!
 //! The user who runs a scenario chooses the available mechanisms; the scenario only names them. So a scenario
@@ -10,11 +10,14 @@ use eastwest_network::routing::{ReadRouting, RoutingModel};
 use eastwest_settings::{Entry, Section};
 use eastwest_transport::congestion::custom::{CongestionModel, ReadCongestion};
 use eastwest_types::Limit;
+use eastwest_workload::application::{
+    self, ApplicationEntry, ApplicationModel, Model, ReadApplication, Role,
+};
 use std::fmt;
 use std::sync::Arc;
 
 /// Mechanisms of other crates that scenarios may name: queue disciplines, congestion controls,
-/// choices among equal paths.
+/// choices among equal paths, applications.
 #[derive(Clone, Default)]
 pub struct Mechanisms {
     /// Queue disciplines, in the order in which they were added.
@@ -23,6 +26,8 @@ pub struct Mechanisms {
     pub(crate) congestion: Vec<Entry<ReadCongestion>>,
     /// Choices among equal paths, in the order in which they were added.
     pub(crate) routing: Vec<Entry<ReadRouting>>,
+    /// Applications, in the order in which they were added.
+    pub(crate) applications: Vec<ApplicationEntry>,
 }
 
 impl fmt::Debug for Mechanisms {
@@ -67,13 +72,28 @@ impl Mechanisms {
         self.routing.push(Entry { name, doc, read });
     }
 
-    /// Returns kind (`queue`, `congestion` or `routing`) and name of each mechanism, in the order
+    /// Adds an application. Its name is a `kind` of workloads; `roles` are the keys of the lists of
+    /// hosts of its processes. `read` reads its settings from the table of the workload.
+    pub fn application<M: ApplicationModel + 'static>(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+        roles: &[Role],
+        read: impl Fn(&mut Section) -> M + Send + Sync + 'static,
+    ) {
+        let read: Arc<ReadApplication> = Arc::new(move |s| Model::Custom(Arc::new(read(s))));
+        self.applications
+            .push(ApplicationEntry { entry: Entry { name, doc, read }, roles: roles.into() });
+    }
+
+    /// Returns kind (`queue`, `congestion`, `routing` or `application`) and name of each mechanism, in the order
     /// in which they were added within a kind.
     pub fn names(&self) -> Vec<(&'static str, &'static str)> {
         let queues = self.queues.iter().map(|e| ("queue", e.name));
         let congestion = self.congestion.iter().map(|e| ("congestion", e.name));
         let routing = self.routing.iter().map(|e| ("routing", e.name));
-        queues.chain(congestion).chain(routing).collect()
+        let applications = self.applications.iter().map(|e| ("application", e.entry.name));
+        queues.chain(congestion).chain(routing).chain(applications).collect()
     }
 
     /// Returns a message about a name that is not allowed, built in, or used twice in a kind;
@@ -99,11 +119,13 @@ impl Mechanisms {
     }
 }
 
-/// Returns the names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
+/// Returns the names of the built-in mechanisms of a kind: `queue`, `congestion`, `routing` or
+/// `application`.
 fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
         "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),
         "congestion" => eastwest_transport::congestion::BUILT_IN.iter().map(|c| c.0).collect(),
+        "application" => application::BUILT_IN.iter().map(|c| c.name).collect(),
         _ => eastwest_network::routing::BUILT_IN.iter().map(|c| c.name).collect(),
     }
 }

@@ -33,6 +33,8 @@ use eastwest_network::losses::Cause;
 use eastwest_transport::tcp::sender_state::WindowPhase;
 use eastwest_transport::tcp::{Stack, TimeoutCause};
 use eastwest_types::{Purpose, Span, Time};
+use eastwest_workload::Workload;
+use eastwest_workload::application::tally::Tally;
 use serde_json::{Map, Value, json};
 
 /// Every table of a run, in the order of docs/reference/results.md.
@@ -266,6 +268,10 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     for (name, transport) in transports.further.all() {
         summary[name] = transport.summary();
     }
+    let applications = applications(&site.drivers);
+    if !applications.is_empty() {
+        summary["applications"] = applications.into();
+    }
     if let Some(window) = probes.window.summary() {
         summary["window"] = window;
     }
@@ -277,6 +283,23 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     }
     summary["fidelity"] = if site.approximate.is_some() { "flow" } else { "packet" }.into();
     summary
+}
+
+/// Returns the counters and measures of each application by the name of its workload.
+fn applications(drivers: &Drivers) -> Map<String, Value> {
+    let of = |tally: &Tally| {
+        let counters: Map<_, _> =
+            tally.counters().map(|(name, n)| (name.into(), n.into())).collect();
+        let measures =
+            tally.durations().map(|(name, h)| (format!("{name}_us"), latencies([h].into_iter())));
+        let counted = [("counters".to_owned(), Value::from(counters))];
+        Value::from(counted.into_iter().chain(measures).collect::<Map<_, _>>())
+    };
+    let own = drivers.all.iter().filter_map(|driver| match &driver.workload {
+        Workload::Application(application) => Some((driver.name.clone(), of(application.tally()))),
+        _ => None,
+    });
+    own.collect()
 }
 
 /// Returns the summary of each part separately: flow sizes are heavy-tailed, so sums mean little.

@@ -34,7 +34,7 @@ impl Arrivals {
 
 /// Draws an exponentially distributed duration with this mean by inversion, rounded to the nearest
 /// picosecond.
-pub(crate) fn exponential(mean: Span, stream: &mut Stream) -> Span {
+pub fn exponential(mean: Span, stream: &mut Stream) -> Span {
     // 1 − u lies in (0, 1]: the logarithm is finite. `as` saturates.
     let ps = -libm::log(1.0 - stream.unit()) * mean.0 as f64;
     Span(((ps + 0.5) as u64).min(Span::MAX.0))

@@ -4,6 +4,7 @@
 //! it never sees packets, links or TCP. `eastwest-sim` carries out the actions.
 
 pub mod all_to_all;
+pub mod application;
 pub mod arrivals;
 pub mod bulk;
 pub mod datagrams;

@@ -1,6 +1,7 @@
 //! All kinds of workload behind one interface.
 
 use crate::all_to_all;
+use crate::application;
 use crate::bulk;
 use crate::datagrams;
 use crate::ethernet;
@@ -66,6 +67,8 @@ family! {
     MapReduce(Box<mapreduce::MapReduce>),
     /// Ranks of an MPI program.
     Mpi(Box<mpi::Mpi>),
+    /// Processes that react to messages.
+    Application(Box<application::Deployment>),
 }
 
 impl Workload {
@@ -77,7 +80,7 @@ impl Workload {
     /// Whether the workload can continue after TCP has aborted one of its connections; if not, it
     /// cannot finish.
     pub fn bears_failures(&self) -> bool {
-        matches!(self, Workload::MapReduce(_))
+        matches!(self, Workload::MapReduce(_) | Workload::Application(_))
     }
 
     /// Returns the number of flows if their number and starts do not depend on anything that

@@ -30,9 +30,9 @@ _FORM = 'write a limit such as "< 1 ms" (with <, <=, > or >=), "minimal" or "max
 _LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 #: Parts of a summary with numbers, apart from the measures of workloads.
 PARTS = (
-    "adaptive", "capture", "dcb", "drops", "energy_j", "event_log", "events", "faults",
-    "flow_mode", "flow_parts", "flow_samples", "flows", "jobs", "latency_us", "lpi", "marks",
-    "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds", "simulated_s",
+    "adaptive", "applications", "capture", "dcb", "drops", "energy_j", "event_log", "events",
+    "faults", "flow_mode", "flow_parts", "flow_samples", "flows", "jobs", "latency_us", "lpi",
+    "marks", "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds", "simulated_s",
     "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace", "throughput_bps", "transactions",
 )  # fmt: skip
 #: Parts of a summary that exist only with workloads of these kinds or transports.
@@ -288,7 +288,7 @@ class _Names:
             )
             return _problem(path, None, message)
         if head in PARTS:
-            return self._wrong_purpose(measure)
+            return self._wrong_part(measure)
         if head == "while":
             if self._is_of_while(rest):
                 return None
@@ -315,8 +315,12 @@ class _Names:
         """Return a measure of a workload in the unit in which a user counts it."""
         return f"{workload}.{unit_of_kind(self.kinds[workload]).name}.{statistic}"
 
-    def _wrong_purpose(self, measure: str) -> Problem | None:
-        """Return the problem of a measure of flows with a purpose that no flow has, or None."""
+    def _wrong_part(self, measure: str) -> Problem | None:
+        """Return the problem of a purpose that no flow has or of an absent application, or None."""
+        part, _, own = measure.partition(".")
+        if part == "applications" and not any(own.startswith(f"{each}.") for each in self.kinds):
+            message = f"is not a measure: after applications. is a workload ({self._listed()})"
+            return _problem(f"goal.{measure}", None, message)
         before, _, rest = measure.partition(".by_purpose.")
         purpose, dot, after = rest.partition(".")
         if before != "flows" or purpose in PURPOSES:

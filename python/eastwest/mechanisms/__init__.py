@@ -1,13 +1,16 @@
-"""The user's own mechanisms: queue disciplines, congestion controls, choices among equal paths.
+"""The user's own mechanisms: queues, congestion controls, routings and applications.
 
 In Rust, at full speed: ``eastwest new`` writes a crate (new.py), crate.py builds and loads it. In
-Python, for a first sketch: a subclass of ``Queue``, ``Congestion`` or ``Routing`` (sketch.py). Both
-are named where a scenario is run (load.py), never by the scenario alone: a file from elsewhere must
-not be able to run code. The guide is docs/guide/own-mechanism.md.
+Python, for a first sketch: a subclass of ``Queue``, ``Congestion``, ``Routing`` (sketch.py) or
+``Application`` (application.py). Both are named where a scenario is run (load.py), never by the
+scenario alone: a file from elsewhere must not be able to run code. The guides are
+docs/guide/own-mechanism.md and docs/guide/own-application.md.
 """
 
 from __future__ import annotations
 
+from eastwest.mechanisms.application import Application, Message
+from eastwest.mechanisms.base import Duration
 from eastwest.mechanisms.load import Mechanism, load
 from eastwest.mechanisms.sketch import (
     Ack,
@@ -24,11 +27,14 @@ from eastwest.mechanisms.sketch import (
 
 __all__ = [
     "Ack",
+    "Application",
     "Arrival",
     "Choice",
     "Congestion",
+    "Duration",
     "Head",
     "Mechanism",
+    "Message",
     "Queue",
     "Routing",
     "Seen",

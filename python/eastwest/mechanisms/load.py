@@ -54,7 +54,7 @@ class _Loaded:
             if sketch.is_sketch(thing) and thing.__module__ == module.__name__
         ]
         if not own:
-            raise InputError(f"{path} has no class derived from Queue, Congestion or Routing")
+            raise InputError(f"{path} has no class derived from {sketch.BASES}")
         self._add(path.name, source, own)
 
     def add_class(self, class_: type) -> None:
@@ -106,6 +106,6 @@ def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras
         else:
             raise InputError(
                 f"{path} is neither a mechanism crate (a folder that `eastwest new` has made) nor "
-                "a Python file with a class derived from eastwest.Queue, Congestion or Routing"
+                f"a Python file with a class derived from {sketch.BASES}"
             )
     return found.extras(), Recipe(**recipe)

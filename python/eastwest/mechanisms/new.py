@@ -40,6 +40,7 @@ class Kind(StrEnum):
     queue = "queue"
     congestion = "congestion"
     routing = "routing"
+    application = "application"
 
 
 #: Table of the scenario that names the mechanism, and an example of a parameter.
@@ -47,21 +48,35 @@ _FABRIC = {
     Kind.queue: '\n[fabric.queue]\nkind = "@NAME@"\nlimit = "200 packets"\nmin = 5\nmax = 15\n',
     Kind.routing: 'routing = "@NAME@"\n\n[fabric.routing_parameters]\nmargin = 5\n',
     Kind.congestion: "",
+    Kind.application: "",
 }
 _TCP = {
     Kind.queue: "",
     Kind.routing: "",
     Kind.congestion: 'congestion = "@NAME@"\n\n[tcp.parameters]\nincrease = 2\nkeep = 0.7\n',
+    Kind.application: "",
 }
+#: Title and workload of the scenario.
+_SHUFFLE = (
+    "Sixteen hosts in two racks send to each other all at once.",
+    '[[workload]]\nkind = "all-to-all"\nname = "shuffle"\nbytes = "200 KB"\n',
+)
+_APPLICATION = (
+    "A front end asks fifteen hosts in two racks.",
+    '[[workload]]\nkind = "@NAME@"\nname = "search"\nfront_ends = ["h0"]\n'
+    'workers = ["h1..h15"]\nqueries = 200\ndeadline = "5 ms"\n',
+)
 _SCHEMA_PATHS = {
     Kind.queue: "fabric.queue.kind",
     Kind.congestion: "tcp.congestion",
     Kind.routing: "fabric.routing",
+    Kind.application: "workload.*.kind",
 }
 _WHAT = {
     Kind.queue: "a queue discipline that drops early on a linear ramp",
     Kind.congestion: "a congestion control with an increase and a decrease of its own",
     Kind.routing: "a choice among equal paths: by flow, unless much more waits there",
+    Kind.application: "an application: queries to many workers at once, answered at a deadline",
 }
 
 
@@ -145,7 +160,9 @@ def _template(path: str) -> str:
 
 
 def _scenario(name: str, kind: Kind) -> str:
+    title, workload = _APPLICATION if kind is Kind.application else _SHUFFLE
     text = _template("scenario.toml").replace("@FABRIC@\n", _FABRIC[kind] + "\n")
+    text = text.replace("@TITLE@", title).replace("@WORKLOAD@", workload)
     return text.replace("@TCP@\n", _TCP[kind] + "\n").replace("@NAME@", name)
 
 

@@ -12,11 +12,14 @@ import inspect
 import math
 import re
 import typing
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar, Protocol
 
 from eastwest.errors import InputError
+from eastwest.mechanisms.application import Application
+from eastwest.mechanisms.base import Base, Duration
 
 
 class Verdict(IntEnum):
@@ -30,16 +33,6 @@ class Verdict(IntEnum):
     """It is lost because it does not fit."""
     DROP_EARLY = 3
     """It is lost though there was room."""
-
-
-class Random(Protocol):
-    """Random numbers that depend only on the seed of the run."""
-
-    def unit(self) -> float:
-        """Return a uniform random number in [0, 1)."""
-
-    def below(self, n: int) -> int:
-        """Return a uniform random whole number from 0 to n - 1."""
 
 
 class Packet(Protocol):
@@ -210,19 +203,7 @@ class Choice(Protocol):
         """IP bytes in the queue of each path's port."""
 
 
-class _Base:
-    """The common part of all sketches."""
-
-    name: ClassVar[str] = ""
-    """Name in scenarios; by default that of the class, ``MyQueue`` as ``my-queue``."""
-    stream: ClassVar[str] = ""
-    """Name of its random numbers, by default the name of the sketch."""
-
-    if typing.TYPE_CHECKING:
-        random: Random
-
-
-class Queue(_Base):
+class Queue(Base):
     """A queue discipline: override ``at_enqueue``, ``at_dequeue`` or both."""
 
     if typing.TYPE_CHECKING:
@@ -245,7 +226,7 @@ class Queue(_Base):
         return Verdict.MARK if packet.understands_marks else Verdict.DROP_EARLY
 
 
-class Congestion(_Base):
+class Congestion(Base):
     """A congestion control; methods that a class does not override follow RFC 5681."""
 
     #: Whether receivers echo each mark, as with DCTCP.
@@ -277,7 +258,7 @@ class Congestion(_Base):
         """Update the state of the class before the first packet after an idle time, in ps."""
 
 
-class Routing(_Base):
+class Routing(Base):
     """A choice among equal paths: override ``choose``."""
 
     if typing.TYPE_CHECKING:
@@ -288,15 +269,27 @@ class Routing(_Base):
         raise NotImplementedError
 
 
-KINDS: dict[str, type[_Base]] = {"queue": Queue, "congestion": Congestion, "routing": Routing}
+KINDS: dict[str, type[Base]] = {
+    "queue": Queue,
+    "congestion": Congestion,
+    "routing": Routing,
+    "application": Application,
+}
 #: Methods of which a class must override at least one.
 _NEEDED = {
     "queue": ("at_enqueue", "at_dequeue"),
     "congestion": ("on_ack", "after_loss", "after_marks"),
     "routing": ("choose",),
+    "application": ("on_start",),
 }
-_TYPES = {int: "int", float: "float", bool: "bool"}
+_TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
 _TAKEN = frozenset({"kind", "limit"})
+#: Settings of every workload.
+_TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
+_ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
+_MOST_ROLES = 20
+#: Names of the base classes, for messages.
+BASES = "eastwest.Queue, Congestion, Routing or Application"
 _LARGEST = 2**63 - 1
 
 
@@ -313,10 +306,12 @@ class Sketch:
     methods: list[str]
     """The methods that the class itself defines."""
     class_: type
+    roles: list[tuple[str, str]] = field(default_factory=list)
+    """Name and meaning of each role of an application."""
 
 
 def is_sketch(thing: object) -> bool:
-    """Whether an object is a class derived from ``Queue``, ``Congestion`` or ``Routing``."""
+    """Whether an object is a class derived from one of the base classes."""
     return (
         isinstance(thing, type)
         and issubclass(thing, tuple(KINDS.values()))
@@ -328,7 +323,7 @@ def describe(class_: type) -> Sketch:
     """Return the description of a class. Raises ``InputError`` where it cannot be used."""
     kind = next((kind for kind, base in KINDS.items() if issubclass(class_, base)), None)
     if kind is None:
-        raise InputError(f"{class_.__name__} is no eastwest.Queue, Congestion or Routing")
+        raise InputError(f"{class_.__name__} is not derived from {BASES}")
     base = KINDS[kind]
     public = [name for name in vars(base) if not name.startswith("_")]
     methods = [name for name in public if getattr(class_, name) is not getattr(base, name)]
@@ -339,7 +334,22 @@ def describe(class_: type) -> Sketch:
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"
     stream = getattr(class_, "stream", "") or name
-    return Sketch(kind, name, doc, stream, _parameters(class_, base), methods, class_)
+    roles = _roles(class_) if issubclass(class_, Application) else []
+    return Sketch(kind, name, doc, stream, _parameters(class_, base), methods, class_, roles)
+
+
+def _roles(class_: type[Application]) -> list[tuple[str, str]]:
+    """Return name and meaning of each role. Raises ``InputError`` where they cannot be keys."""
+    roles = getattr(class_, "roles", None)
+    where = f"{class_.__name__}.roles"
+    if not isinstance(roles, Mapping) or not 1 <= len(roles) <= _MOST_ROLES:
+        raise InputError(f"{where}: a mapping of 1 to {_MOST_ROLES} names to their meanings")
+    for name in roles:
+        if not isinstance(name, str) or not _ROLE.fullmatch(name):
+            raise InputError(f"{where}: {name!r} is no name: use a to z, 0 to 9 and _")
+        if name in _TAKEN_ROLES:
+            raise InputError(f"{where}: every workload has a setting {name}")
+    return [(name, str(meaning)) for name, meaning in roles.items()]
 
 
 def _kebab(name: str) -> str:
@@ -364,14 +374,18 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
 def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, str]:
     """Return the type and default of a parameter. Raises ``InputError`` where it is not valid."""
     if hint not in _TYPES:
-        raise InputError(f"{where}: a parameter is an int, a float or a bool (or a ClassVar)")
-    if name in _TAKEN:
-        raise InputError(f"{where}: every queue has a setting of this name")
+        raise InputError(
+            f"{where}: a parameter is an int, a float, a bool or a Duration (or a ClassVar)"
+        )
+    if name in _TAKEN or (issubclass(class_, Application) and name in _TAKEN_ROLES):
+        raise InputError(f"{where}: every queue or workload has a setting of this name")
     if not hasattr(class_, name):
         raise InputError(f"{where}: a parameter needs a default, such as {name}: int = 5")
     value = getattr(class_, name)
     if hint is bool and isinstance(value, bool):
         return "bool", "true" if value else "false"
+    if hint is Duration and isinstance(value, Duration) and value >= 0:
+        return "duration", f"{int(value)} ps"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"{where}: its default {value!r} is not of its type")
     if hint is int:

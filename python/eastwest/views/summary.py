@@ -24,6 +24,8 @@ _MOST_CAUSES = 2
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads with lines of their own.
 _MOST_WORKLOADS = 5
+#: Maximum number of measures and of counters of an application.
+_MOST_MEASURES, _MOST_COUNTERS = 3, 8
 
 
 def title(result: Result) -> str:
@@ -185,19 +187,35 @@ def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """
     if "window" in s:
         yield "window", window_words(s["window"])
-    workloads = list(s.get("workloads", {}))
-    for each in measured(s):
-        if each.workload not in workloads[:_MOST_WORKLOADS]:
-            continue
-        alone = len(workloads) < 2 and "window" not in s
-        if alone and each.unit.name not in _ONLY_HERE:
-            continue
-        if each.during:
-            yield "", f"while {clean(each.during, 30)}, {each.text()}"
-        else:
-            yield clean(each.workload, 12), each.text()
+    workloads = list(dict.fromkeys([*s.get("workloads", {}), *s.get("applications", {})]))
+    alone = len(workloads) < 2 and "window" not in s
+    for name in workloads[:_MOST_WORKLOADS]:
+        said = []
+        for each in measured(s):
+            if each.workload == name and not (alone and each.unit.name not in _ONLY_HERE):
+                during = f"while {clean(each.during, 30)}, " if each.during else ""
+                said.append(f"{during}{each.text()}")
+        said += _application(s.get("applications", {}).get(name, {}))
+        for number, text in enumerate(said):
+            yield (clean(name, 12) if number == 0 else "", text)
     if len(workloads) > _MOST_WORKLOADS:
         yield "", f"and {len(workloads) - _MOST_WORKLOADS} more workloads in summary.json"
+
+
+def _application(own: Mapping[str, Any]) -> list[str]:
+    """Return the measures and counters of an application as text."""
+    said = []
+    for measure, found in own.items():
+        if measure != "counters" and isinstance(found, Mapping) and found.get("count"):
+            times = spread({"us": {**found, "mean": None}}, "us", 1e-6)
+            name = clean(measure.removesuffix("_us"), 30)
+            said.append(f"{count(found['count'])} x {name}: {times}")
+    del said[_MOST_MEASURES:]
+    counters = own.get("counters", {})
+    shown = [f"{clean(each.replace('_', ' '), 30)} {count(n)}" for each, n in counters.items()]
+    if len(shown) > _MOST_COUNTERS:
+        shown[_MOST_COUNTERS:] = [f"and {len(shown) - _MOST_COUNTERS} more counters"]
+    return [*said, ", ".join(shown)] if shown else said
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:

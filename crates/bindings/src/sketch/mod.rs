@@ -4,6 +4,7 @@
 //! described in `python/eastwest/mechanisms/sketch.py`. The first exception ends the run: from then on no
 //! sketch is called, and the exception is the run's error.
 
+mod application;
 mod congestion;
 mod object;
 mod queue;
@@ -30,6 +31,16 @@ pub fn add(all: &mut Mechanisms, sketches: Vec<Sketch>, watch: &Arc<Watch>) {
             "congestion" => all.congestion(name, doc, move |s| congestion::Model {
                 origin: Origin::read(s, &sketch, &watch),
             }),
+            "application" => {
+                let lasting = |(name, doc): &(String, String)| application::Role {
+                    name: settings::lasting(name),
+                    doc: settings::lasting(doc),
+                };
+                let roles: Vec<_> = sketch.roles.iter().map(lasting).collect();
+                all.application(name, doc, &roles, move |s| {
+                    application::Model::new(Origin::read(s, &sketch, &watch))
+                });
+            }
             _ => all.routing(name, doc, move |s| routing::Model {
                 origin: Origin::read(s, &sketch, &watch),
             }),

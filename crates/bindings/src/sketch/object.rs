@@ -2,8 +2,10 @@
 
 use super::settings::Settings;
 use eastwest_engine::random::Stream;
+use eastwest_types::Span;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -12,7 +14,7 @@ use std::time::Instant;
 /// python/eastwest/mechanisms/sketch.py.
 #[derive(FromPyObject)]
 pub struct Sketch {
-    /// Kind of mechanism: `queue`, `congestion` or `routing`.
+    /// Kind of mechanism: `queue`, `congestion`, `routing` or `application`.
     pub kind: String,
     /// Name of the sketch in scenarios.
     pub name: String,
@@ -26,6 +28,8 @@ pub struct Sketch {
     methods: Vec<String>,
     #[pyo3(attribute("class_"))]
     class: Py<PyAny>,
+    /// Name and meaning of each role of an application.
+    pub roles: Vec<(String, String)>,
 }
 
 impl Sketch {
@@ -157,6 +161,20 @@ impl Object {
             take(&answer).map_err(|_| wrong_answer(object.bind(py), method, &answer))
         })
     }
+
+    /// Calls a method like [`Object::call`] with arguments that `arguments` makes.
+    pub fn call_with<R>(
+        &self,
+        method: &str,
+        arguments: impl FnOnce(Python<'_>) -> PyResult<Py<PyTuple>>,
+        take: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>,
+    ) -> Option<R> {
+        let object = self.object.as_ref()?;
+        self.watch.ask(|py| {
+            let answer = object.bind(py).call_method1(method, arguments(py)?.into_bound(py))?;
+            take(&answer)
+        })
+    }
 }
 
 /// Returns the exception for a wrong answer of a method.
@@ -184,6 +202,11 @@ impl Random {
     /// Returns a number uniform in [0, 1).
     fn unit(&mut self) -> f64 {
         self.stream.unit()
+    }
+
+    /// Returns an exponentially distributed time in ps.
+    fn exponential(&mut self, mean_ps: u64) -> u64 {
+        eastwest_workload::arrivals::exponential(Span(mean_ps), &mut self.stream).0
     }
 
     /// Returns a whole number from 0 to `n` - 1.

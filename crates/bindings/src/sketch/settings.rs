@@ -1,6 +1,7 @@
 //! Settings of a sketch: read with the reader of scenarios, set on its objects.
 
 use eastwest_sim::parameters::{Key, Quantity, Ratio, Section, key};
+use eastwest_types::Span;
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -10,6 +11,7 @@ use std::sync::Mutex;
 enum Value {
     Whole(u64),
     Number(f64),
+    Duration(Span),
     Flag(bool),
 }
 
@@ -25,6 +27,7 @@ impl Settings {
             let name = lasting(name);
             let value = match kind.as_str() {
                 "int" => Value::Whole(s.get(declared(name, default))),
+                "duration" => Value::Duration(s.get(declared(name, default))),
                 "bool" => Value::Flag(s.get(declared(name, default))),
                 _ => Value::Number(s.get(declared::<Ratio>(name, default)).0),
             };
@@ -38,6 +41,7 @@ impl Settings {
         for (name, value) in &self.0 {
             match *value {
                 Value::Whole(n) => object.setattr(*name, n)?,
+                Value::Duration(time) => object.setattr(*name, time.0)?,
                 Value::Number(x) => object.setattr(*name, x)?,
                 Value::Flag(b) => object.setattr(*name, b)?,
             }

@@ -336,16 +336,30 @@ fn note_over_subscription(
 ) {
     let bits = |n: u128| Rate(u64::try_from(n).unwrap_or(u64::MAX)).to_string();
     if down > up {
-        let tenths = (down * 10).div_ceil(up.max(1));
-        let ratio = if tenths % 10 == 0 {
-            (tenths / 10).to_string()
-        } else {
-            format!("{}.{}", tenths / 10, tenths % 10)
-        };
+        let ratio = hundredths(down, up);
         notes.push(format!(
             "the {fabric} is {ratio}:1 over-subscribed: {} of hosts on {} of uplinks per {switch}",
             bits(down),
             bits(up)
         ));
+    }
+}
+
+/// Returns `down / up`, rounded up to hundredths, without zeros at the end: "1.25", "2".
+fn hundredths(down: u128, up: u128) -> String {
+    let ratio = (down * 100).div_ceil(up.max(1));
+    let digits = format!("{}.{:02}", ratio / 100, ratio % 100);
+    digits.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hundredths;
+
+    #[test]
+    fn a_ratio_is_rounded_up_and_has_no_zeros_at_its_end() {
+        let shown = [(5, 4), (2, 1), (100, 1), (3, 2), (4, 3), (1_000_001, 1_000_000)];
+        let shown = shown.map(|(down, up)| hundredths(down, up));
+        assert_eq!(shown, ["1.25", "2", "100", "1.5", "1.34", "1.01"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of whole scenarios through the reader, the run and its results: properties of every run, closed forms,
 //! published effects, and determinism of digests. One file for each theme.
 
+mod applications;
 mod bbr3;
 mod checkpoint;
 mod coexistence;

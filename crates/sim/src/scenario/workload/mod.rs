@@ -4,6 +4,7 @@
 //! reported at the key that they name.
 
 mod account;
+mod application;
 mod bulk;
 mod calls;
 mod ethernet;
@@ -30,6 +31,7 @@ use super::files::Files;
 use crate::stream_transports::Transport;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
+use eastwest_workload::application::ApplicationEntry;
 use ground::Ground;
 use spec::{WorkloadKind, WorkloadSpec};
 use std::collections::BTreeSet;
@@ -38,7 +40,7 @@ use toml::Value;
 /// Most workloads.
 const MOST: usize = 256;
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Kind {
     Stride,
     Permutation,
@@ -54,6 +56,7 @@ enum Kind {
     MapReduce,
     Mpi,
     MpiCg,
+    Application(application::Choice),
 }
 
 /// Reads all tables `[[workload]]`. Returns the workloads that are not switched off (`off = true`).
@@ -103,65 +106,64 @@ pub fn names(s: &Section) -> BTreeSet<String> {
     items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()
 }
 
-fn read_kind(w: &mut Section) -> Option<Kind> {
-    w.kind(
-        "Type of the workload.",
-        None,
-        &[
-            ("mapreduce", Kind::MapReduce, "Hadoop: jobs on a cluster of a master and workers"),
-            ("stride", Kind::Stride, "host i sends to hosts i + stride, i + 2·stride … (S1)"),
-            (
-                "permutation",
-                Kind::Permutation,
-                "every host sends to one other host and receives from one",
-            ),
-            ("all-to-all", Kind::AllToAll, "every host sends to every other"),
-            (
-                "incast",
-                Kind::Incast,
-                "synchronized reads: one receiver, many senders, rounds (Chen et al. 2012)",
-            ),
-            (
-                "bulk",
-                Kind::Bulk,
-                "connections between given hosts that send for a given time (as iperf3 does)",
-            ),
-            (
-                "poisson",
-                Kind::Poisson,
-                "flows between random hosts at a given load, with sizes from a distribution",
-            ),
-            ("service", Kind::Service, "requests and responses that are sensitive to latency"),
-            (
-                "flow-list",
-                Kind::FlowList,
-                "flows from a file with sender, receiver, bytes and start time",
-            ),
-            ("datagrams", Kind::Datagrams, "packets without a connection, at random or equal gaps"),
-            (
-                "ethernet",
-                Kind::Ethernet,
-                "Ethernet frames without a transport, at a given rate, to all other hosts or \
+fn read_kind(w: &mut Section, others: &[ApplicationEntry]) -> Option<Kind> {
+    let mut choices = vec![
+        ("mapreduce", Kind::MapReduce, "Hadoop: jobs on a cluster of a master and workers"),
+        ("stride", Kind::Stride, "host i sends to hosts i + stride, i + 2·stride … (S1)"),
+        (
+            "permutation",
+            Kind::Permutation,
+            "every host sends to one other host and receives from one",
+        ),
+        ("all-to-all", Kind::AllToAll, "every host sends to every other"),
+        (
+            "incast",
+            Kind::Incast,
+            "synchronized reads: one receiver, many senders, rounds (Chen et al. 2012)",
+        ),
+        (
+            "bulk",
+            Kind::Bulk,
+            "connections between given hosts that send for a given time (as iperf3 does)",
+        ),
+        (
+            "poisson",
+            Kind::Poisson,
+            "flows between random hosts at a given load, with sizes from a distribution",
+        ),
+        ("service", Kind::Service, "requests and responses that are sensitive to latency"),
+        (
+            "flow-list",
+            Kind::FlowList,
+            "flows from a file with sender, receiver, bytes and start time",
+        ),
+        ("datagrams", Kind::Datagrams, "packets without a connection, at random or equal gaps"),
+        (
+            "ethernet",
+            Kind::Ethernet,
+            "Ethernet frames without a transport, at a given rate, to all other hosts or \
                  between given pairs",
-            ),
-            (
-                "transactions",
-                Kind::Transactions,
-                "recorded requests with all the calls they cause, from spans (Gusat et al. 2009)",
-            ),
-            ("mpi", Kind::Mpi, "an MPI program, replayed from the trace of its ranks"),
-            (
-                "mpi-cg",
-                Kind::MpiCg,
-                "the messages of the NAS benchmark CG; the number of ranks is \
+        ),
+        (
+            "transactions",
+            Kind::Transactions,
+            "recorded requests with all the calls they cause, from spans (Gusat et al. 2009)",
+        ),
+        ("mpi", Kind::Mpi, "an MPI program, replayed from the trace of its ranks"),
+        (
+            "mpi-cg",
+            Kind::MpiCg,
+            "the messages of the NAS benchmark CG; the number of ranks is \
                                      a power of two",
-            ),
-        ],
-    )
+        ),
+    ];
+    let applications = application::choices(others);
+    choices.extend(applications.into_iter().map(|a| (a.name, Kind::Application(a.clone()), a.doc)));
+    w.open_kind("Type of the workload.", None, &choices)
 }
 
 /// Reads the transport of the connections, if the workload has any.
-fn read_transport(w: &mut Section, kind: Kind) -> Transport {
+fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
     }
@@ -186,7 +188,7 @@ fn read_one(
     notes: &mut Vec<String>,
     names: &[String],
 ) -> Option<(WorkloadSpec, bool)> {
-    let kind = read_kind(w);
+    let kind = read_kind(w, &ground.context.mechanisms.applications);
     let name: Name = w.get(key("name", "Unique name of the workload."));
     w.demand(!names.contains(&name.0), &["name"], || {
         "is already the name of another workload".to_owned()
@@ -203,7 +205,7 @@ fn read_one(
                runs with and without the workload.";
     let off = w.get(key("off", doc).default("false"));
     let kind = kind?;
-    let transport = read_transport(w, kind);
+    let transport = read_transport(w, &kind);
     let class_name = class;
     let class = classes.id(&class_name.0);
     let mut origins = Vec::new();
@@ -230,6 +232,10 @@ fn read_one(
         Kind::MpiCg => {
             notes.extend(mpi::note_class(w, &class_name.0));
             WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?))
+        }
+        Kind::Application(choice) => {
+            let named = (&*name.0, class);
+            WorkloadKind::Application(Box::new(application::read(w, &choice, ground, named)))
         }
         Kind::MapReduce => {
             let class = (&class_name, class);

@@ -3,6 +3,7 @@
 use crate::stream_transports::Transport;
 use eastwest_types::ClassId;
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
+use eastwest_workload::application::{ApplicationConfig, Deployment};
 use eastwest_workload::bulk::{Bulk, BulkConfig};
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
 use eastwest_workload::ethernet::{Ethernet, EthernetConfig};
@@ -61,6 +62,8 @@ pub enum WorkloadKind {
     MapReduce(Box<MapReduceConfig>),
     /// Ranks of an MPI program.
     Mpi(Box<MpiConfig>),
+    /// Processes that react to messages.
+    Application(Box<ApplicationConfig>),
 }
 
 impl WorkloadKind {
@@ -89,6 +92,9 @@ impl WorkloadKind {
                 Workload::MapReduce(Box::new(MapReduce::new((**c).clone(), cluster)?))
             }
             WorkloadKind::Mpi(c) => Workload::Mpi(Box::new(Mpi::new((**c).clone(), cluster)?)),
+            WorkloadKind::Application(c) => {
+                Workload::Application(Box::new(Deployment::new((**c).clone(), cluster)?))
+            }
         })
     }
 }

@@ -1,0 +1,235 @@
+//! Applications in Python.
+//!
+//! A hook of the class asks for actions by methods of its base class (python/eastwest/mechanisms/application.py),
+//! which collects them; here they are carried out in their order. Objects in messages and timers wait on a
+//! shelf, and the message has their place.
+
+use super::object::{Object, Origin};
+use eastwest_types::Span;
+pub use eastwest_workload::application::Role;
+use eastwest_workload::application::process::Kind;
+use eastwest_workload::application::{self, ApplicationModel, Content, Place, Process};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An application written in Python: a class and its settings.
+pub struct Model {
+    origin: Origin,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+impl Model {
+    /// Returns the application of a class with its settings.
+    pub fn new(origin: Origin) -> Model {
+        Model { origin, shelf: Arc::default() }
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.origin.fmt(f) // settings only: equal settings are equal applications
+    }
+}
+
+impl ApplicationModel for Model {
+    fn start(&self, place: &Place) -> Box<dyn application::Application> {
+        let set = |object: &Bound<'_, PyAny>| {
+            let members = PyDict::new(object.py());
+            for (role, numbers) in place.roles.iter().zip(place.members) {
+                members.set_item(role.name, numbers.clone())?;
+            }
+            object.setattr("number", place.number)?;
+            object.setattr("role", place.roles[place.role].name)?;
+            object.setattr("members", members)?;
+            object.setattr("hosts", place.hosts.iter().map(|host| host.0).collect::<Vec<_>>())?;
+            object.setattr("now_ps", 0)?;
+            object.setattr("_next", 0)?;
+            object.setattr("_acts", PyList::empty(object.py()))
+        };
+        let object = self.origin.object(|_| place.random(""), set);
+        let has = |hook| self.origin.sketch.has(hook);
+        Box::new(SketchApplication {
+            object,
+            on_message: has("on_message"),
+            on_timer: has("on_timer"),
+            on_close: has("on_close"),
+            shelf: self.shelf.clone(),
+        })
+    }
+}
+
+/// Objects of messages and timers on their way, shared by all processes.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    places: Vec<Option<Py<PyAny>>>,
+    free: Vec<usize>,
+}
+
+impl Shelf {
+    /// Stores an object. Returns its place plus one; 0 for None.
+    fn put(&mut self, object: &Bound<'_, PyAny>) -> u64 {
+        if object.is_none() {
+            return 0;
+        }
+        let object = Some(object.clone().unbind());
+        let place = self.free.pop().unwrap_or(self.places.len());
+        match self.places.get_mut(place) {
+            Some(empty) => *empty = object,
+            None => self.places.push(object),
+        }
+        place as u64 + 1
+    }
+
+    /// Removes the object of a place plus one.
+    fn take(&mut self, place: u64) -> Option<Py<PyAny>> {
+        let place = usize::try_from(place.checked_sub(1)?).ok()?;
+        let object = self.places.get_mut(place)?.take();
+        self.free.extend(object.is_some().then_some(place));
+        object
+    }
+}
+
+/// A process.
+#[derive(Debug)]
+struct SketchApplication {
+    object: Object,
+    on_message: bool,
+    on_timer: bool,
+    on_close: bool,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// Action that a hook has asked for.
+enum Act {
+    Send { to: u32, content: Content, request: bool },
+    Reply { request: u64, content: Content },
+    Timer { delay: Span, value: u64 },
+    Cancel(u64),
+    Close { peer: u32, connection: u16 },
+    Stop,
+    Count(String, u64),
+    Measure(String, Span),
+    Plan(u64),
+    Complete(u64),
+}
+
+impl SketchApplication {
+    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the action of a tuple of the base class.
+    fn act(&self, act: &Bound<'_, PyTuple>) -> PyResult<Act> {
+        let name: String = act.get_item(0)?.extract()?;
+        let number = |at| act.get_item(at)?.extract::<u64>();
+        let data = |at| Ok::<_, PyErr>([self.shelf().put(&act.get_item(at)?), 0, 0]);
+        Ok(match name.as_str() {
+            "send" | "request" => {
+                let (bytes, connection) = (number(2)?, act.get_item(3)?.extract()?);
+                let content = Content { bytes, words: data(4)?, connection };
+                let to = act.get_item(1)?.extract()?;
+                Act::Send { to, content, request: name == "request" }
+            }
+            "reply" => {
+                let content = Content { bytes: number(2)?, words: data(3)?, connection: 0 };
+                Act::Reply { request: number(1)?, content }
+            }
+            "timer" => Act::Timer { delay: Span(number(1)?), value: data(2)?[0] },
+            "cancel" => Act::Cancel(number(1)?),
+            "close" => {
+                let (peer, connection) = (act.get_item(1)?.extract()?, act.get_item(2)?.extract()?);
+                Act::Close { peer, connection }
+            }
+            "stop" => Act::Stop,
+            "count" => Act::Count(act.get_item(1)?.extract()?, number(2)?),
+            "measure" => Act::Measure(act.get_item(1)?.extract()?, Span(number(2)?)),
+            "plan" => Act::Plan(number(1)?),
+            "complete" => Act::Complete(number(1)?),
+            _ => return Err(PyValueError::new_err("no action")),
+        })
+    }
+
+    /// Calls a hook with arguments that `given` makes, and carries out its actions.
+    fn call(
+        &self,
+        p: &mut Process,
+        hook: &'static str,
+        given: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
+    ) {
+        let step = |py: Python<'_>| {
+            let first = (p.now().0, p.next_number(), hook).into_pyobject(py)?;
+            let mut all: Vec<Py<PyAny>> = first.iter().map(Bound::unbind).collect();
+            all.extend(given(py)?);
+            PyTuple::new(py, all).map(Bound::unbind)
+        };
+        let take = |answer: &Bound<'_, PyAny>| {
+            let acts = answer.cast::<PyList>()?;
+            acts.iter().map(|act| self.act(act.cast::<PyTuple>()?)).collect::<PyResult<Vec<_>>>()
+        };
+        let acts = self.object.call_with("_step", step, take).unwrap_or_default();
+        for act in acts {
+            match act {
+                Act::Send { to, content, request: false } => p.send(to, content),
+                Act::Send { to, content, request: true } => drop(p.request(to, content)),
+                Act::Reply { request, content } => p.reply_to(request, content),
+                Act::Timer { delay, value } => drop(p.timer(delay, value)),
+                Act::Cancel(timer) => p.cancel(timer),
+                Act::Close { peer, connection } => p.close(peer, connection),
+                Act::Stop => p.stop(),
+                Act::Count(counter, by) => p.count(&counter, by),
+                Act::Measure(name, took) => p.measure(&name, took),
+                Act::Plan(units) => p.plan(units),
+                Act::Complete(units) => p.complete(units),
+            }
+        }
+    }
+}
+
+impl application::Application for SketchApplication {
+    fn on_start(&mut self, p: &mut Process) {
+        self.call(p, "on_start", |_| Ok(Vec::new()));
+    }
+
+    fn on_message(&mut self, p: &mut Process, message: &application::Message) {
+        let data = self.shelf().take(message.content.words[0]);
+        if self.on_message {
+            let request = match message.kind {
+                Kind::Request(request) => Some(request),
+                Kind::Plain | Kind::Reply(_) => None,
+            };
+            let (answers, bytes) = (message.answers(), message.content.bytes);
+            let (sender, sent_ps) = (message.from, message.sent.0);
+            let message = Message { sender, bytes, data, sent_ps, request, answers };
+            self.call(p, "on_message", |py| Ok(vec![Py::new(py, message)?.into_any()]));
+        }
+    }
+
+    fn on_timer(&mut self, p: &mut Process, value: u64) {
+        let data = self.shelf().take(value);
+        if self.on_timer {
+            self.call(p, "on_timer", |py| Ok(vec![data.unwrap_or_else(|| py.None())]));
+        }
+    }
+
+    fn on_close(&mut self, p: &mut Process, peer: u32, failed: bool) {
+        if self.on_close {
+            self.call(p, "on_close", |py| {
+                let both = (peer, failed).into_pyobject(py)?;
+                Ok(both.iter().map(Bound::unbind).collect())
+            });
+        }
+    }
+}
+
+/// A message that has arrived.
+#[pyclass(module = "eastwest", frozen, get_all)]
+struct Message {
+    sender: u32,
+    bytes: u64,
+    data: Option<Py<PyAny>>,
+    sent_ps: u64,
+    request: Option<u64>,
+    answers: Option<u64>,
+}

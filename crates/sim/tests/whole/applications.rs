@@ -1,0 +1,132 @@
+//! Tests of applications in whole scenarios: their counters and measures on a network of packets, checkpoints,
+//! flow mode, failures of hosts, and what is refused.
+
+use crate::checkpoint::goes_on_in;
+use crate::harness::{Outcome, context, outcome};
+use eastwest_sim::scenario::read;
+
+/// The five applications, on eight hosts.
+const KINDS: [&str; 5] = [
+    "kind = 'fan-out'\nfront_ends = ['h0', 'h1']\nworkers = ['h1..h7']\nqueries = 40\n\
+     deadline = '400 us'\nresponse_bytes = '20 KB'\nserver_time = '50 us'",
+    "kind = 'hedged'\nclients = ['h0..h3']\nservers = ['h4..h7']\noperations = 100\n\
+     hedge_after = '1 ms'\ntimeout = '3 ms'\nslow_share = 0.1\nserver_time = '20 us'\ngap = '200 us'",
+    "kind = 'quorum'\nclients = ['h0', 'h1']\nstores = ['h2..h6']\nwrites = 150\noutstanding = 2\n\
+     value_bytes = '10 KB'\nserver_time = '100 us'",
+    "kind = 'key-value'\nclients = ['h0..h4']\nservers = ['h5..h7']\noperations = 200\n\
+     outstanding = 3\nvalue_bytes = '4 KB'\nthink_time = '10 us'",
+    "kind = 'parameter-server'\nworkers = ['h0..h5']\nservers = ['h6', 'h7']\niterations = 5\n\
+     model_bytes = '2 MB'\ncompute_time = '1 ms'\ncompute_jitter = '100 us'",
+];
+
+fn text(top: &str, workload: &str) -> String {
+    format!(
+        "schema = 1\n{top}\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\n\
+         spines = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '2 Gbit/s'\n[tcp]\nmin_rto = '5 ms'\n\
+         initial_rto = '10 ms'\n[[workload]]\nname = 'app'\n{workload}\n"
+    )
+}
+
+#[test]
+fn every_application_ends_and_counts_its_operations() {
+    for (kind, (operations, counted)) in KINDS.into_iter().zip([
+        (80, vec!["counters.queries"]),
+        (400, vec!["counters.operations"]),
+        (300, vec!["counters.writes", "write_us.count"]),
+        (1_000, vec!["read_us.count", "write_us.count"]),
+        (30, vec!["counters.iterations", "iteration_us.count"]),
+    ]) {
+        let done = outcome(&text("", kind), &[]);
+        done.assert_conserved();
+        let count = |name: &&str| done.count(&format!("applications.app.{name}"));
+        if kind.contains("key-value") {
+            assert_eq!(counted.iter().map(count).sum::<u64>(), operations, "{kind}");
+        } else {
+            assert!(counted.iter().all(|name| count(name) == operations), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_fan_out_counts_each_response_once() {
+    let done = outcome(&text("", KINDS[0]), &[]);
+    let count = |name: &str| done.count(&format!("applications.app.counters.{name}"));
+    // Front end h1 is a worker, too: its own responses need no network.
+    assert_eq!(count("responses") + count("late"), 80 * 7);
+    assert!(count("missed") > 0 && count("missed") < 80, "{}", count("missed"));
+    assert!(done.number("applications.app.query_us.max") <= 400.0);
+    let requests = done.texts("flows", "purpose").iter().filter(|p| **p == "request").count();
+    assert_eq!(requests, 80 * 7 - 40);
+}
+
+#[test]
+fn one_request_at_a_time_takes_the_sum_of_the_exchanges() {
+    let one = "kind = 'key-value'\nclients = ['h0']\nservers = ['h4']\noperations = 50";
+    let done = outcome(&text("", one), &[]);
+    let reads = done.number("applications.app.read_us.count");
+    let writes = done.number("applications.app.write_us.count");
+    let sum = reads * done.number("applications.app.read_us.mean")
+        + writes * done.number("applications.app.write_us.mean");
+    assert!((sum / 1e6 / done.number("simulated_s") - 1.0).abs() < 0.01, "{sum}");
+}
+
+#[test]
+fn every_application_goes_on_from_a_checkpoint() {
+    for kind in KINDS {
+        goes_on_in(&context(), &text("", kind), &[]);
+    }
+}
+
+#[test]
+fn every_application_runs_with_flows() {
+    for kind in KINDS {
+        let flows = outcome(&text("fidelity = 'flow'", kind), &[]);
+        let packets = outcome(&text("", kind), &[]);
+        let completed = |done: &Outcome| done.count("flows.completed");
+        // Timeouts of an application depend on the network.
+        if !kind.contains("hedged") {
+            assert_eq!(completed(&flows), completed(&packets), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn the_start_is_the_first_time_at_which_anything_is_sent() {
+    let later = format!("{}\nstart = '30 ms'", KINDS[3]);
+    let done = outcome(&text("", &later), &[]);
+    let first = done.f64s("flows", "start_s").iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((first - 0.03).abs() < 1e-12, "{first}");
+}
+
+#[test]
+fn retries_survive_the_failure_of_a_server() {
+    // TCP gives up after `retries`; until then the application asks other servers.
+    let fault = "[[fault]]\non = 'h5'\nkind = 'down'\nfrom = '5 ms'\n";
+    let done = outcome(
+        &text("", &format!("{}\n{fault}", KINDS[1].replace("operations = 100", "operations = 300"))),
+        &[],
+    );
+    let count = |name: &str| done.count(&format!("applications.app.counters.{name}"));
+    assert_eq!(count("operations"), 1_200);
+    assert!(count("retries") > 20, "{}", count("retries"));
+    assert_eq!(done.count("applications.app.operation_us.count") + count("failed"), 1_200);
+}
+
+#[test]
+fn impossible_settings_are_told_at_their_key() {
+    for (change, told) in [
+        (("replicas = 9", "stores"), "workload.app.replicas: 9 replicas need as many stores, not 5"),
+        (("quorum = 4", "stores"), "quorum: must be at most `replicas`, 3"),
+        (("stores = ['h9']", ""), "stores: has no host named h9"),
+        (("wirtes = 5", "stores"), "wirtes: is not a key"),
+    ] {
+        let ((line, kept), told) = (change, told);
+        let base = match kept {
+            "" => KINDS[2].replace("stores = ['h2..h6']\n", ""),
+            _ => KINDS[2].to_owned(),
+        };
+        let problems = read(&text("", &format!("{base}\n{line}")), &context(), &[]);
+        let all: Vec<String> = problems.expect_err("refused").iter().map(ToString::to_string).collect();
+        assert!(all.iter().any(|one| one.contains(told)), "{told}: {all:?}");
+    }
+}

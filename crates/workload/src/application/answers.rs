@@ -1,0 +1,52 @@
+//! Requests that a process answers after a service time. Requests do not wait for each other: a server has
+//! as many processors as requests.
+
+use super::{Content, Message, Process};
+use eastwest_settings::{Section, key};
+use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Requests in service, by the value of their timer.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Answers {
+    in_service: BTreeMap<u64, (Message, u64)>,
+    next: u64,
+}
+
+impl Answers {
+    /// Replies to `request` with a message of `bytes` bytes after the time `service`. The words of
+    /// the request come back in the reply.
+    pub(super) fn after(&mut self, p: &mut Process, service: Span, request: &Message, bytes: u64) {
+        if service == Span::ZERO {
+            return reply(p, request, bytes);
+        }
+        self.in_service.insert(self.next, (*request, bytes));
+        p.timer(service, self.next);
+        self.next += 1;
+    }
+
+    /// Sends the reply whose timer has ended.
+    pub(super) fn on_timer(&mut self, p: &mut Process, value: u64) {
+        if let Some((request, bytes)) = self.in_service.remove(&value) {
+            reply(p, &request, bytes);
+        }
+    }
+}
+
+fn reply(p: &mut Process, request: &Message, bytes: u64) {
+    let words = request.content.words;
+    p.reply(request, Content { bytes, words, ..Content::default() });
+}
+
+/// Reads the key `server_time`.
+pub(super) fn read_server_time(s: &mut Section) -> Span {
+    s.get(
+        key(
+            "server_time",
+            "Mean time from the arrival of a request to its response, exponentially distributed.",
+        )
+        .default("0 s")
+        .range("0 s", "1 h"),
+    )
+}

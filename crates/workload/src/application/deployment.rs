@@ -1,0 +1,673 @@
+//! The processes of an application on their hosts: events of the network to processes, their actions to the
+//! network.
+//!
+//! A process has one connection to each process that it sends to, and more if it names them; it opens with the
+//! first message. Replies take the connection of their request. Messages and timers have one numbering: it is
+//! the tag of request and response in the flow table, so that exchanges are measured as those of services.
+
+use super::process::{Act, Content, Kind, Message, Place, Process};
+use super::tally::Tally;
+use super::{Model, Program, Role};
+use crate::demand::Objections;
+use crate::protocol::{Action, Cluster, Event};
+use eastwest_engine::random::Stream;
+use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Settings of an application and the hosts of its processes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationConfig {
+    /// The application with its settings.
+    pub model: Model,
+    /// Name of the workload, of which random streams depend.
+    pub name: String,
+    /// Roles of the application.
+    pub roles: Arc<[Role]>,
+    /// Hosts of each role; every host runs one process of this role.
+    pub hosts: Vec<Vec<HostId>>,
+    /// Time at which the processes start.
+    pub start: Time,
+    /// Traffic class of all packets.
+    pub class: ClassId,
+}
+
+impl ApplicationConfig {
+    /// Most processes of an application.
+    pub const MAX_PROCESSES: usize = 100_000;
+}
+
+/// Most bytes of a message.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+/// Most messages and timers that are pending at once.
+const MOST_PENDING: usize = 10_000_000;
+/// Most events of an application at one time: more mean that processes react to each other without end.
+const MOST_AT_ONCE: u64 = 10_000_000;
+
+/// A process with its place and its random numbers.
+#[derive(Debug, Serialize, Deserialize)]
+struct Running {
+    program: Program,
+    role: usize,
+    random: Stream,
+}
+
+/// A connection from one process to another.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Link {
+    client: u32,
+    server: u32,
+    number: u16,
+    /// Messages on the way, in both directions.
+    on_the_way: u32,
+    /// Whether the client has closed it.
+    closing: bool,
+}
+
+/// A message on the way, to the process `to`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct OnTheWay {
+    to: u32,
+    /// Its connection; `None` within a host.
+    conn: Option<u32>,
+    message: Message,
+}
+
+/// A timer, of the process `of`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Timer {
+    of: u32,
+    value: u64,
+}
+
+/// A request that waits for its reply.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Asked {
+    client: u32,
+    server: u32,
+    conn: Option<u32>,
+}
+
+/// Event of a process.
+enum Turn<'a> {
+    Start,
+    Message(&'a Message),
+    Timer(u64),
+    Close(u32, bool),
+}
+
+/// A running application.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Deployment {
+    processes: Vec<Running>,
+    hosts: Vec<HostId>,
+    members: Vec<Vec<u32>>,
+    start: Time,
+    class: ClassId,
+    tally: Tally,
+    /// Number of the next message or timer.
+    next: u64,
+    next_conn: u32,
+    links: BTreeMap<u32, Link>,
+    /// Open connection of (client, server, number).
+    between: BTreeMap<(u32, u32, u16), u32>,
+    messages: BTreeMap<u64, OnTheWay>,
+    timers: BTreeMap<u64, Timer>,
+    asked: BTreeMap<u64, Asked>,
+    /// Time of the last event, and number of events at this time.
+    instant: (Time, u64),
+    finished: bool,
+}
+
+/// Token of the wake-up that starts all processes; others have the number of their message or timer.
+const START: u64 = u64::MAX >> 16;
+
+impl Deployment {
+    /// Returns an application before its start, or the reasons why the settings are impossible.
+    pub fn new(config: ApplicationConfig, cluster: &Cluster) -> Result<Deployment, Vec<String>> {
+        let mut no = Objections::new();
+        for (role, hosts) in config.roles.iter().zip(&config.hosts) {
+            no.require(!hosts.is_empty(), || format!("{}: at least one host is needed", role.name));
+            no.require_hosts(role.name, hosts, cluster);
+        }
+        let count: usize = config.hosts.iter().map(Vec::len).sum();
+        no.require(count <= ApplicationConfig::MAX_PROCESSES, || {
+            format!(
+                "hosts: {count} processes, but an application has at most {}",
+                ApplicationConfig::MAX_PROCESSES
+            )
+        });
+        let members: Vec<usize> = config.hosts.iter().map(Vec::len).collect();
+        config.model.problems(&members).into_iter().for_each(|why| no.require(false, || why));
+        no.unless_any(|| Self::of(config, cluster.seed))
+    }
+
+    fn of(config: ApplicationConfig, seed: u64) -> Deployment {
+        let hosts: Vec<HostId> = config.hosts.iter().flatten().copied().collect();
+        let mut numbers = 0u32..;
+        let members: Vec<Vec<u32>> =
+            config.hosts.iter().map(|hosts| numbers.by_ref().take(hosts.len()).collect()).collect();
+        let mut processes = Vec::with_capacity(hosts.len());
+        for (role, numbers) in members.iter().enumerate() {
+            for &number in numbers {
+                let place = Place {
+                    number,
+                    role,
+                    host: hosts[number as usize],
+                    roles: &config.roles,
+                    members: &members,
+                    hosts: &hosts,
+                    workload: &config.name,
+                    seed,
+                };
+                let (program, random) = (config.model.start(&place), place.random(""));
+                processes.push(Running { program, role, random });
+            }
+        }
+        Deployment {
+            processes,
+            hosts,
+            members,
+            start: config.start,
+            class: config.class,
+            tally: Tally::default(),
+            next: 0,
+            next_conn: 0,
+            links: BTreeMap::new(),
+            between: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            instant: (Time::ZERO, 0),
+            finished: false,
+        }
+    }
+
+    /// Returns the units of work that are done and all that are planned; the second is 0 if the
+    /// application does not plan any.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.tally.completed, self.tally.planned)
+    }
+
+    /// Returns the counters and measured durations of the application.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Handles an event and appends the actions that follow to `out`.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
+        if self.finished {
+            return;
+        }
+        self.instant = (now, if self.instant.0 == now { self.instant.1 + 1 } else { 1 });
+        match event {
+            Event::Begin => {
+                return out.push(Action::Wake { at: self.start.max(now), token: START });
+            }
+            Event::Wake { token: START } => {
+                for number in 0..self.processes.len() as u32 {
+                    self.turn(now, number, &Turn::Start, out);
+                }
+            }
+            Event::Wake { token } => self.wake(now, token, out),
+            Event::Delivered { tag, .. } => self.deliver(now, tag, out),
+            Event::Failed { conn } => self.fail(now, conn.0, out),
+            Event::Received { .. } | Event::Arrived { .. } => {
+                unreachable!("this workload requests neither progress nor parcels")
+            }
+        }
+        if self.finished {
+            return;
+        }
+        let pending = self.messages.len() + self.timers.len();
+        if self.instant.1 > MOST_AT_ONCE {
+            self.end(Action::Fail(format!("{MOST_AT_ONCE} events at one time, {now}")), out);
+        } else if pending > MOST_PENDING {
+            let why = format!("more than {MOST_PENDING} messages and timers are pending");
+            self.end(Action::Fail(why), out);
+        } else if pending == 0 {
+            self.finish(out);
+        }
+    }
+
+    fn end(&mut self, action: Action, out: &mut Vec<Action>) {
+        self.finished = true;
+        out.push(action);
+    }
+
+    fn finish(&mut self, out: &mut Vec<Action>) {
+        let open = std::mem::take(&mut self.links);
+        out.extend(open.keys().map(|&conn| Action::Close { conn: ConnId(conn) }));
+        self.end(Action::Finished, out);
+    }
+
+    fn wake(&mut self, now: Time, token: u64, out: &mut Vec<Action>) {
+        if let Some(timer) = self.timers.remove(&token) {
+            self.turn(now, timer.of, &Turn::Timer(timer.value), out);
+        } else if self.messages.get(&token).is_some_and(|m| m.conn.is_none()) {
+            self.deliver(now, token, out);
+        }
+    }
+
+    fn deliver(&mut self, now: Time, tag: u64, out: &mut Vec<Action>) {
+        let Some(arrived) = self.messages.remove(&tag) else { return };
+        if let Some(link) = arrived.conn.and_then(|conn| self.links.get_mut(&conn)) {
+            link.on_the_way -= 1;
+        }
+        self.turn(now, arrived.to, &Turn::Message(&arrived.message), out);
+        if let Some(conn) = arrived.conn {
+            self.close_if_idle(now, conn, out);
+        }
+    }
+
+    /// Closes a connection that the client has closed and on which nothing is on the way.
+    fn close_if_idle(&mut self, now: Time, conn: u32, out: &mut Vec<Action>) {
+        let idle = |link: &Link| link.closing && link.on_the_way == 0;
+        let Some(link) = self.links.get(&conn).copied().filter(idle) else { return };
+        if self.finished {
+            return;
+        }
+        self.links.remove(&conn);
+        out.push(Action::Close { conn: ConnId(conn) });
+        self.turn(now, link.server, &Turn::Close(link.client, false), out);
+    }
+
+    /// Handles the failure of a connection: what is on the way is lost.
+    fn fail(&mut self, now: Time, conn: u32, out: &mut Vec<Action>) {
+        let Some(link) = self.links.remove(&conn) else { return };
+        if !link.closing {
+            self.between.remove(&(link.client, link.server, link.number));
+        }
+        self.messages.retain(|_, m| m.conn != Some(conn));
+        self.asked.retain(|_, asked| asked.conn != Some(conn));
+        self.turn(now, link.client, &Turn::Close(link.server, true), out);
+        self.turn(now, link.server, &Turn::Close(link.client, true), out);
+    }
+
+    /// Lets a process handle an event, and carries out its actions.
+    fn turn(&mut self, now: Time, number: u32, turn: &Turn, out: &mut Vec<Action>) {
+        if self.finished {
+            return;
+        }
+        let running = &mut self.processes[number as usize];
+        let mut acts = Vec::new();
+        let mut process = Process {
+            now,
+            number,
+            role: running.role,
+            members: &self.members,
+            hosts: &self.hosts,
+            random: &mut running.random,
+            next: &mut self.next,
+            tally: &mut self.tally,
+            acts: &mut acts,
+        };
+        let application = running.program.application();
+        match *turn {
+            Turn::Start => application.on_start(&mut process),
+            Turn::Message(message) => application.on_message(&mut process, message),
+            Turn::Timer(value) => application.on_timer(&mut process, value),
+            Turn::Close(peer, failed) => application.on_close(&mut process, peer, failed),
+        }
+        if let Some(problem) = self.tally.problem.take() {
+            return self.end(Action::Fail(problem), out);
+        }
+        for act in acts {
+            if let Err(why) = self.carry_out(now, number, act, out) {
+                return self.end(Action::Fail(format!("process {number} {why}")), out);
+            }
+            if self.finished {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Time,
+        number: u32,
+        act: Act,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        match act {
+            Act::Send { to, content, kind, tag } => {
+                return self.send(now, (number, to), (content, kind, tag), out);
+            }
+            Act::Timer { id, delay, value } => {
+                let at = now.0.checked_add(delay.0).filter(|&at| Time(at) < Time::NEVER);
+                let at = at.ok_or("started a timer that ends after the end of time")?;
+                self.timers.insert(id, Timer { of: number, value });
+                out.push(Action::Wake { at: Time(at), token: id });
+            }
+            Act::Cancel(id) => {
+                if self.timers.get(&id).is_some_and(|timer| timer.of == number) {
+                    self.timers.remove(&id);
+                }
+            }
+            Act::Close { peer, connection } => {
+                if let Some(conn) = self.between.remove(&(number, peer, connection)) {
+                    if let Some(link) = self.links.get_mut(&conn) {
+                        link.closing = true;
+                    }
+                    self.close_if_idle(now, conn, out);
+                }
+            }
+            Act::Stop => self.finish(out),
+            Act::Fail(why) => return Err(why),
+        }
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        now: Time,
+        (from, to): (u32, u32),
+        (content, kind, tag): (Content, Kind, u64),
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let count = self.processes.len();
+        if to as usize >= count {
+            return Err(format!("sent to process {to}; processes are 0 to {}", count - 1));
+        }
+        if content.bytes == 0 || content.bytes > MOST_BYTES {
+            let bytes = content.bytes;
+            return Err(format!("sent {bytes} bytes; a message has 1 to {MOST_BYTES}"));
+        }
+        let (to, conn) = match kind {
+            Kind::Reply(request) => match self.asked.remove(&request) {
+                Some(asked) if asked.server == from => (asked.client, asked.conn),
+                Some(asked) => {
+                    return Err(format!("replied to a request to process {}", asked.server));
+                }
+                None => return Ok(()), // replied already, or the connection has failed
+            },
+            Kind::Plain | Kind::Request(_) => {
+                (to, self.connection(from, to, content.connection, out))
+            }
+        };
+        if let Kind::Request(request) = kind {
+            self.asked.insert(request, Asked { client: from, server: to, conn });
+        }
+        let arriving = OnTheWay { to, conn, message: Message { from, content, kind, sent: now } };
+        let Some(conn) = conn else {
+            self.messages.insert(tag, arriving);
+            out.push(Action::Wake { at: now, token: tag });
+            return Ok(());
+        };
+        let Some(link) = self.links.get_mut(&conn) else { return Ok(()) }; // closed by the client
+        self.messages.insert(tag, arriving);
+        link.on_the_way += 1;
+        let side = if link.client == from { Side::Client } else { Side::Server };
+        let purpose = match kind {
+            Kind::Plain => Purpose::Flow,
+            Kind::Request(_) => Purpose::Request,
+            Kind::Reply(_) => Purpose::Response,
+        };
+        out.push(Action::Send {
+            conn: ConnId(conn),
+            from: side,
+            payload: content.bytes,
+            header: 0,
+            tag,
+            purpose,
+            job: None,
+            record: true,
+        });
+        Ok(())
+    }
+
+    /// Returns the connection over which a process sends to another, opened if there is none;
+    /// `None` within a host.
+    fn connection(
+        &mut self,
+        client: u32,
+        server: u32,
+        number: u16,
+        out: &mut Vec<Action>,
+    ) -> Option<u32> {
+        let [from, to] = [client, server].map(|process| self.hosts[process as usize]);
+        if from == to {
+            return None;
+        }
+        if let Some(&conn) = self.between.get(&(client, server, number)) {
+            return Some(conn);
+        }
+        let conn = self.next_conn;
+        self.next_conn += 1;
+        self.between.insert((client, server, number), conn);
+        let link = Link { client, server, number, on_the_way: 0, closing: false };
+        self.links.insert(conn, link);
+        let class = self.class;
+        out.push(Action::Open { conn: ConnId(conn), client: from, server: to, class });
+        Some(conn)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::{Application, ApplicationModel};
+    use super::*;
+    use crate::ideal::{Ideal, cluster};
+    use eastwest_types::Span;
+
+    /// Results of an application on the ideal network.
+    pub struct Outcome {
+        pub ideal: Ideal,
+        pub counters: Vec<(String, u64)>,
+        /// Count and mean (µs) of each measure.
+        pub measures: BTreeMap<String, (u64, f64)>,
+    }
+
+    impl Outcome {
+        pub fn counter(&self, name: &str) -> u64 {
+            self.counters.iter().find(|c| c.0 == name).expect("a counter").1
+        }
+    }
+
+    fn config(model: Model, roles: &[Role], hosts: &[&[u32]]) -> ApplicationConfig {
+        let hosts = hosts.iter().map(|list| list.iter().map(|&h| HostId(h)).collect()).collect();
+        let (name, roles) = ("application".to_owned(), roles.into());
+        ApplicationConfig { model, name, roles, hosts, start: Time::ZERO, class: ClassId(0) }
+    }
+
+    /// Runs an application whose roles have these hosts.
+    pub fn run(model: Model, roles: &[Role], hosts: &[&[u32]]) -> Outcome {
+        let config = config(model, roles, hosts);
+        let mut application = Deployment::new(config, &cluster(8)).expect("possible");
+        let ideal = Ideal::run(|now, event, out| application.handle(now, event, out));
+        let tally = application.tally();
+        Outcome {
+            ideal,
+            counters: tally.counters().map(|(name, n)| (name.to_owned(), n)).collect(),
+            measures: tally
+                .durations()
+                .map(|(name, h)| (name.to_owned(), (h.count(), h.mean_us())))
+                .collect(),
+        }
+    }
+
+    const PEERS: &[Role] = &[Role { name: "peers", doc: "All processes." }];
+
+    /// A process that does what a function says.
+    #[derive(Clone, Copy, Debug)]
+    struct Script(fn(&mut Process, Option<&Message>, Option<u64>));
+
+    impl ApplicationModel for Script {
+        fn start(&self, _: &Place) -> Box<dyn Application> {
+            Box::new(*self)
+        }
+    }
+
+    impl Application for Script {
+        fn on_start(&mut self, process: &mut Process) {
+            self.0(process, None, None);
+        }
+        fn on_message(&mut self, process: &mut Process, message: &Message) {
+            self.0(process, Some(message), None);
+        }
+        fn on_timer(&mut self, process: &mut Process, value: u64) {
+            self.0(process, None, Some(value));
+        }
+        fn on_close(&mut self, process: &mut Process, peer: u32, failed: bool) {
+            process.count(if failed { "failures" } else { "closes" }, u64::from(peer) + 1);
+        }
+    }
+
+    fn script(hosts: &[u32], act: fn(&mut Process, Option<&Message>, Option<u64>)) -> Outcome {
+        run(Model::Custom(Arc::new(Script(act))), PEERS, &[hosts])
+    }
+
+    #[test]
+    fn a_connection_opens_with_the_first_message_and_again_after_its_end() {
+        let outcome = script(&[4, 6], |p, message, timer| match (p.number(), message, timer) {
+            (0, None, _) => {
+                p.send(1, 100);
+                p.send(1, 200);
+                p.close(1, 0);
+                if timer.is_none() {
+                    p.timer(Span::from_ms(1), 7);
+                }
+            }
+            (1, Some(message), None) => p.count("bytes", message.content.bytes),
+            _ => {}
+        });
+        assert_eq!((outcome.ideal.opened, outcome.ideal.open), (2, 0));
+        assert_eq!((outcome.counter("bytes"), outcome.counter("closes")), (600, 2));
+        assert!(outcome.ideal.finished && outcome.ideal.rows.len() == 4);
+        assert!(outcome.ideal.rows.iter().all(|r| (r.src, r.dst) == (HostId(4), HostId(6))));
+    }
+
+    #[test]
+    fn connections_with_different_numbers_are_different() {
+        let outcome = script(&[0, 1], |p, message, timer| {
+            if p.number() == 0 && message.is_none() && timer.is_none() {
+                for connection in [0, 1, 0] {
+                    p.send(1, Content { bytes: 10, connection, ..Content::default() });
+                }
+            }
+        });
+        assert_eq!(outcome.ideal.opened, 2);
+    }
+
+    #[test]
+    fn request_and_reply_have_one_tag_and_no_second_reply() {
+        let outcome = script(&[0, 1], |p, message, timer| match message {
+            None if p.number() == 0 && timer.is_none() => {
+                let number = p.request(1, Content { bytes: 10, words: [5, 6, 7], connection: 0 });
+                p.count("number", number);
+            }
+            Some(message) if message.is_request() => {
+                assert_eq!(message.content.words, [5, 6, 7]);
+                p.reply(message, 30);
+                p.reply(message, 30);
+            }
+            Some(message) => p.count("answered", 1 + message.answers().expect("a reply")),
+            None => {}
+        });
+        assert_eq!((outcome.counter("number") + 1, outcome.counter("answered")), (1, 1));
+        let rows = outcome.ideal.rows;
+        let purposes: Vec<Purpose> = rows.iter().map(|r| r.purpose).collect();
+        assert_eq!(purposes, [Purpose::Request, Purpose::Response]);
+        assert_eq!(rows[0].tag, rows[1].tag);
+    }
+
+    #[test]
+    fn processes_of_one_host_need_no_network() {
+        let roles = &[Role { name: "a", doc: "" }, Role { name: "b", doc: "" }];
+        let act: fn(&mut Process, Option<&Message>, Option<u64>) = |p, message, timer| {
+            if p.role() == 0 && message.is_none() && timer.is_none() {
+                let other = p.members(1)[0];
+                p.request(other, 100);
+            } else if let Some(message) = message.filter(|m| m.is_request()) {
+                p.reply(message, 100);
+            } else if message.is_some() {
+                p.count("answers", 1);
+                p.measure("took", Span(p.now().0));
+            }
+        };
+        let outcome = run(Model::Custom(Arc::new(Script(act))), roles, &[&[3], &[3]]);
+        assert_eq!((outcome.counter("answers"), outcome.ideal.opened), (1, 0));
+        assert_eq!(outcome.measures["took"], (1, 0.0));
+    }
+
+    #[test]
+    fn a_cancelled_timer_does_not_end_and_does_not_hold_the_application() {
+        let outcome = script(&[0], |p, _, timer| match timer {
+            None => {
+                let late = p.timer(Span::from_ms(50), 1);
+                p.timer(Span::from_ms(1), 2);
+                p.cancel(late);
+            }
+            Some(value) => p.count("ended", value),
+        });
+        assert!(outcome.ideal.finished);
+        assert_eq!(outcome.counter("ended"), 2);
+    }
+
+    #[test]
+    fn wrong_actions_end_the_run_with_a_reason() {
+        type Act = fn(&mut Process, Option<&Message>, Option<u64>);
+        let wrong: [(Act, &str); 6] = [
+            (|p, _, _| p.send(9, 1), "process 0 sent to process 9; processes are 0 to 1"),
+            (|p, _, _| p.send(1, 0), "process 0 sent 0 bytes; a message has 1 to"),
+            (|p, _, _| p.count("Late", 1), "\"Late\" is not the name of a counter"),
+            (|p, _, _| p.measure("", Span(1)), "\"\" is not the name of a counter"),
+            (
+                |p, _, _| assert_eq!(p.timer(Span::MAX, 1), 0),
+                "process 0 started a timer that ends after",
+            ),
+            (|p, _, _| p.fail("the user's reason".to_owned()), "process 0 the user's reason"),
+        ];
+        for (act, message) in wrong {
+            let failed = script(&[0, 1], act).ideal.failed.expect("an error");
+            assert!(failed.contains(message), "{failed}");
+        }
+    }
+
+    #[test]
+    fn an_application_that_cannot_be_placed_is_refused() {
+        let model = || Model::Custom(Arc::new(Script(|_, _, _| {})));
+        let refused = |hosts: &[&[u32]]| {
+            let config = config(model(), PEERS, hosts);
+            Deployment::new(config, &cluster(8)).expect_err("a reason").join("; ")
+        };
+        assert!(refused(&[&[]]).starts_with("peers: at least one host"));
+        assert!(refused(&[&[8]]).starts_with("peers: there is no host 8"));
+        assert!(refused(&[&[1, 1]]).starts_with("peers: host 1 is named twice"));
+    }
+
+    #[test]
+    fn a_failure_loses_what_is_on_the_way_and_tells_both_ends() {
+        let act: fn(&mut Process, Option<&Message>, Option<u64>) = |p, message, timer| {
+            if p.number() == 0 && message.is_none() && timer.is_none() {
+                p.request(1, 10);
+                p.timer(Span::from_ms(1), 0);
+            } else if timer.is_some() {
+                p.send(1, 20);
+            } else if message.is_some() {
+                p.count("arrived", 1);
+            }
+        };
+        let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
+        let mut application = Deployment::new(config, &cluster(2)).expect("possible");
+        let mut out = Vec::new();
+        let mut tell = |now, event| {
+            application.handle(Time(now), event, &mut out);
+            std::mem::take(&mut out)
+        };
+        tell(0, Event::Begin);
+        let sent = tell(0, Event::Wake { token: START });
+        assert!(matches!(
+            sent[..],
+            [Action::Open { .. }, Action::Send { .. }, Action::Wake { .. }]
+        ));
+        tell(5, Event::Failed { conn: ConnId(0) });
+        let Action::Wake { token, at } = sent[2] else { panic!("a timer") };
+        let again = tell(at.0, Event::Wake { token });
+        assert!(matches!(again[..], [Action::Open { conn: ConnId(1), .. }, Action::Send { .. }]));
+        tell(at.0 + 1, Event::Delivered { conn: ConnId(1), from: Side::Client, tag: 2 });
+        let counters: Vec<(&str, u64)> = application.tally().counters().collect();
+        assert_eq!(counters, [("arrived", 1), ("failures", 3)]);
+    }
+}

@@ -1,0 +1,219 @@
+//! Quorum writes: a client sends a value to N replicas and goes on when W of them have confirmed it.
+//!
+//! The pattern of replicated stores such as Dynamo (DeCandia et al. 2007, section 4.5: N = 3, W = 2): the
+//! W-th fastest of N replicas decides, so that one slow replica does no harm. A client has a fixed number of
+//! writes in progress and begins the next when one is complete.
+//!
+//! Counters: `writes`, `confirmations`. Measures: `write`: time to the W-th confirmation; `replicated`: time to
+//! the N-th.
+
+use super::answers::{Answers, read_server_time};
+use super::fan_out::read_bytes;
+use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use crate::arrivals::exponential;
+use eastwest_settings::{Section, key};
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Settings of quorum writes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuorumConfig {
+    /// Writes of each client.
+    pub writes: u64,
+    /// Writes of a client in progress at once.
+    pub outstanding: u32,
+    /// Replicas of each value (N).
+    pub replicas: u32,
+    /// Confirmations that complete a write (W).
+    pub quorum: u32,
+    /// Bytes of a value.
+    pub value_bytes: u64,
+    /// Bytes of a confirmation.
+    pub confirmation_bytes: u64,
+    /// Mean time from the arrival of a value to its confirmation.
+    pub server_time: Span,
+}
+
+const CLIENT: usize = 0;
+const STORE: usize = 1;
+
+impl BuiltIn for QuorumConfig {
+    const NAME: &'static str = "quorum";
+    const DOC: &'static str = "writes to N replicas that are complete when W have confirmed (Dynamo, DeCandia et al. 2007)";
+    const ROLES: &'static [Role] = &[
+        Role { name: "clients", doc: "Hosts that write." },
+        Role { name: "stores", doc: "Hosts that store replicas." },
+    ];
+    type State = Quorum;
+
+    fn read(s: &mut Section) -> QuorumConfig {
+        const REPLICAS: &str = "Number of replicas of each value (N), on stores chosen at random.";
+        const QUORUM: &str = "Number of confirmations that complete a write (W).";
+        let replicas = s.get(key("replicas", REPLICAS).default("3").range("1", "1000"));
+        let quorum = s.get(key("quorum", QUORUM).default("2").range("1", "1000"));
+        s.demand(quorum <= replicas, &["quorum", "replicas"], || {
+            format!("must be at most `replicas`, {replicas}")
+        });
+        QuorumConfig {
+            writes: s.get(
+                key("writes", "Number of writes of each client.")
+                    .default("1000")
+                    .range("1", "100000000"),
+            ),
+            outstanding: s.get(
+                key("outstanding", "Number of writes of a client that are in progress at once.")
+                    .default("1")
+                    .range("1", "100000"),
+            ),
+            replicas,
+            quorum,
+            value_bytes: read_bytes(s, "value_bytes", "Bytes of a value.", 1_000),
+            confirmation_bytes: read_bytes(s, "confirmation_bytes", "Bytes of a confirmation.", 50),
+            server_time: read_server_time(s),
+        }
+    }
+
+    fn problems(&self, members: &[usize]) -> Vec<String> {
+        let (stores, replicas) = (members[STORE], self.replicas);
+        match replicas as usize > stores {
+            true => {
+                vec![format!("replicas: {replicas} replicas need as many stores, not {stores}")]
+            }
+            false => Vec::new(),
+        }
+    }
+
+    fn start(&self, place: &Place) -> Quorum {
+        Quorum {
+            config: *self,
+            stores: place.members[STORE].clone(),
+            begun: 0,
+            open: BTreeMap::new(),
+            answers: Answers::default(),
+        }
+    }
+}
+
+/// A write that some replicas have not confirmed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Write {
+    begun: Time,
+    confirmations: u32,
+}
+
+/// A client or a store.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Quorum {
+    config: QuorumConfig,
+    /// Stores; the first of them are those of the last write.
+    stores: Vec<u32>,
+    begun: u64,
+    open: BTreeMap<u64, Write>,
+    answers: Answers,
+}
+
+impl Application for Quorum {
+    fn on_start(&mut self, p: &mut Process) {
+        if p.role() == CLIENT {
+            ["writes", "confirmations"].into_iter().for_each(|counter| p.count(counter, 0));
+            p.plan(self.config.writes);
+            (0..self.config.outstanding).for_each(|_| self.write(p));
+        }
+    }
+
+    fn on_timer(&mut self, p: &mut Process, value: u64) {
+        self.answers.on_timer(p, value);
+    }
+
+    fn on_message(&mut self, p: &mut Process, message: &Message) {
+        if message.is_request() {
+            let service = exponential(self.config.server_time, p.random());
+            return self.answers.after(p, service, message, self.config.confirmation_bytes);
+        }
+        let number = message.content.words[0];
+        let Some(write) = self.open.get_mut(&number) else { return };
+        p.count("confirmations", 1);
+        write.confirmations += 1;
+        let Write { begun, confirmations } = *write;
+        let took = p.now().since(begun);
+        if confirmations == self.config.replicas {
+            p.measure("replicated", took);
+            self.open.remove(&number);
+        }
+        if confirmations == self.config.quorum {
+            p.measure("write", took);
+            p.complete(1);
+            self.write(p);
+        }
+    }
+}
+
+impl Quorum {
+    /// Begins the next write, if there is one.
+    fn write(&mut self, p: &mut Process) {
+        if self.begun == self.config.writes {
+            return;
+        }
+        let number = self.begun;
+        self.begun += 1;
+        p.count("writes", 1);
+        self.open.insert(number, Write { begun: p.now(), confirmations: 0 });
+        for i in 0..self.config.replicas as usize {
+            let other = i + p.random().below((self.stores.len() - i) as u64) as usize;
+            self.stores.swap(i, other);
+            let content = Content { words: [number, 0, 0], ..self.config.value_bytes.into() };
+            p.request(self.stores[i], content);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deployment::tests::{Outcome, run};
+    use super::*;
+
+    fn config() -> QuorumConfig {
+        QuorumConfig {
+            writes: 10_000,
+            outstanding: 1,
+            replicas: 3,
+            quorum: 2,
+            value_bytes: 1_000,
+            confirmation_bytes: 50,
+            server_time: Span::ZERO,
+        }
+    }
+
+    fn on_six_hosts(config: QuorumConfig) -> Outcome {
+        run(super::super::Model::Quorum(config), QuorumConfig::ROLES, &[&[0], &[1, 2, 3, 4, 5]])
+    }
+
+    #[test]
+    fn a_closed_loop_writes_once_in_two_latencies() {
+        let outcome = on_six_hosts(config());
+        assert_eq!(outcome.measures["write"], (10_000, 100.0));
+        assert_eq!(outcome.counter("confirmations"), 30_000);
+        assert_eq!(outcome.ideal.ended, Time::ZERO + Span::from_us(10_000 * 100));
+    }
+
+    #[test]
+    fn the_second_of_three_exponential_replicas_takes_five_sixths_of_the_mean() {
+        // Order statistics of n exponential times: E[k-th] = mean · Σ 1/(n − i), i = 0 … k − 1.
+        let outcome = on_six_hosts(QuorumConfig { server_time: Span::from_ms(1), ..config() });
+        let expected =
+            [("write", 1.0 / 3.0 + 1.0 / 2.0), ("replicated", 1.0 / 3.0 + 1.0 / 2.0 + 1.0)];
+        for (name, means) in expected {
+            let (count, mean) = outcome.measures[name];
+            assert_eq!(count, 10_000);
+            assert!((mean / (100.0 + 1_000.0 * means) - 1.0).abs() < 0.03, "{name} {mean}");
+        }
+    }
+
+    #[test]
+    fn more_replicas_than_stores_are_refused() {
+        let few = QuorumConfig { replicas: 6, ..config() };
+        assert_eq!(few.problems(&[1, 5]), ["replicas: 6 replicas need as many stores, not 5"]);
+        assert!(few.problems(&[1, 6]).is_empty());
+    }
+}

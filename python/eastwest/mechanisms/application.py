@@ -1,0 +1,190 @@
+"""Applications in Python: processes on hosts that exchange messages and react to them."""
+
+from __future__ import annotations
+
+import operator
+import typing
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from eastwest.mechanisms.base import Base, Duration
+
+_LONGEST = 2**63 - 1
+
+
+class Message(Protocol):
+    """A message that has arrived."""
+
+    @property
+    def sender(self) -> int:
+        """Number of the sending process."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the message."""
+
+    @property
+    def data(self) -> Any:
+        """The object that the sender gave; None without one."""
+
+    @property
+    def sent_ps(self) -> int:
+        """Time at which the message was sent, in ps."""
+
+    @property
+    def request(self) -> int | None:
+        """Number of the request that this message is, if its sender waits for a reply."""
+
+    @property
+    def answers(self) -> int | None:
+        """Number of the request that this message replies to, or None."""
+
+
+class Application(Base):
+    """An application: each host of a role runs a process, which is an object of the class.
+
+    The hooks ``on_start``, ``on_message``, ``on_timer`` and ``on_close`` are called by the
+    simulator; override those that the application needs. The other methods send messages, start
+    timers and count. Processes share nothing but messages. The attributes below are set before
+    ``__init__``, which takes no arguments.
+    """
+
+    roles: ClassVar[Mapping[str, str]] = {"hosts": "Hosts of the processes."}
+    """Name and meaning of each role: the name is the key of the list of its hosts in a scenario.
+    Without this key all hosts run a process of the role."""
+
+    if typing.TYPE_CHECKING:
+        number: int
+        """Number of the process, from 0, role by role."""
+        role: str
+        """Role of the process."""
+        hosts: list[int]
+        """Host of each process, by its number."""
+        members: dict[str, list[int]]
+        """Numbers of the processes of each role."""
+        now_ps: int
+        """Simulated time in ps."""
+        _acts: list[tuple[Any, ...]]
+        _next: int
+
+    def on_start(self) -> None:
+        """Start the process, at the ``start`` of the workload."""
+
+    def on_message(self, message: Message) -> None:
+        """Handle a message whose last byte has arrived; messages of a connection keep order."""
+
+    def on_timer(self, data: Any) -> None:
+        """Handle the end of a timer; ``data`` is that of :meth:`timer`."""
+
+    def on_close(self, peer: int, failed: bool) -> None:
+        """Handle the end of a connection with the process ``peer``.
+
+        The other process has closed it and all its messages have arrived, or (``failed``) TCP has
+        given up and undelivered messages of both directions are lost.
+        """
+
+    def send(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> None:
+        """Send a message of ``bytes`` bytes to the process ``to``.
+
+        ``data`` is any object; the receiver gets the same object. Messages with one ``connection``
+        number (0 to 65535) arrive in order and wait for each other. Raises ``ValueError``.
+        """
+        self._send("send", to, bytes, data, connection)
+
+    def request(self, to: int, bytes: int, data: Any = None, *, connection: int = 0) -> int:
+        """Send a request, as :meth:`send`, and return its number, which the reply ``answers``."""
+        return self._send("request", to, bytes, data, connection)
+
+    def reply(self, request: Message, bytes: int, data: Any = None) -> None:
+        """Reply to a request, now or later. A second reply has no effect. Raises ``ValueError``."""
+        if request.request is None:
+            raise ValueError("reply() needs a message that is a request")
+        self._acts.append(("reply", request.request, self._size(bytes), data))
+
+    def timer(self, delay: int | str, data: Any = None) -> int:
+        """Start a timer that ends after ``delay`` (ps, or ``"10 ms"``); return its number.
+
+        ``data`` is any object; :meth:`on_timer` gets it. Raises ``ValueError``.
+        """
+        delay_ps = Duration(delay) if isinstance(delay, str) else operator.index(delay)
+        if not 0 <= delay_ps <= _LONGEST:
+            raise ValueError(f"a timer of {delay_ps} ps: it must be 0 to {_LONGEST}")
+        self._acts.append(("timer", int(delay_ps), data))
+        return self._numbered()
+
+    def cancel(self, timer: int) -> None:
+        """Cancel a timer of this process; without effect where it has ended."""
+        self._acts.append(("cancel", self._natural("timer", timer)))
+
+    def close(self, peer: int, *, connection: int = 0) -> None:
+        """Close the connection over which this process sends to ``peer``, after all messages.
+
+        The next message opens a new connection.
+        """
+        self._acts.append(("close", self._process(peer), self._connection(connection)))
+
+    def stop(self) -> None:
+        """End the whole application now.
+
+        Without it, the application ends when no message is on the way and no timer is pending.
+        """
+        self._acts.append(("stop",))
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter: ``applications.W.counters.COUNTER`` of the summary."""
+        self._acts.append(("count", counter, self._natural("by", by)))
+
+    def measure(self, name: str, took_ps: int) -> None:
+        """Add a duration to a measure: ``applications.W.NAME_us`` has count and percentiles."""
+        self._acts.append(("measure", name, self._natural("took_ps", took_ps)))
+
+    def plan(self, units: int) -> None:
+        """Add units of work to those that the application will do, for progress bars."""
+        self._acts.append(("plan", self._natural("units", units)))
+
+    def complete(self, units: int = 1) -> None:
+        """Note that units of the planned work are done."""
+        self._acts.append(("complete", self._natural("units", units)))
+
+    def _send(self, act: str, to: int, size: int, data: Any, connection: int) -> int:
+        where = self._process(to), self._size(size), self._connection(connection)
+        self._acts.append((act, *where, data))
+        return self._numbered()
+
+    def _numbered(self) -> int:
+        # The simulator gives the same numbers to messages and timers, in the order of the calls.
+        self._next += 1
+        return self._next - 1
+
+    def _process(self, number: int) -> int:
+        number = operator.index(number)
+        if not 0 <= number < len(self.hosts):
+            raise ValueError(f"there is no process {number}: there are 0 to {len(self.hosts) - 1}")
+        return number
+
+    @staticmethod
+    def _size(size: int) -> int:
+        size = operator.index(size)
+        if not 1 <= size <= _LONGEST:
+            raise ValueError(f"a message of {size} bytes: it needs at least 1")
+        return size
+
+    @staticmethod
+    def _connection(connection: int) -> int:
+        connection = operator.index(connection)
+        if not 0 <= connection <= 0xFFFF:
+            raise ValueError(f"connection {connection}: connections are 0 to 65535")
+        return connection
+
+    @staticmethod
+    def _natural(name: str, value: int) -> int:
+        value = operator.index(value)
+        if not 0 <= value <= _LONGEST:
+            raise ValueError(f"{name} is {value}: it must be 0 to {_LONGEST}")
+        return value
+
+    def _step(self, now_ps: int, following: int, hook: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Call a hook and return what the process has asked for (crates/bindings/src/sketch)."""
+        self.now_ps, self._next, self._acts = now_ps, following, []
+        getattr(self, hook)(*given)
+        return self._acts

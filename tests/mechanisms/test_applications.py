@@ -1,0 +1,223 @@
+"""Applications in Python: the template, hooks and methods of processes, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import eastwest as ew
+from eastwest.errors import InputError
+from eastwest.mechanisms import new, sketch
+from eastwest.mechanisms.new import Kind
+
+FABRIC = (
+    'schema = 1\n[fabric]\nkind = "star"\nhosts = 6\nhost_rate = "1 Gbit/s"\n'
+    '[tcp]\nmin_rto = "10 ms"\ninitial_rto = "20 ms"\n'
+)
+
+
+def scenario(kind: str, more: str = "") -> str:
+    """A scenario with one application."""
+    return f'{FABRIC}[[workload]]\nkind = "{kind}"\nname = "app"\n{more}\n'
+
+
+def own(result: ew.Result) -> dict[str, Any]:
+    """The counters and measures of the application."""
+    found: dict[str, Any] = result.summary["applications"]["app"]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_template_does_what_the_built_in_fan_out_does() -> None:
+    made = new.write("my-service", Kind.application, python=True)
+    text = (made.folder / "scenario.toml").read_text()
+    sketched = ew.run(text, mechanisms=[made.folder / made.named])
+    built_in = ew.run(text.replace('"my-service"\nname = "search"', '"fan-out"\nname = "search"'))
+    assert sketched.digest == built_in.digest
+    both = [each.summary["applications"]["search"] for each in (sketched, built_in)]
+    assert both[0]["query_us"] == both[1]["query_us"]
+    assert both[0]["query_us"]["count"] == 200
+    missed = [each["counters"]["missed"] for each in both]
+    assert missed[0] == missed[1]
+
+
+class Chain(ew.Application):
+    """Passes an object from process to process."""
+
+    hops: int = 7
+    pause: ew.Duration = ew.Duration("1 ms")
+
+    def on_start(self) -> None:
+        if self.number == 0:
+            self.send(1, 1000, {"hops": [0]})
+
+    def on_message(self, message: ew.Message) -> None:
+        self.count("bytes", message.bytes)
+        assert message.sender == (self.number - 1) % len(self.hosts)
+        message.data["hops"].append(self.number)
+        self.timer(self.pause, message.data)
+
+    def on_timer(self, data: Any) -> None:
+        if len(data["hops"]) <= self.hops:
+            self.send((self.number + 1) % len(self.hosts), 1000, data)
+        else:
+            self.count("hops", len(data["hops"]))
+            self.measure("all", self.now_ps)
+
+
+def test_objects_travel_with_messages_and_timers() -> None:
+    result = ew.run(scenario("chain", 'hops = 9\npause = "2 ms"'), mechanisms=[Chain])
+    assert own(result)["counters"] == {"bytes": 9000, "hops": 10}
+    assert 9 * 2000 < own(result)["all_us"]["max"] < 9 * 2200
+    assert result.summary["flows"]["completed"] == 9
+
+
+def test_settings_have_units_and_ranges_of_their_types() -> None:
+    with pytest.raises(ew.ScenarioError) as refused:
+        ew.run(scenario("chain", 'hops = "many"\npause = 3\nhopps = 1'), mechanisms=[Chain])
+    told = str(refused.value)
+    assert "hops" in told
+    assert "pause" in told
+    assert "hopps" in told
+
+
+class Asks(ew.Application):
+    """Asks each server once and closes."""
+
+    roles: ClassVar = {"clients": "Hosts that ask.", "servers": "Hosts that respond."}
+
+    def on_start(self) -> None:
+        if self.role == "clients":
+            self.number_of = {}
+            for server in self.members["servers"]:
+                self.number_of[self.request(server, 100, "question")] = server
+                self.close(server)
+
+    def on_message(self, message: ew.Message) -> None:
+        if message.request is not None:
+            assert message.data == "question"
+            self.reply(message, 5000)
+            self.reply(message, 5000)
+        else:
+            assert message.answers is not None
+            assert self.number_of[message.answers] == message.sender
+            assert message.data is None
+            self.count("answers")
+
+    def on_close(self, peer: int, failed: bool) -> None:
+        assert not failed
+        self.count("closed", 1 + peer)
+
+
+def test_requests_replies_and_closes() -> None:
+    text = scenario("asks", 'clients = ["h0", "h1"]\nservers = ["h2..h4"]')
+    result = ew.run(text, mechanisms=[Asks])
+    # A close follows the request; its reply is not lost, since it is written before the end.
+    assert own(result)["counters"]["closed"] == 3 * 1 + 3 * 2
+    assert own(result)["counters"]["answers"] == 6
+    assert result.summary["workloads"]["app"]["exchange_us"]["count"] == 6
+
+
+def test_random_numbers_depend_on_seed_and_process() -> None:
+    class Draws(ew.Application):
+        def on_start(self) -> None:
+            self.count(f"at{self.number}", self.random.below(2**40))
+            self.count(f"time{self.number}", self.random.exponential(10**9))
+            if self.number == 0:
+                self.send(1, 1)
+
+    text = scenario("draws")
+    drawn = [own(ew.run(text, mechanisms=[Draws], seed=seed))["counters"] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0].values())) == 12
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (lambda p: p.send(9, 100), "there is no process 9: there are 0 to 5"),
+        (lambda p: p.send(1, 0), "a message of 0 bytes"),
+        (lambda p: p.send("1", 100), "'str' object cannot be interpreted as an integer"),
+        (lambda p: p.timer("5 parsecs"), "'5 parsecs' is not a time such as '10 ms'"),
+        (lambda p: p.timer(-1), "a timer of -1 ps"),
+        (lambda p: p.count("a", -1), "by is -1"),
+        (lambda p: p.send(1, 100, connection=70000), "connections are 0 to 65535"),
+    ],
+)
+def test_a_wrong_call_ends_the_run_with_its_traceback(action: Any, says: str) -> None:
+    class Wrong(ew.Application):
+        def on_start(self) -> None:
+            action(self)
+
+    with pytest.raises(ew.InputError) as raised:
+        ew.run(scenario("wrong"), mechanisms=[Wrong])
+    assert says in str(raised.value) + str(raised.value.__cause__) + repr(vars(raised.value))
+
+
+def test_a_wrong_name_of_a_counter_ends_the_run() -> None:
+    class Named(ew.Application):
+        def on_start(self) -> None:
+            self.count("Not a name")
+
+    with pytest.raises(ew.RunError, match="is not the name of a counter or measure"):
+        ew.run(scenario("named"), mechanisms=[Named])
+
+
+def test_roles_that_cannot_be_keys_are_refused() -> None:
+    wrong: list[tuple[Any, str]] = [
+        ({}, "a mapping of 1 to 20"),
+        ({"Clients": ""}, "'Clients' is no name"),
+        ({"start": ""}, "every workload has a setting start"),
+        ("clients", "a mapping of 1 to 20"),
+    ]
+    for roles, says in wrong:
+
+        class Roles(ew.Application):
+            def on_start(self) -> None:
+                """Do nothing."""
+
+        Roles.roles = roles
+        with pytest.raises(InputError, match=says):
+            sketch.describe(Roles)
+
+
+def test_durations_are_exact() -> None:
+    assert ew.Duration("10 ms") == 10**10
+    assert ew.Duration("1.5us") == 1_500_000
+    assert ew.Duration("0.001 ns") == 1
+    assert ew.Duration(7) == 7
+    for wrong in ("10", "ms", "-1 ms", "0.0001 ns", "1e3 ms", "9999999999 h", "1 day"):
+        with pytest.raises(ValueError, match=r"is not a|is longer"):
+            ew.Duration(wrong)
+
+
+def test_goals_have_counters_and_measures() -> None:
+    goal = (
+        '[goal]\n"applications.app.all_us.max" = "< 1 s"\n'
+        '"applications.app.counters.hops" = "minimal"\n'
+    )
+    result = ew.run(scenario("chain", goal), mechanisms=[Chain])
+    metrics = [each["metric"] for each in result.summary["goals"]]
+    assert metrics == ["applications.app.all_us.max", "applications.app.counters.hops"]
+    absent = '[goal]\n"applications.other.all_us.max" = "< 1 s"\n'
+    with pytest.raises(InputError, match=r"after applications\. is a workload"):
+        ew.run(scenario("chain", absent), mechanisms=[Chain])
+
+
+def test_a_sweep_has_columns_of_the_application() -> None:
+    found = ew.sweep(
+        scenario("chain"),
+        {"workload.app.hops": [3, 5]},
+        seeds=[1, 2],
+        jobs=0,
+        mechanisms=[Chain],
+    )
+    assert found.runs["applications.app.counters.hops"].to_list() == [4, 4, 6, 6]
