@@ -28,6 +28,7 @@ mod pauses;
 pub mod plan;
 mod ports;
 mod probes;
+pub mod processing;
 mod progress;
 mod records;
 pub mod results;

@@ -1,12 +1,13 @@
 //! Network of a run and the order of its events: links, switches, and timers of transports.
 
 use crate::plan::ClassPlan;
+use crate::processing::{Processing, ProcessingConfig, Segment, Work};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::fabric::Fabric;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};
 
 /// Sources of events other than links. In the event list, their numbers follow those of the links.
@@ -21,11 +22,14 @@ pub enum Source {
     Samples = 2,
     /// Begins and ends of faults.
     Faults = 3,
+    /// Work of the cores of hosts; only with `[hosts]`.
+    Processing = 4,
 }
 
 impl Source {
     /// All sources, in the order of their numbers.
-    const ALL: [Source; 4] = [Source::Timers, Source::Wakes, Source::Samples, Source::Faults];
+    const ALL: [Source; 5] =
+        [Source::Timers, Source::Wakes, Source::Samples, Source::Faults, Source::Processing];
 }
 
 /// Links, switches, timers, and the list of next events.
@@ -44,20 +48,31 @@ pub struct Network {
     /// Number of connections and datagrams so far. Flow hashes use it in place of the client's
     /// port.
     pub opened: u64,
+    /// Cores of hosts, if hosts take time for packets.
+    pub processing: Option<Box<Processing>>,
 }
 
 impl Network {
     /// Returns the network of a fabric, at time zero.
-    pub fn new(mut fabric: Fabric, classes: Vec<ClassPlan>, seed: u64) -> Network {
+    pub fn new(
+        mut fabric: Fabric,
+        classes: Vec<ClassPlan>,
+        hosts: Option<ProcessingConfig>,
+        seed: u64,
+    ) -> Network {
         let links = fabric.links.len();
+        let processing = hosts.map(|c| Box::new(Processing::new(c, fabric.graph.hosts, seed)));
+        // Without this source the event list is as short as possible.
+        let others = Source::ALL.len() - usize::from(processing.is_none());
         fabric.halt_with(links as u32 + Source::Faults as u32);
         let mut network = Network {
             now: Time::ZERO,
             fabric,
-            sources: Tournament::new(links + Source::ALL.len(), seed),
+            sources: Tournament::new(links + others, seed),
             timers: Timers::new(Class::Timer, seed),
             classes,
             opened: 0,
+            processing,
         };
         network.set(Source::Faults, network.next_change());
         network
@@ -107,6 +122,35 @@ impl Network {
     #[inline]
     pub fn send(&mut self, from: HostId, packet: Packet, sack: Option<eastwest_types::SackBlocks>) {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
+    }
+
+    /// Calls the cores of hosts and schedules their next event. Returns `None` if hosts take no time.
+    fn process<R>(&mut self, act: impl FnOnce(&mut Processing, Time) -> R) -> Option<R> {
+        let processing = self.processing.as_mut()?;
+        let answer = act(processing, self.now);
+        let first = processing.first();
+        self.set(Source::Processing, first);
+        Some(answer)
+    }
+
+    /// Lets a segment wait until a core of its host sends it.
+    pub fn send_by_core(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        self.process(|cores, now| cores.send(now, from, Segment { packet, sack }));
+    }
+
+    /// Puts a received segment into the ring of a core of its host.
+    pub fn receive_by_core(&mut self, packet: Packet, sack: Option<SackBlocks>) {
+        self.process(|cores, now| cores.receive(now, Segment { packet, sack }));
+    }
+
+    /// Adds the time of a message that an end of a connection writes or reads, if hosts take time.
+    pub fn message_by_core(&mut self, host: HostId, end: EndpointId) {
+        self.process(|cores, now| cores.message(now, host, end));
+    }
+
+    /// Removes the next event of the cores. Returns the work that it finishes, if any.
+    pub fn next_work(&mut self) -> Option<Work> {
+        self.process(Processing::next).flatten()
     }
 
     /// Returns the differentiated services codepoint (DSCP) of a traffic class.

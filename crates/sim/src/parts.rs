@@ -165,8 +165,9 @@ impl World {
         let (class, rank) = match source {
             Source::Timers => (Class::Timer, network.timers.first_rank()),
             Source::Wakes => (Class::Wake, network.opened),
-            Source::Samples | Source::Faults => {
-                return self.abort_partitioned("samples and faults are not for one part");
+            Source::Samples | Source::Faults | Source::Processing => {
+                return self
+                    .abort_partitioned("samples, faults and cores of hosts are not for one part");
             }
         };
         let key = Key::new(network.now, class);

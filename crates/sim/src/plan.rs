@@ -6,6 +6,7 @@
 )]
 
 use crate::endpoint_settings::TcpOverride;
+use crate::processing::ProcessingConfig;
 use crate::scenario::{MeasureConfig, Scenario, racks};
 use crate::stream_transports::FurtherSettings;
 pub use crate::stream_transports::Transport;
@@ -54,6 +55,8 @@ pub struct Plan {
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports beside TCP that workloads use.
     pub further: FurtherSettings,
+    /// Time that hosts take for packets, if any.
+    pub hosts: Option<ProcessingConfig>,
     /// Traffic classes; workloads name them by index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
@@ -90,6 +93,7 @@ impl Plan {
             tcp: scenario.tcp.clone(),
             tcp_overrides: scenario.tcp_overrides.clone(),
             further: scenario.further.clone(),
+            hosts: scenario.hosts,
             classes: scenario
                 .classes
                 .iter()

@@ -56,5 +56,6 @@ impl Probes {
             || network.fabric.taps.any()
             || self.paths.is_on()
             || self.flow_samples.is_on()
+            || network.processing.is_some()
     }
 }

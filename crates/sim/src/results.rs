@@ -272,6 +272,9 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     if !applications.is_empty() {
         summary["applications"] = applications.into();
     }
+    if let Some(processing) = &network.processing {
+        summary["hosts"] = processing.summary(network.now.since(Time::ZERO));
+    }
     if let Some(window) = probes.window.summary() {
         summary["window"] = window;
     }

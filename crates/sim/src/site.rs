@@ -44,7 +44,7 @@ impl Site {
     /// Builds the objects of a plan. Fails if a route cannot be followed.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
-        let mut network = Network::new(fabric, plan.classes.clone(), plan.seed);
+        let mut network = Network::new(fabric, plan.classes.clone(), plan.hosts, plan.seed);
         let probes = Probes::new(&plan, &mut network);
         let transports = Transports::new(&plan);
         let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());

@@ -56,6 +56,9 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
             let slot = self.network.fabric.pool.next_slot();
             paths.sends(self.network.now, &packet, messages, slot);
         }
+        if INSIDE && self.network.processing.is_some() {
+            return self.network.send_by_core(from, packet, sack);
+        }
         self.network.send(from, packet, sack);
     }
 
@@ -116,7 +119,7 @@ impl Tcp {
         paths: &mut CriticalPaths,
         request: &TcpRequest,
     ) {
-        match paths.is_on() {
+        match paths.is_on() || network.processing.is_some() {
             true => self.request_in::<true>(network, paths, request),
             false => self.request_in::<false>(network, paths, request),
         }
@@ -177,7 +180,7 @@ impl StreamTransport for Tcp {
             settings: self.settings.of(workload, client, server),
         };
         let paths = &mut probes.paths;
-        let endpoint = match paths.is_on() {
+        let endpoint = match paths.is_on() || network.processing.is_some() {
             _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)

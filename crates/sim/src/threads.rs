@@ -144,6 +144,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             "a workload uses another transport than TCP",
         ),
         (fabric.dcb.is_on(), "switches use PFC or QCN"),
+        (plan.hosts.is_some(), "hosts take time for packets"),
         (!fabric.faults.is_empty(), "faults change links"),
         (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routing is not ECMP"),
         (fabric.reference_ports, "ports use the reference mode"),

@@ -48,6 +48,10 @@ impl World {
                 let message =
                     Message { start, end, tag, payload, purpose, job, record, sent, before };
                 let (network, probes) = (&mut site.network, &mut site.probes);
+                if via == TransportNumber::TCP && network.processing.is_some() {
+                    let end = end_of(client, from);
+                    network.message_by_core(transport.hosts(end).0, end);
+                }
                 if transport.send(network, probes, client, from, message) {
                     self.expect_across(end_of(client, from), end);
                 }
@@ -210,6 +214,10 @@ impl World {
                     paths.ends(site.network.now, receiver, (number, &row), &d.message);
                 }
                 records.flow(row);
+            }
+            if via == TransportNumber::TCP && self.site.network.processing.is_some() {
+                let host = self.site.transports.of(via).hosts(receiver).0;
+                self.site.network.message_by_core(host, receiver);
             }
             if let Some(name) = d.name {
                 let (conn, tag) = (ConnId(name), d.message.tag);

@@ -6,6 +6,7 @@ use crate::network::Source;
 use crate::part_state::PartState;
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::processing::{Segment, Work};
 pub use crate::progress::{Progress, RunError};
 use crate::site::Site;
 use crate::stream_transports::number::TransportNumber;
@@ -247,6 +248,11 @@ impl World {
                 };
                 site.network.set(Source::Samples, next);
             }
+            Source::Processing => {
+                if let Some(work) = site.network.next_work() {
+                    self.finish_work(work);
+                }
+            }
             Source::Faults if site.network.fabric.deadlock().is_some() => {
                 // packets in the deadlock never move again
                 site.network.set(Source::Faults, Key::NEVER);
@@ -290,6 +296,9 @@ impl World {
             return self.deliver_datagram::<INSIDE>(packet, latency);
         }
         let sack = network.fabric.pool.take_sack(packet.sack);
+        if INSIDE && network.processing.is_some() {
+            return network.receive_by_core(*packet, sack);
+        }
         let to = packet.dst_endpoint;
         let class = transports.tcp.stack.endpoint(to).class();
         let Probes { records, paths, .. } = probes;
@@ -310,6 +319,37 @@ impl World {
                 probes.flow_samples.arrived(TransportNumber::TCP, to, network.now, kept);
             }
             self.trace(to);
+        }
+    }
+
+    /// Carries out work that a core of a host has finished.
+    fn finish_work(&mut self, work: Work) {
+        let Site { network, transports, probes, .. } = &mut self.site;
+        match work {
+            Work::Message => {}
+            Work::Sent(host, burst) => {
+                burst.into_iter().for_each(|s| network.send(host, s.packet, s.sack));
+            }
+            Work::Received(Segment { packet, sack }, born) => {
+                let to = packet.dst_endpoint;
+                let class = transports.tcp.stack.endpoint(to).class();
+                for created in &born {
+                    probes.records.latency(class, &packet, network.now.since(*created));
+                }
+                let frames = born.len() as u16;
+                transports.tcp.work::<true, true, _>(
+                    network,
+                    &mut probes.paths,
+                    |tcp, now, out| {
+                        tcp.on_merged(now, &packet, sack.as_ref(), frames, out);
+                    },
+                );
+                if probes.flow_samples.is_on() {
+                    let kept = transports.tcp.stack.endpoint(to).buffered();
+                    probes.flow_samples.arrived(TransportNumber::TCP, to, network.now, kept);
+                }
+                self.trace(to);
+            }
         }
     }
 

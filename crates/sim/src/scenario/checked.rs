@@ -6,6 +6,7 @@ use super::files::Attached;
 use super::measure::MeasureConfig;
 use super::workload::spec::WorkloadSpec;
 use crate::endpoint_settings::TcpOverride;
+use crate::processing::ProcessingConfig;
 use crate::stream_transports::FurtherSettings;
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::FabricConfig;
@@ -40,6 +41,8 @@ pub struct Scenario {
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports other than TCP that workloads use.
     pub further: FurtherSettings,
+    /// Time that hosts take for packets, if any.
+    pub hosts: Option<ProcessingConfig>,
     /// Traffic classes, by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
     /// Workloads of the scenario.

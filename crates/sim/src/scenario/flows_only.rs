@@ -29,6 +29,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
             "has other settings for some endpoints (tcp.override)",
         ),
         (c.further.are_used(), "workload", "uses another transport than TCP"),
+        (c.hosts.is_some(), "hosts", "is a time for each packet"),
         (!f.faults.is_empty(), "fault", "is a fault of links, which acts on packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without a connection"),
         (

@@ -9,6 +9,7 @@ use super::{
     tcp_overrides, traps, workload,
 };
 use crate::endpoint_settings::TcpOverride;
+use crate::processing::ProcessingConfig;
 use crate::stream_transports::{FurtherSettings, Transport};
 use eastwest_engine::random::Stream;
 use eastwest_settings::quantity::Name;
@@ -102,6 +103,11 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     );
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
     notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));
+    let hosts = ProcessingConfig::read(s);
+    s.demand(hosts.is_none() || measure.flow_parts.is_empty(), &["measure", "hosts"], || {
+        "flow_parts: the parts of flows are not known if hosts take time for packets ([hosts])"
+            .to_owned()
+    });
     let scenario = Scenario {
         schema,
         name: name.0,
@@ -113,6 +119,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         tcp,
         tcp_overrides,
         further,
+        hosts,
         classes: classes.list,
         workloads,
         measure,

@@ -27,6 +27,7 @@ mod mpi;
 mod off;
 mod ordering;
 mod priority;
+mod processing;
 mod queueing;
 mod queues;
 mod routes;

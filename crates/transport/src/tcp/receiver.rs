@@ -212,7 +212,9 @@ impl Receiver {
             return u32::from(self.unacked) >= config.ack_every;
         }
         let pushes = packet.flags & flag::PSH != 0;
-        let arrival = Arrival { now, payload: packet.payload, pushes, unacked, window, grows, rto };
+        // A host may have merged segments: Linux then takes the size of one (`gso_size`).
+        let payload = packet.payload.min(config.segment as u16);
+        let arrival = Arrival { now, payload, pushes, unacked, window, grows, rto };
         self.linux.get_or_insert_default().acks.on_data(&arrival)
     }
 

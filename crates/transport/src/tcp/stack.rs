@@ -288,6 +288,23 @@ impl Stack {
         }
     }
 
+    /// Handles the arrival of a segment that its host has merged from `frames` segments: the rules
+    /// for delayed ACKs count them all.
+    pub fn on_merged(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        frames: u16,
+        sink: &mut impl Sink,
+    ) {
+        let e = &mut self.endpoints[packet.dst_endpoint.slot()];
+        if e.address.id == packet.dst_endpoint {
+            e.receiver.unacked = e.receiver.unacked.saturating_add(frames.saturating_sub(1));
+        }
+        self.on_packet(now, packet, sack, sink);
+    }
+
     /// Starts to record the ends that have finished when a packet arrives at them, for
     /// [`Stack::take_late_arrivals`].
     pub fn record_late_arrivals(&mut self) {
