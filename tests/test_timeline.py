@@ -111,7 +111,7 @@ def test_naps_are_slices_on_a_thread_per_port(tmp_path: Path) -> None:
         ("leaf0->h3", "asleep", 1_002_100.0, 900.0),
     ]
     assert made["otherData"]["notes"] == ("7 later naps are not in the result (measure.lpi_rows)")
-    with pytest.raises(InputError, match="a nap ends before it begins"):
+    with pytest.raises(InputError, match=r"a row of the table lpi, the times .* do not ascend"):
         trace(folder(tmp_path / "d", {"lpi": [nap(0, 1.0, asleep_s=0.5)]}))
     with pytest.raises(InputError, match="damaged"):
         trace(folder(tmp_path / "e", {"lpi": [nap(0, 1.0, awake_s=float("nan"))]}))
@@ -142,7 +142,7 @@ def test_pauses_are_slices_on_a_thread_per_port_and_priority(tmp_path: Path) -> 
     ]
     notes = made["otherData"]["notes"]
     assert notes == "2 later pauses are not in the result (measure.pauses_rows)"
-    with pytest.raises(InputError, match="a pause ends before it begins"):
+    with pytest.raises(InputError, match=r"a row of the table pauses, the times .* do not ascend"):
         trace(folder(tmp_path / "d", {"pauses": [pause(0, 2.0, 1.0)]}))
     many = [pause(0, 1.0 + i, 1.0 + i + 0.001 * i) for i in range(500)]
     thinned = trace(folder(tmp_path / "many", {"pauses": many}), most=300)
@@ -209,7 +209,7 @@ def test_damaged_times_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="damaged"):
             trace(result)
     task = {"kind": "map", "assigned_s": 2.0, "started_s": 1.0, "finished_s": 3.0}
-    with pytest.raises(InputError, match="ends before it begins"):
+    with pytest.raises(InputError, match="do not ascend"):
         trace(folder(tmp_path / "t", {"tasks": [task]}))
     with pytest.raises(InputError, match="100 or more"):
         trace(folder(tmp_path / "u"), most=3)

@@ -187,7 +187,9 @@ class _ParaverTrace:
             place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]
             began, until = nanoseconds(row["began_s"]), nanoseconds(row["until_s"])
             if began > until:
-                raise InputError("the result is damaged: a pause ends before it begins")
+                raise InputError(
+                    "the result is damaged: a pause in the table pauses ends before it begins"
+                )
             yield began, f"2:{place}:{began}:{kind}:1"
             yield until, f"2:{place}:{until}:{kind}:0"
 

@@ -211,7 +211,11 @@ def _in_order(row: Row, columns: Sequence[str], what: str) -> list[int]:
     """Return times of a row in ns; raise ``InputError`` where a later column has an earlier one."""
     times = [nanoseconds(row[column]) for column in columns]
     if times != sorted(times):
-        raise InputError(f"the result is damaged: {what} ends before it begins")
+        shown = ", ".join(f"{row[column]!r:.30}" for column in columns)
+        raise InputError(
+            f"the result is damaged: in a row of the table {what}, the times "
+            f"{', '.join(columns)} do not ascend: {shown}"
+        )
     return times
 
 
@@ -285,7 +289,7 @@ def _tasks(into: _Trace, table: pl.DataFrame) -> None:
     kept = _longest_rows(into, "tasks", table, "assigned_s", 4)
     for row in into.rows("tasks", kept):
         host, kind = int(row["host"]), clean(row["kind"], 20)
-        times = _in_order(row, columns, "a task")
+        times = _in_order(row, columns, "tasks")
         lane = lanes.setdefault((host, kind), Lanes()).place(times[0], max(times[3], times[0] + 1))
         pid = into.process(_TASKS + host, f"{into.evidence.host(host)} tasks")
         tid = into.thread(pid, f"{kind} slot {lane + 1}")
@@ -399,7 +403,7 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
     kept = _longest_rows(into, "naps", table, "falls_asleep_s", 3)
     columns = ("falls_asleep_s", "asleep_s", "wakes_s", "awake_s")
     for row in into.rows("lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
-        times = _in_order(row, columns, "a nap")
+        times = _in_order(row, columns, "lpi")
         tid = into.thread(pid, into.evidence.port(row["link"]))
         into.stages((pid, tid, "lpi"), ("falling asleep", "asleep", "waking"), times)
 
@@ -411,7 +415,7 @@ def _pauses(into: _Trace, table: pl.DataFrame) -> None:
     kept = _longest_rows(into, "pauses", table, "began_s", 1)
     order = ["link", "priority", "began_s"]
     for row in into.rows("pauses", kept.sort(order, maintain_order=True)):
-        begin, end = _in_order(row, ("began_s", "until_s"), "a pause")
+        begin, end = _in_order(row, ("began_s", "until_s"), "pauses")
         port = into.evidence.port(row["link"])
         tid = into.thread(pid, f"{port} priority {row['priority']}")
         into.slice((pid, tid, "pfc"), "paused", begin, end, {"ended": clean(row["ended"], 20)})
@@ -468,7 +472,7 @@ def _ranks(into: _Trace, table: pl.DataFrame) -> None:
         number = programs.setdefault(program, len(programs))
         pid = into.process(_RANKS + number, f"{clean(program, 60)} ranks")
         tid = into.thread(pid, f"rank {row['rank']}")
-        begin, end = _in_order(row, ("began_s", "ended_s"), "a state")
+        begin, end = _in_order(row, ("began_s", "ended_s"), "mpi_states")
         into.slice((pid, tid, "mpi"), clean(row["call"], 40), begin, end)
 
 

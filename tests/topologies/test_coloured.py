@@ -91,7 +91,7 @@ def test_a_matrix_is_read_and_refused_in_words(tmp_path: Path) -> None:
         ("from,to,bps\na0,x9,1\n", "line 2: there is no host 'x9'"),
         ("from,to,bps\na0,a0,1\n", "the source and target are both a0"),
         ("from,to,bps\na0,b0,nan\n", "bps must be"),
-        ("from,to,bps\na0,b0,1\na0,b0,1\n", "line 3: a0 to b0 again"),
+        ("from,to,bps\na0,b0,1\na0,b0,1\n", "line 3: the pair a0 to b0 has an earlier line"),
         ("from,to,bps\na0\n", "there is no host ''"),
     ]:
         path.write_text(text)

@@ -135,7 +135,7 @@ def test_reasons_are_counted_and_few_are_kept(tmp_path: Path) -> None:
         ("twice.csv", b"submit_s,maps,maps\n1,1,1\n", "has the column 'maps' twice"),
         ("x.parquet", b"PAR1PAR1", "is not a valid Parquet file"),
         ("schema.jhist", b"Avro-Binary\n{}\nabc", ":2: is not a schema of a job history"),
-        ("head.jhist", b"Avro-Binary\n", "ends before the schema"),
+        ("head.jhist", b"Avro-Binary\n", "line 2 the Avro schema"),
         ("json.jhist", b"Avro-Json\n{}\n", "ends before its job was submitted"),
         ("x.tsv.gz", gzip.compress(b"", mtime=0)[:5], "is empty"),
     ],

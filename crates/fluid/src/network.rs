@@ -12,9 +12,9 @@ use std::collections::BinaryHeap;
 /// Minimum time between two computations of fair rates; longer if the last one concerned many flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// Minimum time, independent of the number of flows.
+    /// Constant part of the minimum time between two computations of fair rates.
     pub least: Span,
-    /// Additional time for each flow that the last computation included.
+    /// Part of this minimum time for each flow that the last computation included.
     pub per_flow: Span,
 }
 

@@ -65,8 +65,8 @@ pub struct Tally {
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
-    /// By link, the time in each state, where a caller computes it; empty if it follows from the
-    /// packets.
+    /// Time of each link in each energy state (awake, asleep, in transition), by link number, in a
+    /// flow-level run; empty in a packet-level run, where the ports measure it.
     pub given_states: Vec<StateTimes>,
 }
 
@@ -157,7 +157,7 @@ impl Fabric {
             reroutings: 0,
         };
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
-        let switch_ports = SwitchPorts::new(&links, graph.names.len());
+        let switch_ports = SwitchPorts::new(&links, graph.names.len(), dcb.has_pool());
         let mut fabric = Fabric {
             graph,
             links,

@@ -54,7 +54,8 @@ impl State {
     }
 
     /// Adds a problem at a path of the file, with the value found there and the name that was
-    /// probably meant. Does nothing in describing mode, or if the limit of problems is reached.
+    /// probably meant. Does nothing while only the schema is collected, or if the limit of problems is
+    /// reached.
     pub fn problem(
         &mut self,
         path: &str,
@@ -207,6 +208,12 @@ impl<'s, 't> Section<'s, 't> {
     /// earlier presets of these keys.
     pub fn preset(&mut self, presets: Table) {
         self.presets.values.extend(presets);
+    }
+
+    /// Adds presets like [`Section::preset`] as texts with units.
+    pub fn preset_texts(&mut self, presets: &[(&str, String)]) {
+        let text = |(key, text): &(&str, String)| ((*key).to_owned(), Value::String(text.clone()));
+        self.presets.values.extend(presets.iter().map(text));
     }
 
     /// Adds a value for a key below this section (`shuffle.parallel_copies`) that the file does not give; in an

@@ -741,7 +741,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     let found = listed(&format!(
         "{STAR}queue={{ kind='red', min='60 packets', max='50 packets' }}\n{FLOW}"
     ));
-    assert!(found.contains("is above `max`"), "{found}");
+    assert!(found.contains("must be at most `max`, which is"), "{found}");
     // marks that no transport can carry
     let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;

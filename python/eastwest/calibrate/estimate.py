@@ -130,10 +130,16 @@ def estimate(
             raise InputError(f"{history.path}: none of its maps has succeeded")
     rates = list(link_rates_bps) or [None] * len(histories)
     if len(rates) != len(histories):
-        raise InputError(f"{len(rates)} link rates are given for {len(histories)} histories")
+        raise InputError(
+            f"{len(rates)} link rates are given for {len(histories)} histories: give one rate, or "
+            "None, for each history, or no rates"
+        )
     firsts = list(first_percents_s) or [None] * len(histories)
     if len(firsts) != len(histories):
-        raise InputError(f"{len(firsts)} first bytes are given for {len(histories)} histories")
+        raise InputError(
+            f"{len(firsts)} first bytes are given for {len(histories)} histories: give one value, "
+            "or None, for each history, or no values"
+        )
     trusted = [_without_skew(history) for history in histories]
     maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
     reduces = [a for attempts in trusted for a in attempts if a.kind == "reduce"]

@@ -57,7 +57,9 @@ def papers_folder(given: str | Path | None = None) -> Path:
     """
     if given is not None:
         if not Path(given).is_dir():
-            raise InputError(f"{given} is not a folder of studies")
+            raise InputError(
+                f"{given} is not a folder; give a folder with claim files STUDY/claims/*.toml"
+            )
         return Path(given)
     for folder in (Path("papers"), SOURCE_TREE, SHIPPED):
         if any(folder.glob("*/claims/*.toml")):

@@ -113,7 +113,10 @@ def _rates(texts: list[str], files: int) -> list[float | None]:
     if len(rates) == 1:
         return rates * files
     if rates and len(rates) != files:
-        fail(f"--link-rate: {len(rates)} rates are given for {files} histories")
+        fail(
+            f"--link-rate: {len(rates)} rates are given for {files} histories: give one rate for "
+            "all, or one (or -) for each history"
+        )
     return rates
 
 

@@ -175,7 +175,7 @@ class Series:
     step_s: float
 
     def fetch(self, address: str) -> Metrics:
-        """Return the series of a server."""
+        """Return the metrics that ``query`` yields on the Prometheus server at ``address``."""
         began_s = self.until_s - self.length_s
         return prometheus.fetch(address, self.query, began_s, self.until_s, self.step_s)
 

@@ -225,7 +225,10 @@ def _link(result: Result, wanted: str | None) -> str:
     waits = result.queues.group_by("link").agg(pl.col("packets").sum())
     ranked = switched.join(waits, on="link").sort("packets", "link", descending=[True, False])
     if not ranked.height:
-        raise InputError("no packet waits at a port of a switch, so there is no queue to control")
+        raise InputError(
+            "no sample found a waiting packet at a port of a switch, so there is no queue to "
+            "control; use more load or a shorter interval of samples"
+        )
     return str(ranked["name"][0])
 
 

@@ -66,7 +66,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Margins:
-    """Distance of a loop from instability."""
+    """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
     #: Gain margin in dB; negative: the excess of the loop gain.

@@ -261,7 +261,8 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             fields = _flat(log["fields"], remarks)
             at = time_of(whole(log["timestamp"], "its timestamp") * 1000, "its timestamp")
         except (KeyError, TypeError, AttributeError, SpanError):
-            remarks.note("a log without a time or fields: left out", log, "it is not exported")
+            reason = "a log of a span whose time or fields are missing or invalid"
+            remarks.note(reason, log, "it is left out")
             continue
         name = fields.pop("event", "")
         found.append(event(at, name if isinstance(name, str) else str(name), fields))

@@ -342,10 +342,10 @@ def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any
     for key, value in pairs:
         short = key[:MOST_KEY]
         if short in found:
-            reason = "an attribute that a span has twice: the last value counts"
-            remarks.note(reason, short, "the others are left out")
+            reason = "an attribute that a span has twice"
+            remarks.note(reason, short, "only the last value is kept")
         elif short != key:
-            reason = f"an attribute whose name is longer than {MOST_KEY:,} characters: it is cut"
+            reason = f"an attribute whose name is longer than {MOST_KEY:,} characters"
             remarks.note(reason, short, "it is exported with the shorter name")
         found[short] = value
     return found
@@ -413,7 +413,7 @@ def as_text(base64: object, remarks: Remarks) -> Any:
     """Return bytes as their base64 text in JSON."""
     if not isinstance(base64, str):
         return _no_value(base64, remarks)
-    remarks.note("an attribute of bytes: kept as text in base64", "", "it is exported as a string")
+    remarks.note("an attribute whose value is bytes", "", "it is exported as a string in base64")
     return base64
 
 

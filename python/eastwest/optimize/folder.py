@@ -54,7 +54,7 @@ class OptimizeResult:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The search space, the method, the front, and the recommended point with its reason."""
+        """Content of ``summary.json``: axes, goals and limits, the front, the recommended point."""
         return read_summary(self.path) or {}
 
     @property

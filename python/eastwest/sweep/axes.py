@@ -19,7 +19,7 @@ Rows = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True)
 class Form:
-    """An axis of a file: its paths, and its rows of values or its span."""
+    """An axis of a sweep or optimisation: its settings (``paths``), and values or a range."""
 
     paths: tuple[str, ...]
     #: Empty where the axis has a span without a count.

@@ -117,7 +117,10 @@ def read_matrix(path: Path, net: Network) -> Matrix:
             for row in rows:
                 pair, bps = _demand(row, net, f"{path}: line {rows.line_num}")
                 if pair in matrix:
-                    raise InputError(f"{path}: line {rows.line_num}: {' to '.join(pair)} again")
+                    raise InputError(
+                        f"{path}: line {rows.line_num}: the pair {' to '.join(pair)} has an "
+                        "earlier line; each pair may have only one line"
+                    )
                 matrix[pair] = bps
                 if len(matrix) > MOST_PAIRS:
                     raise InputError(f"{path}: more than {MOST_PAIRS} pairs")

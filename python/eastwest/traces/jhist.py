@@ -155,7 +155,10 @@ def _binary(source: Source) -> Iterator[Record]:
     start = head.find(b"\n") + 1
     end = head.find(b"\n", start) + 1
     if head[:start].strip() != BINARY_HEADER.encode() or not end:
-        raise InputError(f"{source.name}: ends before the schema of its records")
+        raise InputError(
+            f"{source.name}: is not a complete binary job history: line 1 must be {BINARY_HEADER} "
+            "and line 2 the Avro schema; the file may be truncated"
+        )
     schema = _schema(source.name, head[start:end])
     _drop(source, end)
     buffer, count, more = b"", 0, True

@@ -172,7 +172,7 @@ class Points:
 
     @property
     def is_named(self) -> bool:
-        """Whether the horizontal axis has the names of cases."""
+        """Whether the horizontal axis of the chart shows names of cases, not values."""
         return self.across == "case"
 
     @cached_property

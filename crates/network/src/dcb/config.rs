@@ -19,6 +19,11 @@ impl DcbConfig {
         self.pfc.is_some() || self.qcn.is_some()
     }
 
+    /// Whether the lossless inputs of a switch share its memory.
+    pub(crate) fn has_pool(&self) -> bool {
+        self.pfc.as_ref().is_some_and(|c| c.shared.is_some())
+    }
+
     /// Returns the mask of lossless priorities: bit p for priority p.
     pub(crate) fn lossless(&self) -> u8 {
         self.pfc.as_ref().map_or(0, |c| c.priorities)

@@ -70,14 +70,18 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
         }
     }
     loop {
-        let moves: Vec<Place> = stuck
-            .iter()
-            .copied()
-            .filter(|place| {
-                let xon = links[place.0 as usize].input().map_or(0, |input| input.xon());
-                blocked.get(place).copied().unwrap_or(0) <= xon
-            })
-            .collect();
+        let blocked_at = |place: &Place| blocked.get(place).copied().unwrap_or(0);
+        let can_move = |place: &Place| {
+            let Some(input) = links[place.0 as usize].input() else { return true };
+            let own = blocked_at(place);
+            let Some(pool) = input.pool() else { return own <= input.xon() };
+            // All other packets have left: only what is blocked uses the memory of the switch.
+            let node = links[place.0 as usize].to;
+            let here = blocked.iter().filter(|(other, _)| links[other.0 as usize].to == node);
+            let used = here.map(|(_, bytes)| bytes.saturating_sub(pool.reserve)).sum::<u64>();
+            own == 0 || pool.resumes(own, pool.size.saturating_sub(used))
+        };
+        let moves: Vec<Place> = stuck.iter().copied().filter(can_move).collect();
         if moves.is_empty() {
             break;
         }

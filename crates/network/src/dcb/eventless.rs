@@ -54,12 +54,14 @@ pub(crate) struct SwitchPorts {
     pub(super) out_links: Vec<Vec<u32>>,
     /// By node, the number of (input, priority) pairs for which XOFF is in force.
     pub(super) xoff_counts: Vec<u32>,
+    /// By node, the used bytes of the memory that its inputs share; empty if they share none.
+    pub(super) pool_used: Vec<u64>,
 }
 
 impl SwitchPorts {
     /// Returns the ports, without XOFF, of a fabric with these links and this number of nodes;
     /// empty without DCB.
-    pub fn new(links: &[Link], nodes: usize) -> SwitchPorts {
+    pub fn new(links: &[Link], nodes: usize, pool: bool) -> SwitchPorts {
         if !links.first().is_some_and(Link::has_dcb) {
             return SwitchPorts::default();
         }
@@ -67,7 +69,8 @@ impl SwitchPorts {
         for (number, link) in (0..).zip(links) {
             out_links[link.from as usize].push(number);
         }
-        SwitchPorts { out_links, xoff_counts: vec![0; nodes] }
+        let pool_used = vec![0; if pool { nodes } else { 0 }];
+        SwitchPorts { out_links, xoff_counts: vec![0; nodes], pool_used }
     }
 }
 

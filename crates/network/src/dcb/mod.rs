@@ -22,6 +22,7 @@ pub(crate) mod config;
 pub mod deadlock;
 pub mod dependency;
 pub(crate) mod eventless;
+pub mod ingress_pool;
 pub(crate) mod limited_flows;
 pub mod pause_log;
 pub mod pfc;

@@ -11,6 +11,7 @@
 //! takes effect after propagation and the neighbour's response time. One frame carries the pause times of all
 //! priorities that changed since the frame before.
 
+use super::ingress_pool::{IngressPool, PoolUse};
 use super::pause_log::{Ended, Pause, PauseLog};
 use crate::topology::CableConfig;
 use eastwest_settings::narrow::{at_most, whole_part};
@@ -34,6 +35,8 @@ pub struct PfcConfig {
     pub priorities: u8,
     /// Buffer of each input port for all lossless priorities together, in bytes.
     pub buffer: u64,
+    /// Memory that the inputs of a switch share; `None`: each input has its own `buffer`.
+    pub shared: Option<IngressPool>,
     /// Occupancy in IP bytes at which a priority is paused: this or more.
     pub xoff: u64,
     /// Occupancy in IP bytes at which a pause ends: this or less.
@@ -58,6 +61,24 @@ impl PfcConfig {
              is lossless (3: custom of FCoE and RoCE).",
             None,
         );
+        let shared = IngressPool::read(s, frames.mtu);
+        if let Some(pool) = shared {
+            let response = read_response(s);
+            let (quanta, refresh, watchdog) = read_pauses(s);
+            let config = PfcConfig {
+                priorities,
+                buffer: pool.size,
+                shared,
+                xoff: 0,
+                xon: 0,
+                quanta: at_most(quanta),
+                refresh: at_most(whole_part(refresh.0 * 65_536.0)),
+                response,
+                watchdog,
+            };
+            check_refresh(s, &config, cables, frames);
+            return config;
+        }
         let count = u64::from(priorities.count_ones()).max(1);
         let buffer: Bytes = s.get(
             key(
@@ -68,15 +89,7 @@ impl PfcConfig {
             .default("150 KB")
             .range("1 KB", "10 GB"),
         );
-        let response: Span = s.get(
-            key(
-                "response",
-                "Time from the arrival of a PAUSE frame until the port stops sending (IEEE 802.3, \
-                 31B.3.7: 60 quanta at 10 Gbit/s).",
-            )
-            .default("3072 ns")
-            .range("0 s", "1 ms"),
-        );
+        let response = read_response(s);
         let room = |cable: &CableConfig| headroom(cable, frames, response);
         let most = cables.iter().max_by_key(|cable| room(cable));
         let needed = most.map_or(0, room);
@@ -93,6 +106,7 @@ impl PfcConfig {
         let config = PfcConfig {
             priorities,
             buffer: buffer.0,
+            shared: None,
             xoff,
             xon,
             quanta: at_most(quanta),
@@ -363,6 +377,8 @@ pub(crate) struct Input {
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,
+    /// Use of the memory that the inputs of the switch share, if they share one.
+    pool_use: Option<Box<PoolUse>>,
     /// By priority: how often XOFF was sent, XON was sent, and XOFF was refreshed.
     pub pause_counts: [[u64; 3]; PRIORITIES],
     /// Number of packets that did not fit into the buffer.
@@ -385,6 +401,7 @@ impl Input {
             xoff: pfc.map_or(u64::MAX, |c| c.xoff),
             xon: pfc.map_or(0, |c| c.xon),
             headroom,
+            pool_use: pfc.and_then(|c| c.shared).map(|pool| Box::new(PoolUse::new(pool))),
             lossless: pfc.map_or(0, |c| c.priorities),
             xoff_sent: 0,
             refresh_at: Time::NEVER,
@@ -436,30 +453,90 @@ impl Input {
     }
 
     /// Whether there is room for a packet of `bytes` IP bytes; counts an overflow if not. Only
-    /// lossless priorities have a limit.
-    pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
-        let full = self.xoff.saturating_add(self.headroom);
-        let fits =
-            self.lossless >> priority & 1 == 0 || self.bytes(priority) + u64::from(bytes) <= full;
+    /// lossless priorities have a limit. `free` is the free memory that the inputs of the switch
+    /// share, if they share one.
+    pub fn admits(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
+        let (p, packet) = (usize::from(priority), u64::from(bytes));
+        let room = match &self.pool_use {
+            None => self.bytes(priority) + packet <= self.xoff.saturating_add(self.headroom),
+            Some(pool_use) => {
+                pool_use.takes(p, self.bytes(priority), packet, free)
+                    || pool_use.in_headroom[p] + packet <= self.headroom
+            }
+        };
+        let fits = self.lossless >> priority & 1 == 0 || room;
         self.overflows += u64::from(!fits);
         fits
     }
 
     /// Adds a packet that has arrived to the occupancy. Returns whether XOFF is to be sent now.
-    pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32) -> bool {
-        let p = usize::from(priority);
-        let occupancy = &mut self.occupancies[p];
-        occupancy.bytes += u64::from(bytes);
-        occupancy.max = occupancy.max.max(occupancy.bytes);
+    /// `free` is as in [`Input::admits`], before the packet.
+    pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
+        let (p, packet) = (usize::from(priority), u64::from(bytes));
         let bit = 1 << p;
-        let send_xoff =
-            occupancy.bytes >= self.xoff && self.xoff_sent & bit == 0 && self.lossless & bit != 0;
+        let occupancy = &mut self.occupancies[p];
+        let mut full = occupancy.bytes + packet >= self.xoff;
+        if self.lossless & bit != 0
+            && let Some(pool_use) = &mut self.pool_use
+        {
+            let before = pool_use.shared(p, occupancy.bytes);
+            if !pool_use.takes(p, occupancy.bytes, packet, free) {
+                pool_use.in_headroom[p] += packet;
+            }
+            let then = occupancy.bytes + packet;
+            let taken = pool_use.shared(p, then) - before;
+            full = then - pool_use.in_headroom[p] >= pool_use.pool.limit(free - taken)
+                || pool_use.in_headroom[p] > 0;
+        }
+        occupancy.bytes += packet;
+        occupancy.max = occupancy.max.max(occupancy.bytes);
+        let send_xoff = full && self.xoff_sent & bit == 0 && self.lossless & bit != 0;
         if send_xoff {
             self.xoff_sent |= bit;
             self.no_progress |= bit;
             self.pause_counts[p][0] += 1;
         }
         send_xoff
+    }
+
+    /// Returns the bytes of the shared memory that a priority uses; 0 without a shared memory.
+    pub fn shared_bytes(&self, priority: u8) -> u64 {
+        let p = usize::from(priority);
+        let lossless = self.lossless >> priority & 1 == 1;
+        let pool_use = self.pool_use.as_ref().filter(|_| lossless);
+        pool_use.map_or(0, |pool_use| pool_use.shared(p, self.occupancies[p].bytes))
+    }
+
+    /// Returns the settings of the shared memory, if there is one.
+    pub fn pool(&self) -> Option<&IngressPool> {
+        self.pool_use.as_deref().map(|pool_use| &pool_use.pool)
+    }
+
+    /// Subtracts a packet that has left the switch, from the headroom first.
+    pub fn subtract_shared(&mut self, priority: u8, bytes: u32) {
+        let p = usize::from(priority);
+        if let Some(pool_use) = &mut self.pool_use {
+            let headroom = &mut pool_use.in_headroom[p];
+            *headroom -= u64::from(bytes).min(*headroom);
+        }
+        self.no_progress &= !(1 << p);
+        self.subtract(priority, bytes);
+    }
+
+    /// Ends the pause of a priority if its input may go on while `free` bytes of the shared memory
+    /// are free. Returns whether XON is to be sent now.
+    pub fn check_shared_xon(&mut self, priority: u8, free: u64) -> bool {
+        let (p, bit) = (usize::from(priority), 1 << priority);
+        let bytes = self.occupancies[p].bytes;
+        let goes_on = self.pool_use.as_ref().is_some_and(|pool_use| {
+            pool_use.in_headroom[p] == 0 && (bytes == 0 || pool_use.pool.resumes(bytes, free))
+        });
+        let send_xon = self.xoff_sent & bit != 0 && goes_on;
+        if send_xon {
+            self.xoff_sent &= !bit;
+            self.pause_counts[p][1] += 1;
+        }
+        send_xon
     }
 
     /// Subtracts a packet that has left the switch from the occupancy. Returns whether XON is to be
@@ -499,16 +576,16 @@ fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(
             "xoff",
-            "XOFF threshold of an input port, in bytes of one priority: from this backlog on the \
-             switch sends PAUSE frames.",
+            "XOFF threshold of an input port, in IP bytes of one priority: from this backlog on \
+             the switch sends PAUSE frames.",
         )
         .computed("the buffer of one priority minus the headroom of the longest link", Bytes(free)),
     );
     let xon: Bytes = s.get(
         key(
             "xon",
-            "XON threshold of an input port, in bytes of one priority: \
-                                       at this backlog or less the sender may continue.",
+            "XON threshold of an input port, in IP bytes of one priority: when the backlog falls \
+             to this value, the switch ends the pause.",
         )
         .computed(
             "two largest packets below xoff",
@@ -516,6 +593,19 @@ fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
         ),
     );
     (xoff.0, xon.0)
+}
+
+/// Reads `response`.
+fn read_response(s: &mut Section) -> Span {
+    s.get(
+        key(
+            "response",
+            "Time from the arrival of a PAUSE frame until the port stops sending (IEEE 802.3, \
+             31B.3.7: 60 quanta at 10 Gbit/s).",
+        )
+        .default("3072 ns")
+        .range("0 s", "1 ms"),
+    )
 }
 
 /// Reads `quanta`, `refresh` and `watchdog`.
@@ -661,6 +751,7 @@ mod tests {
         let config = PfcConfig {
             priorities: 0b1000,
             buffer: 20_000,
+            shared: None,
             xoff: 10_000,
             xon: 7_000,
             quanta: u16::MAX,
@@ -670,11 +761,11 @@ mod tests {
         };
         let mut input = Input::new(Some(&config), 5_000);
         for n in 1..=10 {
-            assert!(input.admits(3, 1_500));
+            assert!(input.admits(3, 1_500, u64::MAX));
             // 7 · 1500 is the first at or above 10,000
-            assert_eq!(input.add_and_check_xoff(3, 1_500), n == 7);
+            assert_eq!(input.add_and_check_xoff(3, 1_500, u64::MAX), n == 7);
         }
-        assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
+        assert!(!input.admits(3, 1_500, u64::MAX) && input.admits(0, 1_500, u64::MAX));
         // full, and no room for as many bytes of another priority
         assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {

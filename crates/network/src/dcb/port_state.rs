@@ -138,6 +138,8 @@ impl DcbPort {
         let pfc = config.pfc.as_ref();
         let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
         let samples_in = Countdown::new(qcn, &mut random);
+        // The shared memory of a switch changes with every departure.
+        let always_events = site.observed || config.has_pool();
         let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
         DcbPort {
             wire: site.wire,
@@ -157,10 +159,10 @@ impl DcbPort {
             whole_ps_per_byte: cable.rate.ps_per_byte_q16() & 0xffff == 0,
             padded_until: Time::ZERO,
             sent_since_revoke: 0,
-            can_precommit: !site.observed && site.one_class,
-            always_events: site.observed,
+            can_precommit: !always_events && site.one_class,
+            always_events,
             switch_xoff: false,
-            needs_events: site.observed,
+            needs_events: always_events,
             has_limits: false,
             timer_at: Time::NEVER,
             due: Time::NEVER,

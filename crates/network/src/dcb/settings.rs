@@ -81,7 +81,8 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     let wrong = [
         (
             below.shared,
-            "cannot be used with fabric.shared_buffer: with PFC each input port has its own buffer",
+            "cannot be used with fabric.shared_buffer: `fabric.pfc.shared` is the memory that inputs \
+             share with PFC",
         ),
         (
             by_flow,

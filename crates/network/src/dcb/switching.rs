@@ -168,11 +168,19 @@ impl Fabric {
         };
         let is_due = port.is_due(priority, bytes);
         let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
-        if !is_counted
-            && let Some(input) = self.links[ingress as usize].input_mut()
-            && input.add_and_check_xoff(priority, bytes)
-        {
-            self.request_pause(now, ingress, priority, events);
+        if !is_counted && self.links[ingress as usize].input().is_some() {
+            let to = self.links[ingress as usize].to as usize;
+            let free = self.pool_free(to);
+            let input = self.links[ingress as usize].input_mut().expect("it has an input");
+            let before = input.shared_bytes(priority);
+            let send_xoff = input.add_and_check_xoff(priority, bytes, free);
+            let taken = input.shared_bytes(priority) - before;
+            if let Some(used) = self.switch_ports.pool_used.get_mut(to) {
+                *used += taken;
+            }
+            if send_xoff {
+                self.request_pause(now, ingress, priority, events);
+            }
         }
         // the next event of a busy port stays
         let port = &mut self.links[link as usize];
@@ -245,16 +253,74 @@ impl Fabric {
         if ingress == LOCAL_ORIGIN {
             return;
         }
+        if !self.switch_ports.pool_used.is_empty() {
+            return self.release_shared(now, ingress, priority, bytes, events);
+        }
         let Some(input) = self.links[ingress as usize].input_mut() else { return };
         if input.remove_and_check_xon(priority, bytes) {
-            if input.xoff_sent == 0 {
-                self.links[ingress as usize].set_refresh_at(Time::NEVER);
-                let next = self.links[ingress as usize].next_key(now);
-                events.set(ingress, next);
+            self.end_pause(now, ingress, priority, events);
+        }
+    }
+
+    /// Sends XON for a priority of the ingress buffer of link `ingress`.
+    fn end_pause(&mut self, now: Time, ingress: u32, priority: u8, events: &mut Tournament) {
+        if self.links[ingress as usize].input().is_some_and(|input| input.xoff_sent == 0) {
+            self.links[ingress as usize].set_refresh_at(Time::NEVER);
+            let next = self.links[ingress as usize].next_key(now);
+            events.set(ingress, next);
+        }
+        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0, &self.pool);
+        self.start_port(now, reverse(ingress), events);
+        self.note_switch_xon(self.links[ingress as usize].to);
+    }
+
+    /// Returns the free bytes of the memory that the inputs of a node share; without a limit if
+    /// they share none.
+    fn pool_free(&self, node: usize) -> u64 {
+        let pool = self.dcb.pfc.as_ref().and_then(|c| c.shared.as_ref());
+        match (pool, self.switch_ports.pool_used.get(node)) {
+            (Some(pool), Some(used)) => pool.size.saturating_sub(*used),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Subtracts a packet that has left the switch from its ingress buffer in the shared memory.
+    /// Returns the node, or `None` if the link has no ingress buffer.
+    fn subtract_shared(&mut self, ingress: u32, priority: u8, bytes: u32) -> Option<u32> {
+        let to = self.links[ingress as usize].to;
+        let input = self.links[ingress as usize].input_mut()?;
+        let before = input.shared_bytes(priority);
+        input.subtract_shared(priority, bytes);
+        let returned = before - input.shared_bytes(priority);
+        self.switch_ports.pool_used[to as usize] -= returned;
+        Some(to)
+    }
+
+    /// Subtracts a packet like [`Fabric::release_bytes`] where inputs share memory: every paused
+    /// input of the switch may then go on.
+    #[inline(never)]
+    fn release_shared(
+        &mut self,
+        now: Time,
+        ingress: u32,
+        priority: u8,
+        bytes: u32,
+        events: &mut Tournament,
+    ) {
+        let Some(node) = self.subtract_shared(ingress, priority, bytes) else { return };
+        if self.switch_ports.xoff_counts[node as usize] == 0 {
+            return;
+        }
+        let free = self.pool_free(node as usize);
+        for at in 0..self.switch_ports.out_links[node as usize].len() {
+            let input_link = reverse(self.switch_ports.out_links[node as usize][at]);
+            let paused = self.links[input_link as usize].input().map_or(0, |input| input.xoff_sent);
+            for p in set_bits(paused) {
+                let input = self.links[input_link as usize].input_mut().expect("it has sent XOFF");
+                if input.check_shared_xon(p as u8, free) {
+                    self.end_pause(now, input_link, p as u8, events);
+                }
             }
-            self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0, &self.pool);
-            self.start_port(now, reverse(ingress), events);
-            self.note_switch_xon(self.links[ingress as usize].to);
         }
     }
 
@@ -430,7 +496,9 @@ impl Fabric {
         if self.switch_ports.xoff_counts[to as usize] == 0 {
             self.release_transmitted(now, to);
         }
-        self.links[ingress as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
+        let free = self.pool_free(to as usize);
+        let input = self.links[ingress as usize].input_mut();
+        input.is_none_or(|input| input.admits(priority, bytes, free))
     }
 
     /// Brings the counts of all ingress buffers of a node up to date.
@@ -451,6 +519,10 @@ impl Fabric {
     #[inline(always)]
     pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
         let tag = self.pool.ingress_tag(handle.slot());
+        if !self.switch_ports.pool_used.is_empty() && tag.link() != LOCAL_ORIGIN {
+            self.subtract_shared(tag.link(), tag.priority(), u32::from(handle.ip_len()));
+            return;
+        }
         let input = self.links.get_mut(tag.link() as usize).and_then(Link::input_mut);
         if let Some(input) = input {
             input.subtract(tag.priority(), u32::from(handle.ip_len()));

@@ -94,7 +94,8 @@ pub struct Arrival<'p> {
     pub now: Time,
     /// IP bytes of the packet.
     pub ip_len: u32,
-    /// Transmission time of the packet.
+    /// Duration of the packet's transmission at this port, framing included; zero if the packet
+    /// does not wait because its link sleeps.
     pub send_time: Span,
     /// Number and IP bytes of the packets queued before this one.
     pub backlog: Backlog,

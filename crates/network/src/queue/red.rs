@@ -25,7 +25,7 @@ use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
 use super::signal::{Signal, read_signal};
 use eastwest_engine::random::Stream;
-use eastwest_settings::{Fraction, Octets, Ratio, Section, key};
+use eastwest_settings::{Fraction, Octets, Quantity, Ratio, Section, key};
 use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -152,7 +152,9 @@ impl BuiltIn for RedConfig {
             "must have the same unit as `min`: packets or bytes".to_owned()
         });
         let above = min.counts_same_as(max) && Level::from(min).value() > Level::from(max).value();
-        s.demand(!above, &["min", "max"], || "is above `max`".to_owned());
+        s.demand(!above, &["min", "max"], || {
+            format!("must be at most `max`, which is {}", max.show())
+        });
         let rest = RedConfig::read_rest(s, limit);
         RedConfig { min: min.into(), max: max.into(), ..rest }
     }

@@ -27,7 +27,7 @@ impl Context {
     }
 }
 
-/// A file that belongs to a scenario.
+/// An input file that a scenario reads, under its name in the resolved scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
     /// Name of the file in the resolved scenario, relative to the directory of the scenario.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Part of the run in which the measures of workloads are taken: exchanges, flows, jobs, rounds and
-/// transactions that start in it count. All limits that are given must hold.
+/// Part of the run in which the measures of workloads are taken. An exchange, flow, job, rank, round
+/// or transaction counts if its start satisfies all limits that are set.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WindowConfig {
     /// Simulated time before which nothing counts; `None`: the begin of the run.

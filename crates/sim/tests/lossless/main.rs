@@ -9,6 +9,7 @@ mod flow_samples;
 mod harness;
 mod messages;
 mod pauses;
+mod pool;
 mod quiet;
 mod rocev2;
 mod shared;
