@@ -145,6 +145,8 @@ enum State {
     Idle,
     /// Frames wait for the interrupt.
     Interrupt,
+    /// It takes its next work at this time, after the present event.
+    Starting,
     Busy(Work),
 }
 
@@ -229,7 +231,7 @@ impl Processing {
                 self.schedule(now + self.config.interrupt_delay, at);
             }
             State::Interrupt if waiting == self.config.interrupt_frames => self.schedule(now, at),
-            State::Interrupt | State::Busy(_) => {}
+            State::Interrupt | State::Starting | State::Busy(_) => {}
         }
     }
 
@@ -249,10 +251,13 @@ impl Processing {
         }
     }
 
-    /// Starts an idle core. A pending interrupt is not needed then: the core looks at the ring itself.
+    /// Starts a core that is not busy after the present event, in which TCP may send further segments of the
+    /// burst. A pending interrupt is not needed then: the core looks at the ring itself.
     fn wake(&mut self, now: Time, at: usize) {
-        if !matches!(self.cores[at].state, State::Busy(_)) {
-            self.start(now, at);
+        let core = &mut self.cores[at];
+        if !matches!(core.state, State::Busy(_) | State::Starting) {
+            core.state = State::Starting;
+            self.schedule(now, at);
         }
     }
 
@@ -267,11 +272,11 @@ impl Processing {
         match std::mem::take(&mut self.cores[at].state) {
             State::Busy(work) => {
                 // The core takes the next work after this work has had its effects.
-                self.cores[at].state = State::Interrupt;
+                self.cores[at].state = State::Starting;
                 self.schedule(now, at);
                 Some(work)
             }
-            State::Idle | State::Interrupt => {
+            State::Idle | State::Interrupt | State::Starting => {
                 self.start(now, at);
                 None
             }
@@ -500,11 +505,7 @@ mod tests {
         for i in 0..3 {
             all.send(Time(0), HostId(0), segment(i * 1_000, 1_000));
         }
-        // The first segment starts at once, the others follow as a burst.
-        assert_eq!(
-            finished(&mut all),
-            [(2 + 1, 1_000, 1), (3 + 2 + 2, 2_000, 2), (7 + 1 + 10 + 1, 1_000, 1)]
-        );
+        assert_eq!(finished(&mut all), [(2 + 3, 3_000, 3), (5 + 1 + 10 + 1, 1_000, 1)]);
     }
 
     #[test]

@@ -31,9 +31,10 @@ _LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 #: Parts of a summary with numbers, apart from the measures of workloads.
 PARTS = (
     "adaptive", "applications", "capture", "dcb", "drops", "energy_j", "event_log", "events",
-    "faults", "flow_mode", "flow_parts", "flow_samples", "flows", "hosts", "jobs", "latency_us", "lpi",
-    "marks", "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds", "simulated_s",
-    "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace", "throughput_bps", "transactions",
+    "faults", "flow_mode", "flow_parts", "flow_samples", "flows", "hosts", "jobs", "latency_us",
+    "lpi", "marks", "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds",
+    "simulated_s", "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace",
+    "throughput_bps", "transactions",
 )  # fmt: skip
 #: Parts of a summary that exist only with workloads of these kinds or transports.
 _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}

@@ -49,7 +49,7 @@ impl<'a> Ground<'a> {
         Ground { nodes, graph, between }
     }
 
-    /// Returns the links of a place: a node, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
+    /// Returns the links of a place: a node, a range of nodes `h0..h7`, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
     /// among parallel cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
@@ -84,10 +84,19 @@ impl<'a> Ground<'a> {
                 Ok(_) => Err(("is not a cable".to_owned(), None)),
             };
         }
-        let node = places::node(place, self.nodes)?;
-        let of_node =
-            self.graph.cables.iter().zip(0u32..).filter(|(c, _)| c.a == node || c.b == node);
-        Ok(of_node.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
+        let (first, last) = match place.split_once("..") {
+            None => (places::node(place, self.nodes)?, places::node(place, self.nodes)?),
+            Some((first, last)) => {
+                (places::node(first.trim(), self.nodes)?, places::node(last.trim(), self.nodes)?)
+            }
+        };
+        if first > last {
+            return Err((format!("contains the range {place}, which ends before it starts"), None));
+        }
+        let named = |node: u32| (first..=last).contains(&node);
+        let of_nodes =
+            self.graph.cables.iter().zip(0u32..).filter(|(c, _)| named(c.a) || named(c.b));
+        Ok(of_nodes.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
     }
 
     /// Returns the nodes of `a--b`; names may contain dashes.
@@ -214,7 +223,8 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
     let on: Places = f.get(key(
         "on",
         "Where the fault occurs, one place or a list: a cable \"leaf0--spine1\", one direction of \
-         it \"leaf0->spine1\", or all cables of a node \"spine1\". \"leaf0--spine1#1\" is the \
+         it \"leaf0->spine1\", all cables of a node \"spine1\" \
+         or of a range of nodes \"h0..h7\". \"leaf0--spine1#1\" is the \
          second of parallel cables; without # it is all of them.",
     ));
     let from = f.get(

@@ -32,6 +32,17 @@ fn flow(to: &str, bytes: &str) -> String {
 }
 
 #[test]
+fn a_range_of_nodes_is_each_of_them() {
+    let links = |on: &str| {
+        let fault = format!("[[fault]]\non = {on}\nkind = 'down'\n");
+        let text = format!("{FABRIC}{}{fault}", flow("h2", "1 MB"));
+        scenario(&text, &[]).fabric.faults[0].links.clone()
+    };
+    assert_eq!(links("'h0..h1'"), links("['h0', 'h1']"));
+    assert_eq!(links("['h2..h3', 'leaf1']"), links("['h2', 'h3', 'leaf1']"));
+}
+
+#[test]
 fn a_degraded_cable_gives_a_flow_exactly_its_rate() {
     let text = format!("{STAR}{}", flow("h1", "20 MB"));
     let slow =
