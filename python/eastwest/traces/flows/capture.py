@@ -131,17 +131,16 @@ class _Blocks:
                 return self._stop("section header without byte-order magic", at, len(magic) < 4)
             self.order = _ORDERS[magic]
             self.interfaces = []
-        if len(head) < 8:
-            return self._stop("", at, True)
-        kind, total = struct.unpack(self.order + "II", head)
-        if total < 12 or total % 4 or total > _MOST_BLOCK:
-            return self._stop(f"block of {total} bytes", at, False)
-        body = self.stream.take(total - 8)
-        if len(body) < total - 8:
-            return self._stop("", at, True)
-        if struct.unpack(self.order + "I", body[-4:])[0] != total:
-            return self._stop("block whose two lengths differ", at, False)
-        return kind, body[:-4]
+        kind, total, wrong = 0, 0, ""
+        if len(head) == 8:
+            kind, total = struct.unpack(self.order + "II", head)
+            if total < 12 or total % 4 or total > _MOST_BLOCK:
+                return self._stop(f"block of {total} bytes", at, False)
+        body = self.stream.take(max(0, total - 8))
+        cut = len(head) < 8 or len(body) < total - 8
+        if not cut and struct.unpack(self.order + "I", body[-4:])[0] != total:
+            wrong = "block whose two lengths differ"
+        return self._stop(wrong, at, cut) if cut or wrong else (kind, body[:-4])
 
     def _stop(self, what: str, at: int, cut: bool) -> None:
         if cut:

@@ -21,7 +21,7 @@ import ipaddress
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from eastwest.account import Account
 from eastwest.errors import InputError
@@ -356,7 +356,7 @@ class Collector:
         """Return the parts with captures that follow each other in time as one observer."""
         numbers = {n for name, n in self._observers.items() if name.startswith("capture ")}
         spans = sorted(self._spans[n] for n in numbers if n in self._spans)
-        apart = all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+        apart = all(a[1] <= b[0] for a, b in pairwise(spans))
         if len(spans) < 2 or not apart:
             return parts
         one = min(numbers)

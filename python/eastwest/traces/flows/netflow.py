@@ -22,7 +22,7 @@ from eastwest.traces.flows.stream import Stream
 V5, V9, IPFIX = 5, 9, 10
 #: Bytes of the header of a message, and of a record of v5.
 _HEADS = {V5: 24, V9: 20, IPFIX: 16}
-_V5_RECORD = struct.Struct(">4s4s8xIIIIHH2xBB8x")
+_V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
 #: Maximum number of records of a v5 message, of templates and samplers of all exporters, and of
 #: fields of a template.
 _MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
@@ -32,7 +32,7 @@ _MOST_V9 = 1 << 20
 _REVERSE = 29305
 _VARIABLE = 0xFFFF
 #: Numbers of fields.
-_SAMPLING = {34: "interval", 50: "interval", 305: "packets", 306: "space", 309: "size"}
+_SAMPLING = {34: "interval", 50: "interval", 305: "sampled", 306: "space", 309: "size"}
 _SAMPLING |= {310: "population", 311: "probability", 48: "sampler", 302: "sampler"}
 _FIELDS = {
     1: "bytes",
@@ -103,6 +103,8 @@ class _Exporter:
     templates: dict[int, _Template] = field(default_factory=dict)
     #: Sampling rate by the number of the sampler; 0: without a number.
     rates: dict[int, int] = field(default_factory=dict)
+    #: Start of the exporter's clock in ns since 1970, where IPFIX states it.
+    booted_ns: int | None = None
 
 
 def looks_like(start: bytes) -> bool:
@@ -204,8 +206,8 @@ class Reader:
                     reason = "message of v5 that has fewer records than its header says"
                     self.account.bad(*place, reason, str(records))
                 return
-            src, dst, packets, octets, first, last, sport, dport, _, protocol = (
-                _V5_RECORD.unpack_from(data, at)
+            src, dst, packets, octets, first, last, sport, dport, protocol = _V5_RECORD.unpack_from(
+                data, at
             )
             ends = (src, dst, protocol, sport, dport)
             times = (booted + first * _MS, booted + _after(first, last) * _MS)
@@ -258,7 +260,7 @@ class _Sets:
             number, fields = struct.unpack_from(">HH", body, at)
             at += 4
             if number == 0 and fields == 0:
-                return  # padding
+                return None  # padding
             skip = 0
             if options and self.version == V9:
                 if at + 2 > len(body):
@@ -337,7 +339,9 @@ class _Sets:
                 self._record(values)
 
     def _sampler(self, values: Mapping[str, bytes]) -> None:
-        """Remember the sampling rate of an options record."""
+        """Remember the sampling rate and the start of the clock of an options record."""
+        if "up_since_ms" in values:
+            self.exporter.booted_ns = _int(values["up_since_ms"]) * _MS
         rate = _rate(values)
         if rate:
             number = _int(values.get("sampler", b""))
@@ -409,6 +413,8 @@ class _Sets:
             first = (last or 0) - length
         if last is None:
             last = first + length
+        if last < first and "last_up" in values:  # the counter of ms wraps at 2³²
+            last += (1 << 32) * _MS
         return first, last
 
     def _time(self, values: Mapping[str, bytes], end: str) -> int | None:
@@ -421,7 +427,7 @@ class _Sets:
         if value := values.get(f"{end}_before_us"):
             return self.sent_ns - _int(value) * 1000
         if value := values.get(f"{end}_up"):
-            booted = self.booted_ns
+            booted = self.exporter.booted_ns if self.booted_ns is None else self.booted_ns
             if "up_since_ms" in values:
                 booted = _int(values["up_since_ms"]) * _MS
             return None if booted is None else booted + _int(value) * _MS
@@ -446,8 +452,8 @@ def _rate(values: Mapping[str, bytes]) -> int:
     """Return the N of sampling 1 in N that a record has; 0 where it has none."""
     found = {name: _int(value) for name, value in values.items() if name in _SAMPLING.values()}
     rate = found.get("interval", 0)
-    if found.get("packets"):
-        rate = round((found["packets"] + found.get("space", 0)) / found["packets"])
+    if found.get("sampled"):
+        rate = round((found["sampled"] + found.get("space", 0)) / found["sampled"])
     elif found.get("size") and found.get("population"):
         rate = round(found["population"] / found["size"])
     elif len(values.get("probability", b"")) == 8:

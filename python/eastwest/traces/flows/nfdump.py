@@ -1,4 +1,4 @@
-"""Text of nfdump: ``-o csv``, ``-o pipe``, ``-o line``, ``-o long``, ``-o extended``, ``-o biline``.
+"""Text of nfdump: ``-o csv``, ``pipe``, ``line``, ``long``, ``extended`` and ``biline``.
 
 CSV is read by the names in its first line. nfdump prints local times without a zone: they are used
 as if they were UTC. ``csv`` has whole seconds, ``pipe`` and the others ms. ``line`` and its
