@@ -1,8 +1,8 @@
 """Export messages of NetFlow v5, NetFlow v9 (RFC 3954) and IPFIX (RFC 7011).
 
 In a file, messages follow each other: export packets written one after the other, or the IPFIX
-file format (RFC 5655). A v9 message has no length: it ends where a set would have the number 9,
-which no set has. Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
+file format (RFC 5655). A v9 message has no length: it ends where a set would have a number of 2 to
+255, which no set of v9 has, for example 9 as the version of the next message. Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
 
 Templates and sampling rates belong to an exporter and its source or observation domain. A data set
 whose template has not been sent yet is left out. Biflows (RFC 5103, reverse counters of
@@ -512,9 +512,9 @@ def _one_v9(stream: Stream) -> tuple[bytes, str]:
     total = 20
     while len(head := stream.peek(4)) == 4:
         number, length = struct.unpack(">HH", head)
-        if number in {V5, V9, IPFIX}:
+        if 1 < number < 256:
             break
-        if length < 4 or 1 < number < 256:
+        if length < 4:
             return b"", f"message with a damaged set {number}, of {length} bytes"
         total += length
         if total > _MOST_V9:
