@@ -123,6 +123,8 @@ def load_json(file: Described) -> Any:
 
 def fabric(found: Inventory, assumed: Assumed) -> Fabric:
     """Return the fabric of an inventory, with its notes."""
+    if not found.links:
+        raise InputError("the inventory has no link between two devices")
     made = Fabric()
     for what, number in found.notes.items():
         made.notes.append(f"{count(number)} × {what}")
