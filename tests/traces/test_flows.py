@@ -112,6 +112,8 @@ def test_pauses_and_new_connections_divide_flows(tmp_path: Path) -> None:
     assert [f.start_s for f in taken(tmp_path, data, idle_s=5.0).flows] == [0.0, 10.0, 30.0]
     again = [sent(0, 7, 0, 2), sent(0, 7, 0, 2), sent(1, 8), sent(2, 900, 0, 2), sent(3, 901)]
     assert [f.bytes for f in taken(tmp_path, made.pcap(again)).flows] == [100, 100]
+    early = [sent(0, 7, 20, 2), sent(1, 28), sent(2, 8, 20)]  # TCP Fast Open: data in the SYN
+    assert [f.bytes for f in taken(tmp_path, made.pcap(early)).flows] == [120]
 
 
 def test_link_layers_and_headers(tmp_path: Path) -> None:

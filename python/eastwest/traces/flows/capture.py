@@ -75,7 +75,7 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
             _cut(stream, account, number)
             return
         seconds, fraction, captured, length = record.unpack(start)
-        if captured > MOST_PACKET or fraction * unit >= 10 * second:
+        if captured > MOST_PACKET:
             _damaged(stream, account, number, "header of a packet is damaged", captured)
             return
         data = stream.take(captured)

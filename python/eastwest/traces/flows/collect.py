@@ -256,7 +256,7 @@ class Collector:
                 part.first = time_ns
             fresh = payload
             if tcp is not None and rate == 1:
-                fresh = part.segment(tcp[0], payload)
+                fresh = part.segment((tcp[0] + bool(tcp[1] & 2)) % _WRAP, payload)
                 if fresh < payload:
                     reason = "TCP segment with bytes that were sent before"
                     self.account.note(*place, reason, consequence="its bytes count once")
@@ -443,10 +443,12 @@ class Collector:
         self.rate = max((part.rate for part in sampled), default=1)
         if not sampled:
             return
-        packets = sum(part.packets for part in sampled)
+        # The variances of independent estimates add up: (size/√samples)² of each flow.
+        error = math.sqrt(sum(part.bytes**2 / max(1, part.packets) for part in sampled))
+        share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
         few = sum(1 for part in sampled if part.packets < 384)
         then = (
-            f"sizes are estimates: {percent(_CONFIDENCE / math.sqrt(max(1, packets)))} error of "
+            f"sizes are estimates: {percent(min(1.0, share))} error of "
             f"all bytes (95 %), more than 10 % of {count(few)} flows with fewer than 384 samples; "
             f"most flows of fewer than {count(self.rate)} packets are missing"
         )
