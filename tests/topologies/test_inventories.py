@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import eastwest as ew
+import guide_pages
 import project_paths
 from eastwest import topologies
 from eastwest.cli import app
@@ -518,6 +520,53 @@ def test_the_commands_make_files_that_run(tmp_path: Path) -> None:
     for leaf in ("leaf0", "leaf1"):
         for spine in ("spine0", "spine1"):
             assert (packets[f"{leaf}->{spine}"] > 0) == ((leaf, spine) in used)
+
+
+def files_of_the_guide(folder: Path) -> None:
+    """Files that docs/guide/inventories.md names."""
+    for path in LAB.iterdir():
+        shutil.copy(path, folder)
+    nodes = {"leaf1": {"kind": "nokia_srlinux"}, "leaf2": {"kind": "nokia_srlinux"}}
+    nodes |= {"spine1": {"kind": "nokia_srlinux"}}
+    nodes |= {f"client{i}": {"kind": "linux"} for i in (1, 2)}
+    ends = [("leaf1:e1-1", "spine1:e1-1"), ("leaf2:e1-1", "spine1:e1-2")]
+    ends += [(f"client{i}:eth1", f"leaf{i}:e1-2") for i in (1, 2)]
+    links = [{"endpoints": list(each)} for each in ends]
+    (folder / "lab.clab.json").write_text(
+        json.dumps({"name": "clos", "topology": {"nodes": nodes, "links": links}})
+    )
+    (folder / "cables.csv").write_text(
+        "Device A,Termination A,Device B,Termination B,Status,Length\n"
+        "srv1,eno1,leaf1,Ethernet1,Connected,3 Meters\n"
+        "srv1,eno2,leaf2,Ethernet1,Connected,3 Meters\n"
+        "srv2,eno1,leaf2,Ethernet2,Connected,2 Meters\n"
+        "leaf1,Ethernet49,spine1,Ethernet1,Connected,30 Meters\n"
+        "leaf2,Ethernet49,spine1,Ethernet2,Connected,40 Meters\n"
+        "leaf2,Ethernet50,spine1,Ethernet3,Planned,40 Meters\n"
+    )
+    ports = [("srv1", "eno1"), ("srv1", "eno2"), ("srv2", "eno1")]
+    ups = [("leaf1", "Ethernet49"), ("leaf2", "Ethernet49")]
+    (folder / "interfaces.csv").write_text(
+        "Device,Name,Type,Speed (Kbps)\n"
+        + "".join(f"{d},{p},SFP28 (25GE),\n" for d, p in ports)
+        + "".join(f"{d},{p},QSFP28 (100GE),\n" for d, p in ups)
+    )
+    (folder / "devices.csv").write_text(
+        "Name,Role\nsrv1,Server\nsrv2,Server\nleaf1,Leaf\nleaf2,Leaf\nspine1,Spine\n"
+    )
+
+
+@pytest.mark.slow
+def test_commands_of_the_guide_run_and_print_what_it_shows(tmp_path: Path) -> None:
+    page = project_paths.ROOT / "docs" / "guide" / "inventories.md"
+    files_of_the_guide(tmp_path)
+    assert guide_pages.renewed(page, tmp_path) == page.read_text("utf-8")
+    for fabric in ("clos", "site"):
+        (tmp_path / "s.toml").write_text(
+            f'schema = 1\n[fabric]\nkind = "graph"\nfile = "{fabric}.toml"\n'
+            '[[workload]]\nname = "all"\nkind = "all-to-all"\nbytes = "20 KB"\n'
+        )
+        assert ew.check(tmp_path / "s.toml") == []
 
 
 def test_files_that_are_no_inventories(tmp_path: Path) -> None:

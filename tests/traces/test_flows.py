@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 import eastwest as ew
 import flow_exports as made
+import guide_pages
+import project_paths
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.traces.flows.collect import FlowList, Part, Wanted
@@ -202,7 +204,7 @@ def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> 
         assert rows(found) == [(a, b, 100 * n, at) for a, b, n, at in EXPECTED]
         text = said(found)
         assert (
-            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates: 40 % error" in text
+            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates: 43.3 % error" in text
         )
         assert "most flows of fewer than 100 packets are missing" in text
     told = taken(tmp_path, made.v5(RECORDS), sampling=10)
@@ -281,8 +283,8 @@ def test_estimates_of_samples_are_within_their_stated_error(tmp_path: Path) -> N
     assert inside >= 16  # 95 % of 20 is 19
 
 
-LINE = """Date first seen          Duration Proto      Src IP Addr:Port          Dst IP Addr:Port   \
-Packets    Bytes Flows
+LINE = """Date first seen          Duration Proto      Src IP Addr:Port   \
+       Dst IP Addr:Port   Packets    Bytes Flows
 2023-11-14 22:13:20.000    0.900 TCP           10.0.0.1:1000  ->         10.0.0.2:80           10\
     15000     1
 2023-11-14 22:13:20.000    0.900 TCP           10.0.0.2:80    ->         10.0.0.1:1000          5\
@@ -532,6 +534,34 @@ def test_the_list_runs_and_its_account_adds_up(tmp_path: Path) -> None:
         "--format netflw"
         in run(tmp_path / "router.bin", "-o", tmp_path / "x.csv", "--format", "netflw").output
     )
+
+
+def files_of_the_guide(folder: Path) -> None:
+    """Files that docs/guide/flows-from-routers.md names."""
+    (folder / "nfcapd.txt").write_text(nfdump_pipe(RECORDS))
+    (folder / "hosts.csv").write_text(f"host,address\nleft,{A}\nright,{B}\n")
+    (folder / "collector.pcap").write_bytes(
+        made.exported([(0.0, made.v9(RECORDS))], 2055, "10.255.0.1")
+    )
+    (folder / "host.pcap").write_bytes(made.pcap(TRANSFER))
+    sampled = [tcp(A, B, 1000, 80, 1448 * i, 1448) for i in range(500)]
+    few = [tcp(C, B, 1001, 80, 1448 * i, 1448) for i in range(20)]
+    datagrams = [
+        made.sflow([*sampled[i : i + 50], *few[i // 25 : i // 25 + 2]], 1000)
+        for i in range(0, 500, 50)
+    ]
+    (folder / "sflow.pcap").write_bytes(
+        made.exported([(i / 10, data) for i, data in enumerate(datagrams)], 6343, "10.9.9.9")
+    )
+
+
+@pytest.mark.slow
+def test_commands_of_the_guide_run_and_print_what_it_shows(tmp_path: Path) -> None:
+    page = project_paths.ROOT / "docs" / "guide" / "flows-from-routers.md"
+    files_of_the_guide(tmp_path)
+    assert guide_pages.renewed(page, tmp_path) == page.read_text("utf-8")
+    shown = page.read_text("utf-8").partition("```csv\n")[2].partition("```")[0]
+    assert (tmp_path / "flows.csv").read_text() == shown
 
 
 def test_templates_and_addresses_are_bounded(

@@ -1,7 +1,7 @@
 """Topology files of containerlab: nodes with kinds, and links between their interfaces.
 
-JSON is read as it is; YAML needs PyYAML (``pip install pyyaml``), of which only plain values are
-used. A node of kind ``linux`` or ``host`` with links to one neighbour is a host; nodes of other
+JSON is read as it is; YAML needs PyYAML (the extra ``inventories``), of which only plain values
+are used. A node of kind ``linux`` or ``host`` with links to one neighbour is a host; nodes of other
 kinds are switches. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``, ``dummy``) are
 left out. The file has no rates.
 """
@@ -68,8 +68,8 @@ def _yaml(file: Described) -> Any:
         yaml = importlib.import_module("yaml")
     except ImportError:
         raise InputError(
-            f"{file.name}: reading YAML needs PyYAML (pip install pyyaml), or convert the file to "
-            "JSON: yq -o json FILE"
+            f"{file.name}: YAML needs PyYAML (pip install eastwest[inventories]), or convert the "
+            "file to JSON: yq -o json FILE"
         ) from None
     if len(file.data) > _MOST_YAML:
         raise InputError(f"{file.name}: YAML of more than {_MOST_YAML >> 20} MiB is not read")
@@ -86,6 +86,8 @@ def _yaml(file: Described) -> Any:
             if depth > _MOST_DEPTH:
                 raise InputError(f"{file.name}: is nested deeper than {_MOST_DEPTH} levels")
         return yaml.load(file.data, Loader=loader)
+    except InputError:
+        raise
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file.name}:{mark.line + 1}" if mark is not None else file.name

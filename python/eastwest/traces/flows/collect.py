@@ -475,9 +475,13 @@ class Collector:
                 reason = "flow between two addresses of one host"
                 self.account.note(name, 0, reason, consequence="it is left out")
                 continue
-            if part.bytes > LARGEST or part.first - began > LATEST_S * 1e9:
+            reason = ""
+            if part.bytes > LARGEST:
+                reason = "flow of more than 1,000 TB"
+            elif part.first - began > LATEST_S * 1e9:
+                reason = "flow of more than 480 h after the first"
+            if reason:
                 self._left += part.records
-                reason = "flow of more than 1,000 TB, or more than 480 h after the first"
                 self.account.note(name, 0, reason, consequence="it is left out")
                 continue
             udp += protocol == UDP

@@ -2,7 +2,8 @@
 
 In a file, messages follow each other: export packets written one after the other, or the IPFIX
 file format (RFC 5655). A v9 message has no length: it ends where a set would have a number of 2 to
-255, which no set of v9 has, for example 9 as the version of the next message. Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
+255, which no set of v9 has, for example 9 as the version of the next message. Fields have the
+numbers of IANA's registry *IP Flow Information Export Entities*.
 
 Templates and sampling rates belong to an exporter and its source or observation domain. A data set
 whose template has not been sent yet is left out. Biflows (RFC 5103, reverse counters of
