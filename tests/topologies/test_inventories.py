@@ -6,6 +6,7 @@ import csv
 import json
 import random
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -429,7 +430,7 @@ def test_next_hops_by_address_without_names_of_ports(tmp_path: Path) -> None:
     assert len(found.paths) == 12  # the networks of the cables have two switches each
 
 
-def table(**routes: list[tuple[str, str]] | str) -> dict[str, Any]:
+def table(routes: Mapping[str, list[tuple[str, str]] | str]) -> dict[str, Any]:
     """A routing table: next hops (interface, address) by prefix, or an interface (connected)."""
     made: dict[str, Any] = {}
     for prefix, hops in routes.items():
@@ -447,12 +448,10 @@ def table(**routes: list[tuple[str, str]] | str) -> dict[str, Any]:
 
 def test_tables_with_loops_gaps_and_longer_prefixes(tmp_path: Path) -> None:
     known, hosts = lab_ports(tmp_path), hosts_of_lab()
-    leaf0 = table(
-        **{"10.2.0.0/24": "srv0", "0.0.0.0/0": [("up0", "")], "10.2.3.0/24": [("up1", "")]}
-    )
-    leaf1 = table(**{"10.2.2.0/24": "srv2", "10.2.0.0/16": [("up0", "")]})
-    spine0 = table(**{"10.2.2.0/24": [("down1", "fe80::1")], "10.2.0.0/16": [("down0", "")]})
-    spine1 = table(**{"10.2.3.2/32": [("down0", "")]})
+    leaf0 = table({"10.2.0.0/24": "srv0", "0.0.0.0/0": [("up0", "")], "10.2.3.0/24": [("up1", "")]})
+    leaf1 = table({"10.2.2.0/24": "srv2", "10.2.0.0/16": [("up0", "")]})
+    spine0 = table({"10.2.2.0/24": [("down1", "fe80::1")], "10.2.0.0/16": [("down0", "")]})
+    spine1 = table({"10.2.3.2/32": [("down0", "")]})
 
     def paths(pairs: list[tuple[str, str]]) -> frr.Routes:
         given = {"leaf0": leaf0, "leaf1": leaf1, "spine0": spine0, "spine1": spine1}

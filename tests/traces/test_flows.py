@@ -32,7 +32,9 @@ def taken(folder: Path, data: bytes, source_format: str = "auto", **wanted: Any)
     """Flows of one file."""
     path = folder / "records"
     path.write_bytes(data)
-    return read([path], source_format, Wanted(**wanted))
+    found = read([path], source_format, Wanted(**wanted))
+    assert found.records == found.used + found.left
+    return found
 
 
 def rows(found: FlowList) -> list[tuple[str, str, int, float]]:

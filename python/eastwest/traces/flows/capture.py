@@ -142,11 +142,13 @@ class _Blocks:
             wrong = "block whose two lengths differ"
         return self._stop(wrong, at, cut) if cut or wrong else (kind, body[:-4])
 
-    def _stop(self, what: str, at: int, cut: bool) -> None:
+    def _stop(self, what: str, at: int, cut: bool) -> tuple[int, bytes] | None:
+        """Note a truncated or damaged block, and return None: no block follows."""
         if cut:
             _cut(self.stream, self.account, self.number + 1)
         else:
             _damaged(self.stream, self.account, self.number + 1, what, at)
+        return None
 
     def _wrong(self, reason: str) -> None:
         self.account.bad(self.stream.name, self.number, reason)

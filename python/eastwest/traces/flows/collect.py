@@ -93,6 +93,8 @@ class FlowList:
     records: int
     #: Number of records or packets whose bytes are in a flow of the list.
     used: int
+    #: Number of records or packets that the account says are left out: ``records`` − ``used``.
+    left: int
     #: Largest sampling rate.
     sampling: int
     #: Format of the files.
@@ -505,12 +507,8 @@ class Collector:
         shown: dict[str, str] = {}
         for n in used:
             shown.setdefault(names[n], str(ipaddress.ip_address(addresses[n])))
-        return FlowList(flows, shown, self.account, began, self.records, kept, self.rate)
-
-    @property
-    def left(self) -> int:
-        """Number of records or packets that are not in a flow of the list."""
-        return self._left
+        counts = self.records, kept, self._left
+        return FlowList(flows, shown, self.account, began, *counts, self.rate)
 
 
 def told(found: FlowList) -> str:

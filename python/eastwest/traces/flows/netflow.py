@@ -112,16 +112,16 @@ def looks_like(start: bytes) -> bool:
     """Whether bytes begin as an export message."""
     if len(start) < 20:
         return False
-    version, second = struct.unpack_from(">HH", start)
+    version, second = (int.from_bytes(start[at : at + 2], "big") for at in (0, 2))
     if version == V5:
-        return 0 < second <= _MOST_V5 and struct.unpack_from(">I", start, 12)[0] < _S
-    if version == V9 and len(start) >= 24:
-        number, length = struct.unpack_from(">HH", start, 20)
+        return 0 < second <= _MOST_V5 and int.from_bytes(start[12:16], "big") < _S
+    head = _HEADS.get(version, 0)
+    if not head or len(start) < head + 4:
+        return False
+    number, length = (int.from_bytes(start[at : at + 2], "big") for at in (head, head + 2))
+    if version == V9:
         return (number < 2 or number >= 256) and length >= 4
-    if version == IPFIX:
-        number, length = struct.unpack_from(">HH", start, 16)
-        return second >= 20 and (number in {2, 3} or number >= 256) and length >= 4
-    return False
+    return second >= 20 and (number in {2, 3} or number >= 256) and length >= 4
 
 
 class Reader:

@@ -282,7 +282,8 @@ def _time(text: bytes) -> int | None:
     if found is None:
         return None
     try:
-        date = datetime.datetime(*map(int, found.groups()[:6]), tzinfo=datetime.UTC)
+        year, month, day, hour, minute, second = map(int, found.groups()[:6])
+        date = datetime.datetime(year, month, day, hour, minute, second, tzinfo=datetime.UTC)
     except ValueError:
         return None
     return int(date.timestamp()) * 10**9 + int((found[7] or b"0").ljust(9, b"0"))

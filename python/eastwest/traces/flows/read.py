@@ -269,6 +269,7 @@ def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
         "began_s": found.began_ns / 1e9,
         "records": found.records,
         "records_in_flows": found.used,
+        "records_left_out": found.left,
         "flows": len(found.flows),
         "hosts": len(found.hosts),
         "sampling": found.sampling,
