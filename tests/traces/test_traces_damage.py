@@ -14,12 +14,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import avro_history
+import flow_exports
 import project_paths
 from eastwest.account import Account
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.traces import source as sources
 from eastwest.traces import take
+from eastwest.traces.flows import read as flows_of
 from eastwest.traces.hadoop import Confs
 from eastwest.traces.load import open_trace
 from eastwest.traces.made import Imported
@@ -345,6 +347,74 @@ def test_random_damage_gives_only_input_errors(tmp_path: Path, kind: str, on_bad
         except InputError as error:
             assert str(error).strip()
     assert read > 0 or on_bad_row == "stop"
+
+
+RECORDS = [
+    flow_exports.Record(f"10.0.0.{i}", f"10.0.0.{i + 1}", i, 80, 10, 15_000, 10 * i, 20 * i)
+    for i in range(1, 9)
+]
+PACKETS = [
+    (i / 100, flow_exports.tcp("10.0.0.1", "10.0.0.2", 1, 80, 1000 * i, 1000)) for i in range(8)
+]
+#: Records of routers and captures, with the format of each.
+FLOWS = {
+    "csv": (
+        "nfdump",
+        b"ts,td,sa,da,sp,dp,pr,ipkt,ibyt,opkt,obyt\n"
+        + b"2023-11-14 22:13:20,0.9,10.0.0.1,10.0.0.2,1,80,TCP,10,15000,5,9000\n" * 8,
+    ),
+    "pipe": (
+        "nfdump",
+        b"2|1700000000000|1700000000900|6|0|0|0|9|80|0|0|0|8|1|0|0|0|0|26|0|9|9999\n" * 8,
+    ),
+    "line": (
+        "nfdump",
+        b"2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:80 10 1.5 M 1\n" * 8,
+    ),
+    "v5": ("netflow", flow_exports.v5(RECORDS, 10) * 3),
+    "v9": ("netflow", flow_exports.v9(RECORDS, sampling=10) * 3),
+    "ipfix": ("netflow", flow_exports.ipfix(RECORDS, sampling=10) * 3),
+    "v9 in a capture": (
+        "netflow",
+        flow_exports.exported([(0.0, flow_exports.v9(RECORDS))] * 4, 2055, "10.9.9.9"),
+    ),
+    "sflow": ("sflow", flow_exports.sflow([p for _, p in PACKETS], counters=True) * 3),
+    "sflow in a capture": (
+        "sflow",
+        flow_exports.exported(
+            [(0.0, flow_exports.sflow([p for _, p in PACKETS], expanded=True))] * 4,
+            6343,
+            "10.9.9.9",
+        ),
+    ),
+    "pcap": ("pcap", flow_exports.pcap([(t, flow_exports.ethernet(p)) for t, p in PACKETS], 1)),
+    "pcapng": ("pcap", flow_exports.pcapng(PACKETS)),
+}
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+@pytest.mark.parametrize("stop", [True, False])
+def test_damaged_records_of_flows_are_read_or_refused(
+    tmp_path: Path, kind: str, stop: bool
+) -> None:
+    chance = random.Random(f"{kind} {stop}")
+    source, whole = FLOWS[kind]
+    file = tmp_path / "x"
+    read = 0
+    for number in range(60):
+        file.write_bytes(damaged(whole, chance))
+        try:
+            found = flows_of.read([file], source if number % 2 else "auto", stop=stop)
+        except InputError as error:
+            assert str(error).strip() and "\n" not in str(error)
+            continue
+        read += 1
+        assert 0 < found.used == found.records - found.left
+        flows_of.write(found, tmp_path / "flows.csv", [file])
+        for flow in found.flows:
+            assert 0 < flow.bytes <= 10**15 and 0 <= flow.start_s <= 480 * 3600
+            assert flow.src != flow.dst
+    assert read > 0
 
 
 def test_random_bytes_are_of_no_format_or_refused(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
-"""``eastwest routes`` and ``eastwest topology import``: files that scenarios name."""
+"""``eastwest routes``, ``topology import`` and ``topology routes``: files that scenarios name."""
 
 from __future__ import annotations
 
 import csv
 import io
+import ipaddress
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.run import load_source
 from eastwest.topologies import coloured
+from eastwest.topologies.fabric import ports_csv
 from eastwest.units import clean
 
 _MOST_RATE_BPS = 1e13
@@ -65,17 +67,25 @@ def routes(
 
 @guarded
 def topology_import(
-    file: Annotated[Path, typer.Argument(help="A .topo of htsim, XML of MRPerf, JSON of topohub.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A descriptor of htsim, MRPerf, topohub or containerlab; files of LLDP or NetBox.",
+        ),
+    ],
     out: OutOption,
     form: Annotated[
         str | None,
         typer.Option(
-            "--format", help="htsim, mrperf or topohub; default: recognised by the content."
+            "--format",
+            metavar="|".join(topologies.FORMATS),
+            help="Format; default: recognised by the content.",
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(help="Rate of cables between switches in bit/s, if the file gives none."),
+        typer.Option(help="Rate of cables in bit/s, if the files give none."),
     ] = None,
     delay_us: Annotated[
         float,
@@ -84,24 +94,49 @@ def topology_import(
         ),
     ] = 5.0,
     hosts_per_node: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Hosts at each node of a network of cities.")
+        int,
+        typer.Option(min=1, max=10_000, help="Hosts at each switch of a network without hosts."),
     ] = 1,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="Inventories: devices that are hosts, such as 'srv*'; repeat."
+        ),
+    ] = None,
+    hosts_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Inventories without hosts: switches that get hosts, such as 'leaf*'; repeat.",
+        ),
+    ] = None,
     demands: Annotated[
         Path | None, typer.Option(help="File for the traffic matrix, if the descriptor has one.")
     ] = None,
+    ports: Annotated[
+        Path | None,
+        typer.Option(help="File for the ports of all cables (CSV), for eastwest topology routes."),
+    ] = None,
 ) -> None:
-    """Write the topology file of a descriptor of another tool."""
+    """Write the topology file of a descriptor of another tool, or of an inventory.
+
+    Inventories: neighbours by LLDP (lldpctl, networkctl), topologies of containerlab, exports of
+    NetBox: docs/guide/inventories.md.
+    """
     if form is not None and form not in topologies.FORMATS:
         raise InputError(
             f"--format {clean(form, 40)}: must be one of {', '.join(topologies.FORMATS)}"
         )
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
         raise InputError(f"--rate must be 1e3 to {_MOST_RATE_BPS:g} bit/s")
-    assumed = topologies.Assumed(rate, delay_us * 1e-6, hosts_per_node)
-    fabric = topologies.read(file, form, assumed)
+    assumed = topologies.Assumed(
+        rate, delay_us * 1e-6, hosts_per_node, tuple(host or ()), tuple(hosts_at or ())
+    )
+    fabric = topologies.read_all(files, form, assumed)
     if demands is not None and not fabric.demands_bps:
-        raise InputError(f"{file} has no traffic matrix")
-    write_whole(out, fabric.to_toml(f"from {file.name}").encode())
+        raise InputError(f"{files[0]} has no traffic matrix")
+    source = files[0].name if len(files) == 1 else f"{len(files)} files"
+    write_whole(out, fabric.to_toml(f"from {source}").encode())
     console = Console(highlight=False)
     sizes = (
         f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.cables)} cables"
@@ -114,5 +149,43 @@ def topology_import(
         writer.writerows([a, b, f"{bps:.0f}"] for (a, b), bps in fabric.demands_bps.items())
         write_whole(demands, text.getvalue().encode())
         console.print(f"{len(fabric.demands_bps)} demands in {clean(str(demands), 200)}")
+    if ports is not None:
+        write_whole(ports, ports_csv(fabric).encode())
+        console.print(f"{len(fabric.cables)} cables with their ports in {clean(str(ports), 200)}")
     for note in fabric.notes:
+        console.print(Text(note, style="yellow"))
+
+
+@guarded
+def topology_routes(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Output of FRR's show ip route json, one file for each switch: SWITCH.json.",
+        ),
+    ],
+    ports: Annotated[
+        Path, typer.Option(help="Ports of the cables (eastwest topology import --ports).")
+    ],
+    hosts: Annotated[Path, typer.Option(help="CSV with the columns host and address.")],
+    out: OutOption,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the columns from and to; default: all pairs of hosts."),
+    ] = None,
+) -> None:
+    """Write the routes file of the routing tables of FRR, for routing = "explicit"."""
+    from eastwest.topologies import frr  # noqa: PLC0415  not needed by other commands
+    from eastwest.traces.flows.read import read_hosts  # noqa: PLC0415
+
+    addresses: dict[str, str] = {}
+    for address, host in read_hosts(hosts).items():
+        addresses.setdefault(host, str(ipaddress.ip_address(address)))
+    chosen = None if pairs is None else frr.read_pairs(pairs, addresses)
+    found = frr.routes(topologies.load_all(files), frr.read_ports(ports), addresses, chosen)
+    write_whole(out, found.csv().encode())
+    console = Console(highlight=False)
+    console.print(f"{len(found.paths)} routes in {clean(str(out), 200)}")
+    for note in found.notes:
         console.print(Text(note, style="yellow"))

@@ -3,47 +3,147 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eastwest.cli.guard import errors, guarded
+from eastwest.cli.options import one_of
+from eastwest.cli.screen import print_account
+from eastwest.cli.simulate import OnBadRow
 from eastwest.units import clean, count, size
+
+if TYPE_CHECKING:
+    from eastwest.traces.flows.collect import Wanted
+
+#: Formats of this command; docs/guide/flows-from-routers.md describes all but the first.
+_FORMATS = ("auto", "htsim", "nfdump", "netflow", "sflow", "pcap")
+_MOST_LINES = 12
+_MOST_SAMPLING = 10_000_000
 
 
 @guarded
 def flows(
-    file: Annotated[Path, typer.Argument(help="A connection matrix of htsim (.cm).")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Records of flows, samples or captures of one format, or one .cm of htsim.",
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="List of flows to write (CSV).")
     ],
+    source_format: Annotated[
+        str,
+        typer.Option("--format", metavar="|".join(_FORMATS), help="Format of the files."),
+    ] = "auto",
+    idle: Annotated[
+        float,
+        typer.Option(min=0, max=86_400, help="Longest pause inside a flow in s."),
+    ] = 15.0,
+    sampling: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=_MOST_SAMPLING,
+            metavar="N",
+            help="Sampling at 1 in N, in place of the rate in the records; 0: that rate.",
+        ),
+    ] = 0,
+    pair: Annotated[
+        bool,
+        typer.Option("--pair", help="One flow for each connection: its larger direction."),
+    ] = False,
+    least: Annotated[
+        int, typer.Option(min=1, max=10**15, help="Least payload of a flow in bytes.")
+    ] = 1,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NETWORK", help="Only flows with both ends in 10.0.0.0/8; repeat."),
+    ] = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="CSV with columns host and address: only these, by these names."
+        ),
+    ] = None,
+    on_bad_row: Annotated[
+        str,
+        typer.Option(
+            "--on-bad-row", metavar="stop|skip", help="Action on a damaged row or record."
+        ),
+    ] = "stop",
     starts: Annotated[
         str,
         typer.Option(
             metavar="ps|us",
-            help="Unit of starts: ps as htsim reads them, us as its own writer writes them.",
+            help="htsim: unit of starts, ps as it reads them, us as its own writer writes them.",
         ),
     ] = "ps",
     lossy: Annotated[
         bool,
-        typer.Option("--lossy", help="Leave out failures, which a list of flows cannot express."),
+        typer.Option(
+            "--lossy", help="htsim: leave out failures, which a list of flows cannot express."
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the file named by --out.")
+        bool, typer.Option("--force", help="Replace the files named by --out.")
     ] = False,
 ) -> None:
-    """Make the list of flows of a connection matrix of htsim, for kind = "flow-list".
+    """Make a list of flows, for kind = "flow-list".
 
-    Connections that begin at triggers or never end are refused, with their line.
+    Formats: text of nfdump; messages of NetFlow v5, v9, IPFIX and sFlow v5, in files or captures;
+    captures of traffic (pcap, pcapng): docs/guide/flows-from-routers.md. Connection matrices of
+    htsim, where connections that begin at triggers or never end are refused.
     """
+    from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
+    from eastwest.traces.flows import read  # noqa: PLC0415
+    from eastwest.traces.flows.collect import Wanted, told  # noqa: PLC0415
+
+    if source_format not in _FORMATS:
+        raise InputError(
+            f"--format {clean(source_format, 40)}: must be one of {', '.join(_FORMATS)}"
+        )
+    action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
+    kind = source_format
+    if kind == "auto" and len(files) == 1 and read.sniff(files[0]) == "htsim":
+        kind = "htsim"
+    if kind == "htsim":
+        _matrix(files, out, starts, lossy, force)
+        return
+    known = None if hosts is None else read.read_hosts(hosts)
+    networks = read.networks(within or [])
+    wanted: Wanted = Wanted(idle, sampling, pair, least, networks, known)
+    for path in (out, *read.beside(out)):
+        _free(path, force)
+    found = read.read(files, kind, wanted, stop=action == "stop")
+    read.write(found, out, files)
+    typer.echo(f"{told(found)} from {found.source_format}")
+    typer.echo(read.shown(found))
+    beside = read.beside(out)
+    print_account(found.account.lines(), beside[1].name, most=_MOST_LINES, longest=500)
+    typer.echo(f"written  {clean(str(out), 200)}, {beside[0].name}, {beside[1].name}")
+
+
+def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool) -> None:
     from eastwest.errors import InputError  # noqa: PLC0415  as the reader: slow to load
     from eastwest.traces import matrix  # noqa: PLC0415
 
-    found = matrix.read(file, starts, lossy)
-    if out.exists() and not force:
-        raise InputError(f"{out} already exists: name another file, or add --force")
+    if len(files) != 1:
+        raise InputError("one connection matrix of htsim can be read at a time")
+    found = matrix.read(files[0], starts, lossy)
+    _free(out, force)
     matrix.write(found, out)
     payload = size(sum(each.bytes for each in found.connections))
     typer.echo(f"{count(len(found.connections))} flows of {payload}, hosts 0 to {found.nodes - 1}")
     for line in found.account.lines():
         errors().print(f"eastwest: {clean(line, 500)}", markup=False)
+
+
+def _free(out: Path, force: bool) -> None:
+    """Raise ``InputError`` where a file to write exists already."""
+    from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
+
+    if out.exists() and not force:
+        raise InputError(f"{out} already exists: name another file, or add --force")

@@ -1,9 +1,13 @@
-"""Fabrics from the descriptor files of other tools, and routes computed for them.
+"""Fabrics from the descriptor files of other tools and from inventories, and routes for them.
 
 * :mod:`eastwest.topologies.htsim`: ``.topo`` files of htsim, fat trees of two or three tiers.
 * :mod:`eastwest.topologies.mrperf`: XML of MRPerf, racks and a router or a DCell.
 * :mod:`eastwest.topologies.topohub`: JSON of topohub, networks of SNDlib with their demands.
+* :mod:`eastwest.topologies.lldp`: neighbours that devices report by LLDP.
+* :mod:`eastwest.topologies.containerlab`: topology files of containerlab.
+* :mod:`eastwest.topologies.netbox`: exports of NetBox, cables and interfaces and devices.
 * :mod:`eastwest.topologies.coloured`: routes for a known matrix of traffic.
+* :mod:`eastwest.topologies.frr`: routes of the routing tables of FRR.
 
 Each reader returns a :class:`~eastwest.topologies.fabric.Fabric`, which is written as the topology
 file for ``kind = "graph"``.
@@ -11,20 +15,32 @@ file for ``kind = "graph"``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eastwest.errors import InputError
-from eastwest.topologies import htsim, mrperf, topohub
+from eastwest.topologies import containerlab, htsim, lldp, mrperf, netbox, topohub
 from eastwest.topologies.fabric import Assumed, Fabric
+from eastwest.topologies.inventory import Described
 
-__all__ = ["FORMATS", "Assumed", "Fabric", "read", "sniff"]
+__all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
-#: Largest descriptor in bytes.
+#: Largest descriptor in bytes, and maximum number of files of an inventory.
 MOST_BYTES = 16 << 20
+_MOST_FILES = 10_000
+#: Maximum number of bytes of all files of an inventory.
+_MOST_ALL_BYTES = 256 << 20
+#: Bytes that determine the format of a file.
+_START = 1 << 16
 
 _READERS = {"htsim": htsim.read, "mrperf": mrperf.read, "topohub": topohub.read}
+_INVENTORIES: dict[str, Callable[[list[Described], Assumed], Fabric]] = {
+    "lldp": lldp.read,
+    "containerlab": containerlab.read,
+    "netbox": netbox.read,
+}
 #: Names of the formats.
-FORMATS = tuple(_READERS)
+FORMATS = (*_READERS, *_INVENTORIES)
 
 
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
@@ -32,21 +48,61 @@ def read(path: Path, form: str | None = None, assumed: Assumed | None = None) ->
 
     Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
     """
+    return read_all([path], form, assumed)
+
+
+def read_all(
+    paths: Sequence[Path], form: str | None = None, assumed: Assumed | None = None
+) -> Fabric:
+    """Return the fabric of one descriptor, or of all files of an inventory.
+
+    Raises ``InputError`` with place and reason where they are invalid, or describe no fabric.
+    """
+    files = load_all(paths)
+    forms = {form or sniff(file.data) for file in files}
+    if len(forms) > 1:
+        raise InputError(f"the files are of different formats: {', '.join(sorted(forms))}")
+    kind = forms.pop()
+    if kind in _INVENTORIES:
+        return _INVENTORIES[kind](files, assumed or Assumed())
+    if len(files) > 1:
+        raise InputError(f"one file of {kind} can be read at a time")
+    try:
+        return _READERS[kind](files[0].data, assumed or Assumed())
+    except InputError as error:
+        raise InputError(f"{paths[0]}: {error}") from None
+
+
+def load_all(paths: Sequence[Path]) -> list[Described]:
+    """Return the content of files; raise ``InputError`` where they are too many or too large."""
+    if not 0 < len(paths) <= _MOST_FILES:
+        raise InputError(f"one to {_MOST_FILES:,} files are needed")
+    files, total = [], 0
+    for path in paths:
+        files.append(Described(str(path), load(path)))
+        total += len(files[-1].data)
+        if total > _MOST_ALL_BYTES:
+            raise InputError(f"the files have more than {_MOST_ALL_BYTES >> 20} MiB in all")
+    return files
+
+
+def load(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file of at most ``most`` bytes."""
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{path} is too large: at most {MOST_BYTES >> 20} MiB are read")
-    try:
-        return _READERS[form or sniff(data)](data, assumed or Assumed())
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"{path} is too large: at most {most >> 20} MiB are read")
+    return data
 
 
 def sniff(data: bytes) -> str:
     """Return the format of a descriptor by its first bytes."""
-    start = data[:4096].lstrip(b"\xef\xbb\xbf").lstrip()
+    start = data[:_START].lstrip(b"\xef\xbb\xbf").lstrip()
+    for name, reader in (("lldp", lldp), ("containerlab", containerlab), ("netbox", netbox)):
+        if reader.looks_like(start):
+            return name
     if start.startswith(b"{"):
         return "topohub"
     return "mrperf" if start.startswith(b"<") else "htsim"

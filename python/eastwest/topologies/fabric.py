@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections import Counter
@@ -13,6 +15,8 @@ from eastwest.units import clean
 #: Maximum number of nodes and cables of a fabric: the limits of the simulator.
 MOST_NODES = 200_000
 MOST_CABLES = 800_000
+#: Columns of a file of ports.
+PORT_COLUMNS = ("a", "a_port", "b", "b_port")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
@@ -28,6 +32,10 @@ class Assumed:
     delay_s: float = 5e-6
     #: Number of hosts at each node of a network of switches.
     hosts_per_node: int = 1
+    #: Patterns of the names of hosts in an inventory; empty: as the inventory says.
+    host_names: tuple[str, ...] = ()
+    #: Patterns of the names of switches that get hosts, where an inventory has none.
+    hosts_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,9 @@ class Cable:
     b: str
     rate_bps: float
     delay_s: float
+    #: Names of the ports at both ends, where the descriptor has them.
+    a_port: str = ""
+    b_port: str = ""
 
 
 @dataclass
@@ -90,6 +101,15 @@ class Fabric:
             lines += [f'rate = "{_whole(c.rate_bps)} bit/s"']
             lines += [f'delay = "{_whole(c.delay_s * 1e12)} ps"']
         return "\n".join(lines) + "\n"
+
+
+def ports_csv(fabric: Fabric) -> str:
+    """Return the ports of all cables as the content of a CSV file."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(PORT_COLUMNS)
+    writer.writerows([c.a, c.a_port, c.b, c.b_port] for c in fabric.cables)
+    return out.getvalue()
 
 
 def _whole(value: float) -> int:

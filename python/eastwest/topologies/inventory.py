@@ -1,0 +1,282 @@
+"""Devices and links of an inventory, and the fabric made of them.
+
+Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices without
+a known purpose. The fabric of the simulator has hosts with one cable each, and switches:
+
+* A device is a host or a switch as the inventory says; ``Assumed.host_names`` decides instead where
+  it is given. Other devices are hosts if all their links lead to one neighbour.
+* Parallel links of a host to one switch become one cable with the sum of the rates. Of a host with
+  links to several switches, the links to the first switch in the order of names are used.
+* Links between two hosts, and devices without a link, are left out.
+* Without hosts, each switch of ``Assumed.hosts_at`` gets ``Assumed.hosts_per_node`` hosts.
+* The delay of a cable is the assumed one and 5 ns for each metre of its length.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.topologies.fabric import Assumed, Cable, Fabric, demand_size, name_of
+from eastwest.units import clean, count, rate
+
+#: Rate of a link without any rate, in bit/s.
+_RATE_BPS = 10e9
+_S_PER_M = 5e-9
+_LONGEST_M = 100_000.0
+#: Least and largest rate of a link in bit/s.
+_RATES = (1e3, 1e13)
+_DIGITS = re.compile(r"(\d+)")
+HOST, SWITCH = "host", "switch"
+#: Rates by the words in names of ports of Cisco and Juniper: ``TenGigE0/0``, ``xe-0/0/1``.
+_PORT_RATES = (
+    (re.compile(r"fourhundredgig|^fh\d", re.I), 400e9),
+    (re.compile(r"twohundredgig", re.I), 200e9),
+    (re.compile(r"hundredgig|^hu\d", re.I), 100e9),
+    (re.compile(r"fiftygig", re.I), 50e9),
+    (re.compile(r"fortygig|^fo\d", re.I), 40e9),
+    (re.compile(r"twentyfivegig|^twe\d", re.I), 25e9),
+    (re.compile(r"tengig|^te\d|^xe-", re.I), 10e9),
+    (re.compile(r"fivegig", re.I), 5e9),
+    (re.compile(r"twogig", re.I), 2.5e9),
+    (re.compile(r"gigabitethernet|gigabite|^gi\d|^ge-", re.I), 1e9),
+    (re.compile(r"fastethernet|^fa\d", re.I), 100e6),
+)
+
+
+@dataclass(frozen=True)
+class Described:
+    """File of an inventory: its name, and its content."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Link:
+    """Link between ports of two devices."""
+
+    a: str
+    a_port: str
+    b: str
+    b_port: str
+    #: Rate in bit/s, and length in m; None where the inventory has none.
+    rate_bps: float | None = None
+    length_m: float | None = None
+
+
+@dataclass
+class Inventory:
+    """Devices by name with their purpose (host, switch or empty), and the links between them."""
+
+    devices: dict[str, str] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    #: Number of records by the reason for which they were left out or changed.
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def device(self, name: str, purpose: str = "") -> str:
+        """Add a device, or its purpose if that is not known yet; return its name."""
+        if not self.devices.get(name):
+            self.devices[name] = purpose
+            demand_size(len(self.devices), 0)
+        return name
+
+    def link(self, link: Link) -> None:
+        """Add a link between two devices."""
+        if link.a == link.b:
+            self.notes["link of a device with itself: left out"] += 1
+            return
+        self.device(link.a)
+        self.device(link.b)
+        self.links.append(link)
+        demand_size(0, len(self.links))
+
+
+def in_order(name: str) -> tuple[Any, ...]:
+    """Return the key that sorts ``leaf10`` after ``leaf9``."""
+    parts = _DIGITS.split(name)
+    return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts), name
+
+
+def rate_of_port(name: str) -> float | None:
+    """Return the rate that the name of a port has, in bit/s; None if it has none."""
+    return next((bps for pattern, bps in _PORT_RATES if pattern.search(name)), None)
+
+
+def sound_rate(bps: float | None) -> float | None:
+    """Return a rate if it is one that a cable can have."""
+    return bps if bps is not None and _RATES[0] <= bps <= _RATES[1] else None
+
+
+def load_json(file: Described) -> Any:
+    """Return the content of a JSON file; raise ``InputError`` with the position of an error."""
+    try:
+        return json.loads(file.data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file.name}: is not JSON: {clean(str(error), 100)}") from None
+
+
+def fabric(found: Inventory, assumed: Assumed) -> Fabric:
+    """Return the fabric of an inventory, with its notes."""
+    if not found.links:
+        raise InputError("the inventory has no link between two devices")
+    made = Fabric()
+    for what, number in found.notes.items():
+        made.notes.append(f"{count(number)} × {what}")
+    purpose = _purposes(found, assumed, made)
+    switch_links, host_links = _sorted_links(found, purpose, made)
+    joined = {link.a for link in switch_links} | {link.b for link in switch_links}
+    joined |= set(host_links) | {links[0].b for links in host_links.values()}
+    without = sum(1 for name in found.devices if name not in joined)
+    if without:
+        made.notes.append(f"{count(without)} × device without a usable link: left out")
+    used = [name for name in sorted(found.devices, key=in_order) if name in joined]
+    names = _names(used, made)
+    made.hosts = [names[name] for name in used if purpose[name] == HOST]
+    made.switches = [names[name] for name in used if purpose[name] == SWITCH]
+    _cables(switch_links, host_links, names, assumed, made)
+    if not made.hosts:
+        _add_hosts(made, assumed)
+    return made.check()
+
+
+def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str]:
+    if assumed.host_names:
+        return {
+            name: HOST
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in assumed.host_names)
+            else SWITCH
+            for name in found.devices
+        }
+    neighbours: dict[str, set[str]] = {name: set() for name in found.devices}
+    for link in found.links:
+        neighbours[link.a].add(link.b)
+        neighbours[link.b].add(link.a)
+    purpose = dict(found.devices)
+    guessed = [name for name, known in purpose.items() if not known]
+    for name in guessed:
+        purpose[name] = HOST if len(neighbours[name]) == 1 else SWITCH
+    hosts = sum(purpose[name] == HOST for name in guessed)
+    if guessed:
+        made.notes.append(
+            f"{count(len(guessed))} × device of unknown purpose: {count(hosts)} with one neighbour "
+            "are hosts, the others switches (--host decides)"
+        )
+    return purpose
+
+
+def _sorted_links(
+    found: Inventory, purpose: dict[str, str], made: Fabric
+) -> tuple[list[Link], dict[str, list[Link]]]:
+    """Return links between switches, and those of each host (its end is ``a``) to one switch."""
+    switch_links: list[Link] = []
+    of_host: dict[str, list[Link]] = {}
+    between = 0
+    for link in found.links:
+        ends = purpose[link.a], purpose[link.b]
+        if ends == (SWITCH, SWITCH):
+            switch_links.append(link)
+        elif ends == (HOST, HOST):
+            between += 1
+        else:
+            turned = link if ends[0] == HOST else _turned(link)
+            of_host.setdefault(turned.a, []).append(turned)
+    if between:
+        made.notes.append(f"{count(between)} × link between two hosts: left out")
+    several = 0
+    for host, links in of_host.items():
+        first = min((link.b for link in links), key=in_order)
+        kept = [link for link in links if link.b == first]
+        several += len(kept) < len(links)
+        of_host[host] = kept
+    if several:
+        made.notes.append(
+            f"{count(several)} × host with links to several switches: those to the first switch in "
+            "the order of names are used, because a host has one cable"
+        )
+    return switch_links, of_host
+
+
+def _turned(link: Link) -> Link:
+    return Link(link.b, link.b_port, link.a, link.a_port, link.rate_bps, link.length_m)
+
+
+def _names(used: list[str], made: Fabric) -> dict[str, str]:
+    """Return names that scenarios can write, by the name of the device."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, device in enumerate(used):
+        name = name_of(device, f"node{number}")
+        if name in taken:
+            name = f"{name[:48]}-{number}"
+        taken.add(name)
+        names[device] = name
+    changed = sum(names[device] != device for device in used)
+    if changed:
+        made.notes.append(f"{count(changed)} × name of a device that was changed to be valid")
+    return names
+
+
+def _cables(
+    switch_links: list[Link],
+    host_links: dict[str, list[Link]],
+    names: dict[str, str],
+    assumed: Assumed,
+    made: Fabric,
+) -> None:
+    """Add the cables: those of the hosts first, in the order of names."""
+    otherwise = assumed.rate_bps or _RATE_BPS
+    unknown = bundles = 0
+    for host in sorted(host_links, key=in_order):
+        links = host_links[host]
+        bundles += len(links) > 1
+        unknown += sum(link.rate_bps is None for link in links)
+        total = sum(link.rate_bps or otherwise for link in links)
+        made.cables.append(_cable(links[0], total, names, assumed))
+    for link in sorted(switch_links, key=_by_ends):
+        unknown += link.rate_bps is None
+        made.cables.append(_cable(link, link.rate_bps or otherwise, names, assumed))
+    if unknown:
+        how = "--rate" if assumed.rate_bps else "assumed; --rate changes it"
+        made.notes.append(f"{count(unknown)} × link without a rate: {rate(otherwise)} ({how})")
+    if bundles:
+        made.notes.append(
+            f"{count(bundles)} × host with several links to one switch: one cable with their sum"
+        )
+    if any(each.length_m is not None for each in switch_links):
+        made.notes.append("lengths of cables add 5 ns/m to the delay")
+
+
+def _by_ends(link: Link) -> tuple[Any, ...]:
+    return in_order(link.a), in_order(link.b), in_order(link.a_port), in_order(link.b_port)
+
+
+def _cable(link: Link, rate_bps: float, names: dict[str, str], assumed: Assumed) -> Cable:
+    metres = min(max(link.length_m or 0.0, 0.0), _LONGEST_M)
+    delay = assumed.delay_s + metres * _S_PER_M
+    a, b = names[link.a], names[link.b]
+    return Cable(a, b, rate_bps, delay, link.a_port, link.b_port)
+
+
+def _add_hosts(made: Fabric, assumed: Assumed) -> None:
+    """Add hosts to an inventory of switches only."""
+    patterns = assumed.hosts_at or ("*",)
+    chosen = [s for s in made.switches if any(fnmatch.fnmatchcase(s, p) for p in patterns)]
+    if not chosen:
+        raise InputError(f"no switch has a name like {', '.join(clean(p, 60) for p in patterns)}")
+    demand_size(len(made.switches) + len(chosen) * assumed.hosts_per_node, len(made.cables))
+    bps = assumed.rate_bps or _RATE_BPS
+    for switch in chosen:
+        for number in range(assumed.hosts_per_node):
+            host = f"{switch[:56]}-h{number}"
+            made.hosts.append(host)
+            made.cables.append(Cable(host, switch, bps, assumed.delay_s))
+    made.notes.append(
+        f"the inventory has no hosts: {assumed.hosts_per_node} at each of {count(len(chosen))} "
+        f"switches are assumed, with {rate(bps)} (--hosts-per-node, --hosts-at, --rate)"
+    )

@@ -1,0 +1,318 @@
+"""Neighbours by LLDP (IEEE 802.1AB) as devices report them in JSON.
+
+* ``lldpctl -f json`` or ``-f json0`` of each device; ``lldpcli -f json show chassis`` gives its
+  name, its file name does otherwise: ``leaf1.json``, ``leaf1.lldp.json``.
+* ``networkctl lldp --json=short`` of systemd-networkd.
+* ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
+
+Both ends report a link; reports are matched by their ports, and otherwise by their number: two
+devices have as many links as the end with more reports. A device is a switch if it has enabled the
+capability Bridge or Router, a host if it has reported only others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.topologies.fabric import Assumed, Fabric
+from eastwest.topologies.inventory import (
+    HOST,
+    SWITCH,
+    Described,
+    Inventory,
+    Link,
+    fabric,
+    in_order,
+    load_json,
+    rate_of_port,
+    sound_rate,
+)
+from eastwest.units import clean
+
+#: Maximum number of reports of neighbours.
+_MOST_REPORTS = 1_000_000
+_SUFFIXES = re.compile(
+    r"(\.(json|json0|txt|lldp|lldpctl|link|links|ethtool|chassis|routes?|neighbou?rs))+$", re.I
+)
+_MAU = re.compile(r"(\d{1,4})\s*(G|Gig)?(?:Base)", re.I)
+_FORWARDS = {"bridge", "router"}
+#: Bits of capabilities of LLDP: bridge, router.
+_FORWARD_BITS = 0x04 | 0x10
+#: Types of port identifiers that are names.
+_NAMES = {"ifname", "local", "ifalias"}
+
+
+@dataclass
+class _Report:
+    """Neighbour of a port, as one device reports it."""
+
+    port: str
+    device: str
+    #: Names that the neighbour's port may have.
+    their_ports: list[str]
+    rate_bps: float | None
+    purpose: str
+
+
+@dataclass
+class _Device:
+    reports: list[_Report] = field(default_factory=list)
+    #: Name of the port by its MAC address.
+    port_of: dict[str, str] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    rates: dict[str, float] = field(default_factory=dict)
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether JSON begins as the output of one of these commands."""
+    return bool(
+        re.match(rb'\s*\{\s*"(lldp|local-chassis|Neighbors)"', start)
+        or re.match(rb'\s*\[[^\]]{0,2000}?"ifname"', start)
+    )
+
+
+def read(files: list[Described], assumed: Assumed) -> Fabric:
+    """Return the fabric that the reports of all devices describe."""
+    found = Inventory()
+    devices: dict[str, _Device] = {}
+    trees = [(file, load_json(file)) for file in files]
+    own = {stem(file): name for file, tree in trees if (name := _own_name(tree))}
+    reports = 0
+    for file, tree in trees:
+        name = own.get(stem(file), stem(file))
+        if not name:
+            raise InputError(f"{file.name}: its name does not say of which device it is")
+        device = devices.setdefault(name, _Device())
+        if isinstance(tree, list):
+            _ports(file, tree, device)
+        elif "local-chassis" in tree:
+            found.device(name, _own_purpose(tree))
+        else:
+            listed = list(_reports(file, tree))
+            reports += len(listed)
+            if reports > _MOST_REPORTS:
+                raise InputError(f"more than {_MOST_REPORTS:,} reports of neighbours")
+            device.reports += listed
+    if not any(device.reports for device in devices.values()):
+        raise InputError("no file has a neighbour (lldpctl -f json of each device is needed)")
+    _join(found, devices)
+    return fabric(found, assumed)
+
+
+def stem(file: Described) -> str:
+    """Return the name of the device that the name of a file has: ``leaf1`` of ``leaf1.json``."""
+    return _SUFFIXES.sub("", file.name.replace("\\", "/").rpartition("/")[2])
+
+
+def _own_name(tree: Any) -> str:
+    chassis = _first(_get(_get(tree, "local-chassis"), "chassis"))
+    name, _ = _chassis(chassis)
+    return name
+
+
+def _own_purpose(tree: Any) -> str:
+    _, purpose = _chassis(_first(_get(_get(tree, "local-chassis"), "chassis")))
+    return purpose
+
+
+def _ports(file: Described, tree: list[Any], device: _Device) -> None:
+    """Read the ports of ``ip -j link`` or ``ethtool --json``."""
+    for number, port in enumerate(tree):
+        name = _get(port, "ifname")
+        if not isinstance(name, str):
+            raise InputError(f"{file.name}: entry {number} has no ifname")
+        address = _get(port, "address")
+        if isinstance(address, str):
+            device.port_of[address.lower()] = name
+        if _get(port, "operstate") in {"DOWN", "LOWERLAYERDOWN"}:
+            device.down.add(name)
+        speed = _get(port, "speed")
+        if isinstance(speed, int) and not isinstance(speed, bool):
+            bps = sound_rate(speed * 1e6)
+            if bps is not None:
+                device.rates[name] = bps
+
+
+def _reports(file: Described, tree: Any) -> Iterator[_Report]:
+    """Yield the neighbours in one file."""
+    if isinstance(_get(tree, "Neighbors"), list):
+        yield from _networkctl(tree["Neighbors"])
+        return
+    top = _first(_get(tree, "lldp"))
+    if not isinstance(top, dict):
+        raise InputError(f"{file.name}: has no lldp, as lldpctl -f json writes it")
+    listed = top.get("interface", [])
+    for entry in listed if isinstance(listed, list) else [listed]:
+        if not isinstance(entry, dict):
+            raise InputError(f"{file.name}: an interface is not an object")
+        ports = [(entry["name"], entry)] if isinstance(entry.get("name"), str) else entry.items()
+        for port, about in ports:
+            for each in about if isinstance(about, list) else [about]:
+                report = _report(str(port), each)
+                if report is not None:
+                    yield report
+
+
+def _report(port: str, about: Any) -> _Report | None:
+    name, purpose = _chassis(_first(_get(about, "chassis")))
+    theirs = _first(_get(about, "port"))
+    names, identifier = [], _first(_get(theirs, "id"))
+    value, kind = _get(identifier, "value"), _get(identifier, "type")
+    if isinstance(value, str):
+        names.append(value.lower() if kind == "mac" else value)
+    described = _text(_get(theirs, "descr"))
+    if described:
+        names.append(described)
+    if kind not in _NAMES:
+        names.reverse()
+    mau = _text(_get(_first(_get(theirs, "auto-negotiation")), "current"))
+    rate = _rate_of_mau(mau) if mau else None
+    return _Report(port, name, names, rate, purpose) if name else None
+
+
+def _networkctl(ports: list[Any]) -> Iterator[_Report]:
+    for each in ports:
+        port, listed = _get(each, "InterfaceName"), _get(each, "Neighbors")
+        for other in listed if isinstance(listed, list) else []:
+            name = _get(other, "SystemName") or _get(other, "ChassisID")
+            if not isinstance(name, str) or not isinstance(port, str):
+                continue
+            names = [n for k in ("PortID", "PortDescription") if (n := _text(_get(other, k)))]
+            bits = _get(other, "EnabledCapabilities")
+            purpose = ""
+            if isinstance(bits, int) and bits:
+                purpose = SWITCH if bits & _FORWARD_BITS else HOST
+            yield _Report(port, name, names, None, purpose)
+
+
+def _chassis(chassis: Any) -> tuple[str, str]:
+    """Return the name and purpose of a chassis; both empty where there is none."""
+    if not isinstance(chassis, dict):
+        return "", ""
+    name = _text(chassis.get("name"))
+    about: Any = chassis
+    if not name and "id" not in chassis and len(chassis) == 1:
+        name, about = next(iter(chassis.items()))
+    if not name:
+        name = _text(_get(_first(_get(about, "id")), "value"))
+    listed = _get(about, "capability")
+    enabled = [
+        str(_get(each, "type")).lower()
+        for each in (listed if isinstance(listed, list) else [listed])
+        if _get(each, "enabled") in {True, "on"}
+    ]
+    purpose = ""
+    if enabled:
+        purpose = SWITCH if _FORWARDS & set(enabled) else HOST
+    return name, purpose
+
+
+def _rate_of_mau(text: str) -> float | None:
+    """Return the rate of a medium such as ``1000BaseTFD`` or ``10GigBaseLR`` in bit/s."""
+    found = _MAU.search(text)
+    if found is None:
+        return None
+    return sound_rate(int(found[1]) * (1e9 if found[2] else 1e6))
+
+
+def _join(found: Inventory, devices: dict[str, _Device]) -> None:
+    """Add the devices and their links to the inventory."""
+    full = {r.device for device in devices.values() for r in device.reports}
+    short: dict[str, list[str]] = {}
+    for name in full - devices.keys():
+        short.setdefault(name.partition(".")[0], []).append(name)
+    same = {
+        names[0]: first for first, names in short.items() if first in devices and len(names) == 1
+    }
+    between: dict[tuple[str, str], list[tuple[str, _Report]]] = {}
+    for name in sorted(devices, key=in_order):
+        device = devices[name]
+        found.device(name)
+        seen: set[str] = set()
+        for report in device.reports:
+            if report.port in device.down:
+                found.notes["neighbour at a port that is down: left out"] += 1
+                continue
+            if report.port in seen:
+                found.notes["port with several neighbours: each is a link"] += 1
+            seen.add(report.port)
+            other = same.get(report.device, report.device)
+            if other == name:
+                found.notes["link of a device with itself: left out"] += 1
+                continue
+            found.device(other, report.purpose)
+            theirs = devices.get(other)
+            if theirs is not None:
+                report.their_ports = [theirs.port_of.get(p, p) for p in report.their_ports]
+            a, b = sorted((name, other), key=in_order)
+            between.setdefault((a, b), []).append((name, report))
+    for (a, b), reports in between.items():
+        for link in _links(a, b, reports, devices):
+            found.link(link)
+    one_sided = [name for name in found.devices if name not in devices]
+    if one_sided:
+        some = ", ".join(clean(n, 40) for n in sorted(one_sided, key=in_order)[:3])
+        found.notes[f"device known from its neighbours only ({some})"] += len(one_sided)
+
+
+def _links(
+    a: str, b: str, reports: list[tuple[str, _Report]], devices: dict[str, _Device]
+) -> Iterator[Link]:
+    """Yield the links between two devices of which each may have reported each link."""
+    mine = [r for name, r in reports if name == a]
+    others = [r for name, r in reports if name == b]
+    pairs: list[tuple[_Report | None, _Report | None]] = []
+    by_port = {r.port: r for r in others}
+    left = []
+    for report in mine:
+        match = next((by_port[p] for p in report.their_ports if p in by_port), None)
+        if match is None or (match.their_ports and report.port not in match.their_ports):
+            left.append(report)
+            continue
+        del by_port[match.port]
+        pairs.append((report, match))
+    rest: list[_Report] = sorted(by_port.values(), key=lambda r: in_order(r.port))
+    for number in range(max(len(left), len(rest))):
+        pairs.append(
+            (
+                left[number] if number < len(left) else None,
+                rest[number] if number < len(rest) else None,
+            )
+        )
+    for one, other in pairs:
+        a_port = one.port if one else _first_name(other)
+        b_port = other.port if other else _first_name(one)
+        rates = [
+            devices[a].rates.get(a_port) if a in devices else None,
+            devices[b].rates.get(b_port) if b in devices else None,
+            one.rate_bps if one else None,
+            other.rate_bps if other else None,
+        ]
+        known = [r for r in rates if r is not None]
+        if not known:
+            known = [r for p in (a_port, b_port) if (r := rate_of_port(p)) is not None]
+        yield Link(a, a_port, b, b_port, min(known, default=None))
+
+
+def _first_name(report: _Report | None) -> str:
+    return report.their_ports[0] if report and report.their_ports else ""
+
+
+def _get(tree: Any, key: str) -> Any:
+    return tree.get(key) if isinstance(tree, dict) else None
+
+
+def _first(value: Any) -> Any:
+    """Return the only entry of a list (json0), or the value itself (json)."""
+    return (value[0] if value else None) if isinstance(value, list) else value
+
+
+def _text(value: Any) -> str:
+    """Return a text, also of an object with a value, or of a list of one."""
+    value = _first(value)
+    value = value.get("value") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,254 @@
+"""Exports of NetBox: devices, interfaces and cables, as CSV or as JSON of its REST interface.
+
+* Cables (``/api/dcim/cables/``, CSV of the table or of the bulk import) are the links. Their ends
+  on interfaces count; patch panels (front and rear ports), consoles and power are left out.
+* Interfaces (``/api/dcim/interfaces/``, CSV) give rates: ``speed`` in kbit/s, or else the type
+  (``25gbase-x-sfp28``, ``SFP28 (25GE)``). Where an interface has ``connected_endpoints``, which
+  NetBox follows through patch panels, this is a link, too.
+* Devices (``/api/dcim/devices/``, CSV) give the role. A role with a word of servers (server, host,
+  compute, storage, hypervisor, node, gpu) makes a host, any other role a switch.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eastwest.errors import InputError
+from eastwest.topologies.fabric import Assumed, Fabric
+from eastwest.topologies.inventory import (
+    HOST,
+    SWITCH,
+    Described,
+    Inventory,
+    Link,
+    fabric,
+    load_json,
+    sound_rate,
+)
+from eastwest.units import clean
+
+_SERVERS = re.compile(r"server|host|compute|storage|hypervisor|node|gpu|worker", re.I)
+_BASE = re.compile(r"(\d{1,4}(?:\.\d)?)(g?)base", re.I)
+_GE = re.compile(r"\((\d{1,4}(?:\.\d)?)(GE|ME|GFC)?\)", re.I)
+#: Metres per unit of length.
+_METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
+#: Columns of CSV in small letters without spaces, by their meaning.
+_COLUMNS = {
+    "a_device": ("side_a_device", "device_a", "a_device"),
+    "b_device": ("side_b_device", "device_b", "b_device"),
+    "a_port": ("side_a_name", "termination_a", "a_terminations", "interface_a"),
+    "b_port": ("side_b_name", "termination_b", "b_terminations", "interface_b"),
+    "a_type": ("side_a_type", "termination_a_type"),
+    "b_type": ("side_b_type", "termination_b_type"),
+    "length": ("length",),
+    "unit": ("length_unit",),
+    "status": ("status",),
+    "device": ("device",),
+    "name": ("name",),
+    "type": ("type",),
+    "speed": ("speed", "speed_(kbps)"),
+    "role": ("role", "device_role"),
+}
+_FORMS = ("cables", "interfaces", "devices")
+_USED = {"connected", "active", ""}
+_INTERFACE = re.compile(r"interface", re.I)
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether a file begins as an export of NetBox."""
+    if start.lstrip().startswith((b"{", b"[")):
+        known = b'"a_terminations"', b'"termination_a', b'"device_role"', b'"device_type"'
+        return any(key in start for key in (*known, b'"connected_endpoint', b"/api/dcim/"))
+    return _form_of_csv(start.partition(b"\n")[0].decode("utf-8", "replace")) != ""
+
+
+def read(files: list[Described], assumed: Assumed) -> Fabric:
+    """Return the fabric of exports, which may be in any order."""
+    records = [record for file in files for record in _records(file)]
+    found = Inventory()
+    for form, record in records:
+        if form == "devices":
+            name, role = record.get("name", ""), record.get("role", "")
+            if name:
+                found.device(name, "" if not role else HOST if _SERVERS.search(role) else SWITCH)
+    rates: dict[tuple[str, str], float] = {}
+    for form, record in records:
+        if form == "interfaces" and (bps := _rate(record)) is not None:
+            rates[record.get("device", ""), record.get("name", "")] = bps
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for form, record in records:
+        if form == "cables" or record.get("b_device"):
+            _add(found, record, rates, seen)
+    if not found.links:
+        raise InputError("the files have no cable between interfaces of two devices")
+    return fabric(found, assumed)
+
+
+def _add(
+    found: Inventory,
+    record: Mapping[str, str],
+    rates: Mapping[tuple[str, str], float],
+    seen: set[frozenset[tuple[str, str]]],
+) -> None:
+    """Add the link of a cable or of a connected interface."""
+    a, b = ((record.get(f"{side}_device", ""), record.get(f"{side}_port", "")) for side in "ab")
+    kinds = [record.get(f"{side}_type", "") for side in "ab"]
+    if any(kind and not _INTERFACE.search(kind) for kind in kinds) or not a[0] or not b[0]:
+        found.notes["cable that does not join interfaces of two devices: left out"] += 1
+        return
+    if record.get("status", "").lower() not in _USED:
+        found.notes["cable that is planned or decommissioned: left out"] += 1
+        return
+    ends = frozenset((a, b))
+    if ends in seen:
+        return
+    seen.add(ends)
+    known = {rates[end] for end in (a, b) if end in rates}
+    if len(known) > 1:
+        found.notes["link whose ends have different rates: the lower one is used"] += 1
+    found.link(Link(*a, *b, min(known, default=None), _length(record)))
+
+
+def _records(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the records of a file, each with its form: cables, interfaces or devices."""
+    if not file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        yield from _of_csv(file)
+        return
+    tree = load_json(file)
+    listed = tree.get("results") if isinstance(tree, dict) else tree
+    if not isinstance(listed, list):
+        raise InputError(f"{file.name}: has no list of results, as NetBox exports it")
+    if isinstance(tree, dict) and tree.get("next"):
+        raise InputError(f"{file.name}: is one page of several: export with ?limit=0")
+    for number, entry in enumerate(listed):
+        if not isinstance(entry, dict):
+            raise InputError(f"{file.name}: result {number} is not an object")
+        yield from _of_json(entry)
+
+
+def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    if "a_terminations" in entry or "termination_a_type" in entry:
+        record = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
+        record["length"] = _text(entry.get("length"))
+        for side in "ab":
+            listed = entry.get(f"{side}_terminations")
+            one = listed[0] if isinstance(listed, list) and listed else {}
+            one = one if isinstance(one, dict) else {}
+            kind = one.get("object_type") or entry.get(f"termination_{side}_type")
+            end = one.get("object") or entry.get(f"termination_{side}")
+            record[f"{side}_type"] = _text(kind)
+            record[f"{side}_device"], record[f"{side}_port"] = _end(end)
+        yield "cables", record
+    elif "device" in entry and "type" in entry:
+        device, name = _end(entry)
+        record = {"device": device, "name": name, "type": _text(entry["type"])}
+        record["speed"] = _text(entry.get("speed"))
+        listed = entry.get("connected_endpoints") or entry.get("connected_endpoint")
+        far = listed[0] if isinstance(listed, list) and listed else listed
+        other, port = _end(far)
+        kind = _text(entry.get("connected_endpoints_type") or entry.get("connected_endpoint_type"))
+        if other and (not kind or _INTERFACE.search(kind)):
+            record |= {"a_device": device, "a_port": name, "b_device": other, "b_port": port}
+        yield "interfaces", record
+    elif "name" in entry:
+        role = entry.get("role") or entry.get("device_role")
+        yield "devices", {"name": _text(entry["name"]), "role": _text(role)}
+
+
+def _end(end: Any) -> tuple[str, str]:
+    """Return the device and the name of an interface."""
+    if not isinstance(end, dict):
+        return "", ""
+    return _text(end.get("device")), _text(end.get("name"))
+
+
+def _text(value: Any) -> str:
+    """Return a text: of a number, or the slug, value, name or label of an object."""
+    if isinstance(value, dict):
+        value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return ""
+    return str(value)[:200]
+
+
+def _positions(heading: str) -> dict[str, int]:
+    row = next(csv.reader([heading.lstrip("\ufeff")]), [])
+    names = [name.strip().lower().replace(" ", "_") for name in row]
+    return {
+        meaning: names.index(name)
+        for meaning, known in _COLUMNS.items()
+        if (name := next((n for n in known if n in names), "")) != ""
+    }
+
+
+def _form_of_csv(heading: str) -> str:
+    """Return the form of a CSV file by its first line; empty if it is none of NetBox."""
+    try:
+        at = _positions(heading[:8192])
+    except csv.Error:
+        return ""
+    if {"a_device", "b_device", "a_port", "b_port"} <= at.keys():
+        return "cables"
+    if {"device", "name", "type"} <= at.keys():
+        return "interfaces"
+    return "devices" if {"name", "role"} <= at.keys() else ""
+
+
+def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
+    text = file.data.decode("utf-8-sig", "replace")
+    heading = text.partition("\n")[0].rstrip("\r")
+    form = _form_of_csv(heading)
+    if not form:
+        raise InputError(
+            f"{file.name}:1: is not a heading of cables, interfaces or devices of NetBox: "
+            f"{clean(heading, 60)!r}"
+        )
+    at = _positions(heading)
+    rows = csv.reader(io.StringIO(text))
+    try:
+        next(rows)
+        for row in rows:
+            if not row:
+                continue
+            if len(row) <= max(at.values()):
+                raise InputError(
+                    f"{file.name}:{rows.line_num}: has {len(row)} columns, which is fewer than the "
+                    "heading has"
+                )
+            yield form, {name: row[position].strip() for name, position in at.items()}
+    except csv.Error as error:
+        raise InputError(f"{file.name}:{rows.line_num}: {error}") from None
+
+
+def _rate(record: Mapping[str, str]) -> float | None:
+    """Return the rate of an interface in bit/s: its speed (kbit/s), or else that of its type."""
+    speed = record.get("speed", "")
+    if speed.isascii() and speed.isdigit() and len(speed) < 16 and int(speed):
+        return sound_rate(int(speed) * 1e3)
+    kind = record.get("type", "")
+    found = _BASE.search(kind)
+    if found is not None:
+        return sound_rate(float(found[1]) * (1e9 if found[2] else 1e6))
+    found = _GE.search(kind)
+    if found is not None:
+        return sound_rate(float(found[1]) * (1e6 if (found[2] or "").upper() == "ME" else 1e9))
+    return None
+
+
+def _length(record: Mapping[str, str]) -> float | None:
+    """Return the length of a cable in m; None where it is not known."""
+    text = record.get("length", "").split()
+    if not text:
+        return None
+    unit = record.get("unit", "") or (text[1] if len(text) > 1 else "m")
+    name = unit.lower().rstrip(".")
+    name = {"meters": "m", "metres": "m", "feet": "ft", "inches": "in"}.get(name, name)
+    try:
+        metres = float(text[0]) * _METRES.get(name, 0.0)
+    except ValueError:
+        return None
+    return metres if 0 < metres < 1e6 else None

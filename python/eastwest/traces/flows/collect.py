@@ -1,0 +1,545 @@
+"""Joins records of routers, and packets of captures, to the list of flows of a network.
+
+A flow is the payload from one address and port to another, of one protocol, up to a pause of more
+than the idle timeout. Records with the 5-tuple of a flow that follow it within the timeout are
+merged into it: routers export the record of a long flow again and again (active timeout). If two
+observers (exporters, or captures that overlap in time) have the flow, the observer with more
+packets counts; records of the others are left out.
+
+Flow records count IP bytes. The payload is estimated: 20 bytes (IPv4) or 40 bytes (IPv6), and 32
+bytes (TCP with timestamps, RFC 7323) or 8 bytes (UDP) per packet are subtracted. Packets of a
+capture have their exact payload; retransmitted bytes count once.
+
+With sampling at 1 in N, bytes and packets are multiplied by N. A flow of k packets is in the sample
+with probability 1 − (1 − 1/N)^k, and the relative error of a size with s sampled packets is at most
+1.96/√s with 95 % confidence (Phaal and Panchen, *Packet Sampling Basics*).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+from eastwest.account import Account
+from eastwest.errors import InputError
+from eastwest.units import count, percent, size
+
+#: Maximum number of flows in memory, and of different addresses.
+MOST_FLOWS = 2_000_000
+MOST_ADDRESSES = 1_000_000
+#: Maximum number of observers: exporters with their sources, or captures.
+MOST_OBSERVERS = 65_536
+#: Largest flow in bytes, and latest start in s: limits of ``kind = "flow-list"``.
+LARGEST = 10**15
+LATEST_S = 480 * 3600
+TCP, UDP = 6, 17
+PROTOCOLS = {TCP: "tcp", UDP: "udp"}
+#: Bytes of headers of a packet beside the IP header: TCP with timestamps (RFC 7323), UDP.
+_HEADERS = {TCP: 32, UDP: 8}
+#: Maximum number of gaps in the sequence numbers of a flow that are remembered.
+_MOST_GAPS = 32
+_WRAP, _HALF = 1 << 32, 1 << 31
+_CONFIDENCE = 1.96
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Choices of a user on the list of flows."""
+
+    #: Longest pause inside a flow in s.
+    idle_s: float = 15.0
+    #: Sampling rate N that replaces the rate in the records; 0: as the records have it.
+    sampling: int = 0
+    #: Whether only the larger direction of a connection becomes a flow.
+    pair: bool = False
+    #: Least payload of a flow in bytes.
+    least: int = 1
+    #: Networks to which both ends must belong; empty: all addresses.
+    within: Sequence[Network] = ()
+    #: Names or numbers of hosts by address; None: addresses get numbers in their order.
+    hosts: Mapping[bytes, str] | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Flow of the list; times in s from the first flow of the list."""
+
+    src: str
+    dst: str
+    bytes: int
+    start_s: float
+    end_s: float
+    protocol: str
+    #: Number of packets that were seen; with sampling, of samples.
+    packets: int
+
+
+@dataclass
+class FlowList:
+    """Flows, the addresses of their hosts, and the account of the records they are made of."""
+
+    flows: list[Flow]
+    #: Address by name or number of a host.
+    hosts: dict[str, str]
+    account: Account
+    #: Time zero of the list in ns since 1970, or since the start of the exporter's clock.
+    began_ns: int
+    #: Number of records or packets that were read.
+    records: int
+    #: Number of records or packets whose bytes are in a flow of the list.
+    used: int
+    #: Number of records or packets that the account says are left out: ``records`` − ``used``.
+    left: int
+    #: Largest sampling rate.
+    sampling: int
+    #: Format of the files.
+    source_format: str = ""
+
+
+class Part:
+    """Traffic of one 5-tuple at one observer; times in ns."""
+
+    __slots__ = ("bytes", "end", "first", "gaps", "last", "packets", "rate", "records", "starts")
+
+    def __init__(self, first: int, last: int, starts: bool) -> None:
+        self.first = first
+        self.last = last
+        self.starts = starts
+        self.bytes = 0
+        self.packets = 0
+        self.records = 0
+        self.rate = 1
+        #: TCP: next expected sequence number, and ranges before it that are missing.
+        self.end = -1
+        self.gaps: list[tuple[int, int]] | None = None
+
+    def segment(self, seq: int, length: int) -> int:
+        """Return the bytes of a TCP segment that the flow did not have before."""
+        if self.end < 0:
+            self.end = (seq + length) % _WRAP
+            return length
+        ahead = (seq - self.end) % _WRAP
+        if ahead < _HALF:
+            if ahead:
+                gaps = self.gaps = self.gaps or []
+                gaps.append((self.end, seq))
+                del gaps[:-_MOST_GAPS]
+            self.end = (seq + length) % _WRAP
+            return length
+        back = _WRAP - ahead
+        fresh = max(0, length - back)
+        if fresh:
+            self.end = (seq + length) % _WRAP
+        return fresh + self._filled(seq, min(length, back))
+
+    def _filled(self, seq: int, length: int) -> int:
+        """Return the bytes of a segment that lie in gaps, and remove them from the gaps."""
+        filled, left = 0, []
+        for start, end in self.gaps or ():
+            whole = (end - start) % _WRAP
+            at = (seq - start + _HALF) % _WRAP - _HALF
+            low, high = max(0, at), min(whole, at + length)
+            if low >= high:
+                left.append((start, end))
+                continue
+            filled += high - low
+            if low:
+                left.append((start, (start + low) % _WRAP))
+            if high < whole:
+                left.append(((start + high) % _WRAP, end))
+        if filled:
+            self.gaps = left[-_MOST_GAPS:]
+        return filled
+
+
+#: Numbers of source and destination address, protocol, source and destination port.
+Key = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Flow before its hosts have numbers."""
+
+    key: Key
+    part: Part
+
+    @property
+    def back(self) -> Key:
+        """Key of the other direction."""
+        src, dst, protocol, sport, dport = self.key
+        return dst, src, protocol, dport, sport
+
+
+@dataclass
+class Collector:
+    """Collects records and packets of all files, and makes the list of flows of them."""
+
+    wanted: Wanted
+    account: Account
+    records: int = 0
+    #: Largest sampling rate of a record.
+    rate: int = 1
+    _addresses: dict[bytes, int] = field(default_factory=dict)
+    _usable: list[str] = field(default_factory=list)
+    _observers: dict[str, int] = field(default_factory=dict)
+    _spans: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _open: dict[tuple[int, Key], Part] = field(default_factory=dict)
+    _done: list[tuple[int, Key, Part]] = field(default_factory=list)
+    _left: int = 0
+    _of_packets: bool = False
+
+    def observer(self, name: str) -> int:
+        """Return the number of an exporter or a capture."""
+        known = self._observers.get(name)
+        if known is None:
+            if len(self._observers) == MOST_OBSERVERS:
+                raise InputError(f"more than {MOST_OBSERVERS:,} exporters or captures")
+            known = self._observers[name] = len(self._observers)
+        return known
+
+    def flow_record(
+        self,
+        place: tuple[str, int],
+        observer: int,
+        ends: tuple[bytes, bytes, int, int, int],
+        times_ns: tuple[int, int],
+        ip_bytes: int,
+        packets: int,
+        rate: int,
+    ) -> None:
+        """Add a flow record: addresses, protocol and ports; first and last packet; IP bytes."""
+        rate = self.wanted.sampling or rate
+        key = self._key(place, ends)
+        if key is None:
+            return
+        header = (20 if len(ends[0]) == 4 else 40) + _HEADERS[ends[2]]
+        payload = max(0, ip_bytes - packets * header) * rate
+        part = self._part(observer, key, *times_ns, starts=False)
+        part.bytes += payload
+        part.packets += packets
+        part.rate = max(part.rate, rate)
+
+    def packet(
+        self,
+        place: tuple[str, int],
+        observer: int,
+        ends: tuple[bytes, bytes, int, int, int],
+        time_ns: int,
+        payload: int,
+        tcp: tuple[int, int] | None = None,
+        rate: int = 1,
+    ) -> None:
+        """Add a packet: its payload in bytes, and for TCP its sequence number and flags.
+
+        Sampled packets, of a ``rate`` above 1, have no sequence: all of their bytes count.
+        """
+        rate = self.wanted.sampling or rate
+        self._of_packets = True
+        key = self._key(place, ends)
+        if key is None:
+            return
+        starts = tcp is not None and bool(tcp[1] & 2)
+        if starts and tcp is not None and rate == 1:
+            known = self._open.get((observer, key))
+            starts = known is None or known.end != (tcp[0] + 1) % _WRAP or known.bytes > 0
+        else:
+            starts = False
+        part = self._part(observer, key, time_ns, time_ns, starts=starts)
+        part.packets += 1
+        if starts and tcp is not None:
+            part.end = (tcp[0] + 1) % _WRAP
+        if payload:
+            if not part.bytes and rate == 1:
+                part.first = time_ns
+            fresh = payload
+            if tcp is not None and rate == 1:
+                fresh = part.segment((tcp[0] + bool(tcp[1] & 2)) % _WRAP, payload)
+                if fresh < payload:
+                    reason = "TCP segment with bytes that were sent before"
+                    self.account.note(*place, reason, consequence="its bytes count once")
+            part.bytes += fresh * rate
+            part.rate = max(part.rate, rate)
+
+    def leave(self, place: tuple[str, int], reason: str, then: str = "it is left out") -> None:
+        """Count a record or packet that is read but is not part of a flow."""
+        self.records += 1
+        self._left += 1
+        self.account.note(*place, reason, consequence=then)
+
+    def _key(self, place: tuple[str, int], ends: tuple[bytes, bytes, int, int, int]) -> Key | None:
+        src, dst, protocol, sport, dport = ends
+        if protocol not in _HEADERS:
+            self.leave(place, "record or packet of another protocol than TCP and UDP")
+            return None
+        a, b = self._address(src), self._address(dst)
+        reason = self._usable[a] or self._usable[b]
+        if not reason and a == b:
+            reason = "record or packet from an address to itself"
+        if reason:
+            self.leave(place, reason)
+            return None
+        self.records += 1
+        return a, b, protocol, sport, dport
+
+    def _address(self, address: bytes) -> int:
+        number = self._addresses.get(address)
+        if number is None:
+            if len(self._addresses) == MOST_ADDRESSES:
+                raise InputError(
+                    f"more than {MOST_ADDRESSES:,} addresses; choose some with --within"
+                )
+            number = self._addresses[address] = len(self._addresses)
+            self._usable.append(self._problem(address))
+        return number
+
+    def _problem(self, address: bytes) -> str:
+        """Return the reason why an address is no host of the list; empty if it is one."""
+        shown = ipaddress.ip_address(address)
+        if shown.is_multicast or shown.is_unspecified or address == b"\xff" * 4:
+            return "record or packet of a multicast, broadcast or unspecified address"
+        if self.wanted.within and not any(shown in network for network in self.wanted.within):
+            return "record or packet with an end outside of --within"
+        if self.wanted.hosts is not None and address not in self.wanted.hosts:
+            return "record or packet with an end that --hosts does not have"
+        return ""
+
+    def _part(self, observer: int, key: Key, first: int, last: int, *, starts: bool) -> Part:
+        """Return the part of a flow to which traffic between two times belongs."""
+        if last < first:
+            first, last = last, first
+        idle = round(self.wanted.idle_s * 1e9)
+        span = self._spans.get(observer)
+        if span is None or first < span[0] or last > span[1]:
+            old = span or (first, last)
+            self._spans[observer] = min(old[0], first), max(old[1], last)
+        part = self._open.get((observer, key))
+        if part is None or starts or first > part.last + idle or last < part.first - idle:
+            if part is not None:
+                self._done.append((observer, key, part))
+            if len(self._open) + len(self._done) >= MOST_FLOWS:
+                raise InputError(
+                    f"more than {MOST_FLOWS:,} flows; choose addresses with --within, or pass "
+                    "fewer files"
+                )
+            part = self._open[observer, key] = Part(first, last, starts)
+        else:
+            part.first = min(part.first, first)
+            part.last = max(part.last, last)
+        part.records += 1
+        return part
+
+    def finish(self, files: Sequence[str]) -> FlowList:
+        """Return the list of flows."""
+        parts = [*self._done, *((o, key, part) for (o, key), part in self._open.items())]
+        self._done, self._open = [], {}
+        parts = self._one_capture(parts)
+        parts.sort(key=lambda p: (p[1], p[0], p[2].first))
+        name = files[0] if len(files) == 1 else f"{len(files)} files"
+        wholes = list(self._of_one_observer(self._merged(parts), name))
+        merged = sum(whole.part.records - 1 for whole in wholes)
+        if merged and not self._of_packets:
+            then = f"it is merged into its flow, up to a pause of {self.wanted.idle_s:g} s"
+            reason = "record that continues a flow"
+            self.account.note(name, 0, reason, rows=merged, consequence=then)
+        wholes = self._enough(wholes, name)
+        if self.wanted.pair:
+            wholes = list(self._paired(wholes, name))
+        if not wholes:
+            raise InputError(f"{name}: has no flow of TCP or UDP with payload")
+        self._say_sampling(wholes, name)
+        return self._listed(wholes, name)
+
+    def _one_capture(self, parts: list[tuple[int, Key, Part]]) -> list[tuple[int, Key, Part]]:
+        """Return the parts with captures that follow each other in time as one observer."""
+        numbers = {n for name, n in self._observers.items() if name.startswith("capture ")}
+        spans = sorted(self._spans[n] for n in numbers if n in self._spans)
+        apart = all(a[1] <= b[0] for a, b in pairwise(spans))
+        if len(spans) < 2 or not apart:
+            return parts
+        one = min(numbers)
+        return [(one if o in numbers else o, key, part) for o, key, part in parts]
+
+    def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
+        """Yield sorted parts, with those joined that the idle timeout does not separate."""
+        idle = round(self.wanted.idle_s * 1e9)
+        before: tuple[int, Key, Part] | None = None
+        for observer, key, part in parts:
+            if before is not None:
+                same = before[:2] == (observer, key) and not part.starts
+                if same and part.first <= before[2].last + idle:
+                    _join(before[2], part)
+                    continue
+                yield before
+            before = (observer, key, part)
+        if before is not None:
+            yield before
+
+    def _of_one_observer(
+        self, parts: Iterable[tuple[int, Key, Part]], name: str
+    ) -> Iterator[_Whole]:
+        """Yield each flow as the observer with most packets has it."""
+        idle = round(self.wanted.idle_s * 1e9)
+        names = {number: name for name, number in self._observers.items()}
+        for key, group in groupby(parts, key=lambda p: p[1]):
+            found = sorted(group, key=lambda p: p[2].first)
+            if len({p[0] for p in found}) == 1:
+                yield from (_Whole(key, part) for _, _, part in found)
+                continue
+            for cluster in _overlapping(found, idle):
+                packets: dict[int, int] = {}
+                for observer, _, part in cluster:
+                    packets[observer] = packets.get(observer, 0) + part.packets
+                best = min(packets, key=lambda o: (-packets[o], names[o]))
+                for observer, _, part in cluster:
+                    if observer == best:
+                        yield _Whole(key, part)
+                    else:
+                        reason = "record or packet of a flow that another observer has, too"
+                        then = "it is left out: the observer with most packets counts"
+                        self._left += part.records
+                        self.account.note(name, 0, reason, names[observer], part.records, then)
+
+    def _enough(self, wholes: list[_Whole], name: str) -> list[_Whole]:
+        """Return the flows with enough payload."""
+        kept = []
+        for whole in wholes:
+            if whole.part.bytes >= max(1, self.wanted.least):
+                kept.append(whole)
+                continue
+            self._left += whole.part.records
+            reason = "flow without payload, for example of acknowledgements only"
+            if whole.part.bytes:
+                reason = f"flow of less than {self.wanted.least} bytes"
+            self.account.note(name, 0, reason, consequence="it is left out")
+        return kept
+
+    def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
+        """Yield the flow of the larger direction of each connection."""
+        idle = round(self.wanted.idle_s * 1e9)
+        by_key: dict[Key, list[_Whole]] = {}
+        for whole in wholes:
+            by_key.setdefault(whole.key, []).append(whole)
+        for whole in wholes:
+            mine = whole.part
+            others = [
+                other.part
+                for other in by_key.get(whole.back, ())
+                if other.part.first <= mine.last + idle and mine.first <= other.part.last + idle
+            ]
+            larger = max(others, key=lambda p: p.bytes, default=None)
+            first = whole.key < whole.back
+            if larger is None or (mine.bytes, first) > (larger.bytes, not first):
+                yield whole
+                continue
+            self._left += mine.records
+            then = "it is left out: only the larger direction is a flow (--pair)"
+            self.account.note(name, 0, "smaller direction of a connection", consequence=then)
+
+    def _say_sampling(self, wholes: list[_Whole], name: str) -> None:
+        sampled = [whole.part for whole in wholes if whole.part.rate > 1]
+        self.rate = max((part.rate for part in sampled), default=1)
+        if not sampled:
+            return
+        # The variances of independent estimates add up: (size/√samples)² of each flow.
+        error = math.sqrt(sum(part.bytes**2 / max(1, part.packets) for part in sampled))
+        share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
+        few = sum(1 for part in sampled if part.packets < 384)
+        then = (
+            f"sizes are estimates: {percent(min(1.0, share))} error of "
+            f"all bytes (95 %), more than 10 % of {count(few)} flows with fewer than 384 samples; "
+            f"most flows of fewer than {count(self.rate)} packets are missing"
+        )
+        reason = (
+            f"flow sampled at 1 in {self.rate}"
+            if len({p.rate for p in sampled}) == 1
+            else (f"flow sampled at up to 1 in {self.rate}")
+        )
+        self.account.note(name, 0, reason, rows=len(sampled), consequence=then)
+
+    def _listed(self, wholes: list[_Whole], name: str) -> FlowList:
+        addresses = list(self._addresses)
+        used = sorted({n for w in wholes for n in w.key[:2]}, key=lambda n: _order(addresses[n]))
+        given = self.wanted.hosts
+        names = {n: str(at) if given is None else given[addresses[n]] for at, n in enumerate(used)}
+        began = min(whole.part.first for whole in wholes)
+        wholes.sort(key=lambda w: (w.part.first, _order(addresses[w.key[0]]), w.key[1:]))
+        flows, kept = [], 0
+        udp = 0
+        for whole in wholes:
+            part, (src, dst, protocol, *_) = whole.part, whole.key
+            if names[src] == names[dst]:
+                self._left += part.records
+                reason = "flow between two addresses of one host"
+                self.account.note(name, 0, reason, consequence="it is left out")
+                continue
+            reason = ""
+            if part.bytes > LARGEST:
+                reason = "flow of more than 1,000 TB"
+            elif part.first - began > LATEST_S * 1e9:
+                reason = "flow of more than 480 h after the first"
+            if reason:
+                self._left += part.records
+                self.account.note(name, 0, reason, consequence="it is left out")
+                continue
+            udp += protocol == UDP
+            kept += part.records
+            flows.append(
+                Flow(
+                    names[src],
+                    names[dst],
+                    part.bytes,
+                    (part.first - began) / 1e9,
+                    (max(part.first, part.last) - began) / 1e9,
+                    PROTOCOLS[protocol],
+                    part.packets,
+                )
+            )
+        if not flows:
+            raise InputError(f"{name}: has no flow between two hosts")
+        if udp:
+            then = "it is simulated over the transport of the scenario"
+            self.account.note(name, 0, "flow of UDP", rows=udp, consequence=then)
+        shown: dict[str, str] = {}
+        for n in used:
+            shown.setdefault(names[n], str(ipaddress.ip_address(addresses[n])))
+        counts = self.records, kept, self._left
+        return FlowList(flows, shown, self.account, began, *counts, self.rate)
+
+
+def told(found: FlowList) -> str:
+    """Return the flows in one line of text."""
+    payload = size(sum(each.bytes for each in found.flows))
+    return f"{count(len(found.flows))} flows of {payload}, {count(len(found.hosts))} hosts"
+
+
+def _join(part: Part, later: Part) -> None:
+    part.last = max(part.last, later.last)
+    part.bytes += later.bytes
+    part.packets += later.packets
+    part.records += later.records
+    part.rate = max(part.rate, later.rate)
+
+
+def _overlapping(
+    found: list[tuple[int, Key, Part]], idle: int
+) -> Iterator[list[tuple[int, Key, Part]]]:
+    """Yield groups of parts, sorted by time, that overlap or nearly do."""
+    group: list[tuple[int, Key, Part]] = []
+    last = 0
+    for each in found:
+        if group and each[2].first > last + idle:
+            yield group
+            group = []
+        last = max(last, each[2].last) if group else each[2].last
+        group.append(each)
+    if group:
+        yield group
+
+
+def _order(address: bytes) -> tuple[int, bytes]:
+    return len(address), address

@@ -1,0 +1,529 @@
+"""Export messages of NetFlow v5, NetFlow v9 (RFC 3954) and IPFIX (RFC 7011).
+
+In a file, messages follow each other: export packets written one after the other, or the IPFIX
+file format (RFC 5655). A v9 message has no length: it ends where a set would have a number of 2 to
+255, which no set of v9 has, for example 9 as the version of the next message. Fields have the
+numbers of IANA's registry *IP Flow Information Export Entities*.
+
+Templates and sampling rates belong to an exporter and its source or observation domain. A data set
+whose template has not been sent yet is left out. Biflows (RFC 5103, reverse counters of
+enterprise 29305) and counters of initiator and responder are two records.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from eastwest.traces.flows.collect import Collector
+from eastwest.traces.flows.stream import Stream
+
+V5, V9, IPFIX = 5, 9, 10
+#: Bytes of the header of a message, and of a record of v5.
+_HEADS = {V5: 24, V9: 20, IPFIX: 16}
+_V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
+#: Maximum number of records of a v5 message, of templates and samplers of all exporters, and of
+#: fields of a template.
+_MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
+#: Maximum number of bytes of a v9 message.
+_MOST_V9 = 1 << 20
+#: Enterprise number of reverse fields (RFC 5103).
+_REVERSE = 29305
+_VARIABLE = 0xFFFF
+#: Numbers of fields.
+_SAMPLING = {34: "interval", 50: "interval", 305: "sampled", 306: "space", 309: "size"}
+_SAMPLING |= {310: "population", 311: "probability", 48: "sampler", 302: "sampler"}
+_FIELDS = {
+    1: "bytes",
+    2: "packets",
+    4: "protocol",
+    7: "sport",
+    8: "src4",
+    11: "dport",
+    12: "dst4",
+    21: "last_up",
+    22: "first_up",
+    23: "out_bytes",
+    24: "out_packets",
+    27: "src6",
+    28: "dst6",
+    61: "direction",
+    85: "total_bytes",
+    86: "total_packets",
+    150: "first_s",
+    151: "last_s",
+    152: "first_ms",
+    153: "last_ms",
+    154: "first_ntp",
+    155: "last_ntp",
+    156: "first_ntp",
+    157: "last_ntp",
+    158: "first_before_us",
+    159: "last_before_us",
+    160: "up_since_ms",
+    161: "length_ms",
+    162: "length_us",
+    231: "initiator_bytes",
+    232: "responder_bytes",
+    298: "initiator_packets",
+    299: "responder_packets",
+    313: "section",
+    314: "section",
+    315: "section",
+    322: "seen_s",
+    323: "seen_ms",
+} | _SAMPLING
+_REVERSE_FIELDS = {1: "back_bytes", 2: "back_packets", 85: "back_bytes", 86: "back_packets"}
+_REVERSE_FIELDS |= {23: "back_bytes", 24: "back_packets"}
+_MS, _S = 10**6, 10**9
+#: Seconds from 1900 (NTP) to 1970.
+_NTP = 2_208_988_800
+_CUT = "the file ends inside a message"
+
+
+class _Field(NamedTuple):
+    name: str
+    length: int
+
+
+class _Template(NamedTuple):
+    fields: tuple[_Field, ...]
+    #: Bytes of a record; of the least record where fields have a variable length.
+    size: int
+    variable: bool
+    options: bool
+
+
+@dataclass
+class _Exporter:
+    """Templates and sampling rates of one exporter, source or domain."""
+
+    observer: int
+    templates: dict[int, _Template] = field(default_factory=dict)
+    #: Sampling rate by the number of the sampler; 0: without a number.
+    rates: dict[int, int] = field(default_factory=dict)
+    #: Start of the exporter's clock in ns since 1970, where IPFIX states it.
+    booted_ns: int | None = None
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether bytes begin as an export message."""
+    if len(start) < 20:
+        return False
+    version, second = (int.from_bytes(start[at : at + 2], "big") for at in (0, 2))
+    if version == V5:
+        return 0 < second <= _MOST_V5 and int.from_bytes(start[12:16], "big") < _S
+    head = _HEADS.get(version, 0)
+    if not head or len(start) < head + 4:
+        return False
+    number, length = (int.from_bytes(start[at : at + 2], "big") for at in (head, head + 2))
+    if version == V9:
+        return (number < 2 or number >= 256) and length >= 4
+    return second >= 20 and (number in {2, 3} or number >= 256) and length >= 4
+
+
+class Reader:
+    """Reads messages into a collector."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.collector = collector
+        self.account = collector.account
+        self._exporters: dict[str, _Exporter] = {}
+        self._templates = 0
+
+    def raw(self, stream: Stream) -> None:
+        """Read a file of messages, one after the other."""
+        number = 0
+        while stream.peek(1):
+            number += 1
+            place = (stream.name, number)
+            at = stream.at
+            data, problem = _one(stream)
+            if problem == _CUT:
+                then = "the records before its end are used"
+                self.account.note(*place, _CUT, consequence=then)
+                self.message(data, place, cut=True)
+                return
+            if problem:
+                self.account.bad(*place, f"{problem} (byte {at:,})")
+                return
+            self.message(data, place)
+
+    def message(
+        self,
+        data: bytes,
+        place: tuple[str, int],
+        exporter: str = "",
+        *,
+        cut: bool = False,
+    ) -> None:
+        """Read one message; ``exporter`` is the address of its sender, where it is known."""
+        version = int.from_bytes(data[:2], "big")
+        if version not in _HEADS or len(data) < _HEADS[version]:
+            if not cut:
+                self.account.bad(*place, "message of another version than 5, 9 and 10", "")
+            return
+        if version == V5:
+            self._v5(data, place, exporter, cut=cut)
+            return
+        if version == V9:
+            up_ms, unix_s, _, domain = struct.unpack_from(">IIII", data, 4)
+            booted = unix_s * _S - up_ms * _MS
+        else:
+            unix_s, _, domain = struct.unpack_from(">III", data, 4)
+            booted = None
+            data = data[: int.from_bytes(data[2:4], "big")]
+        known = self._exporter(f"exporter {exporter} {version} {domain}")
+        sets = _Sets(self, known, version, unix_s * _S, booted, place)
+        sets.read(data, _HEADS[version], cut=cut)
+
+    def _exporter(self, name: str) -> _Exporter:
+        known = self._exporters.get(name)
+        if known is None:
+            known = self._exporters[name] = _Exporter(self.collector.observer(name))
+        return known
+
+    def counted_template(self, place: tuple[str, int]) -> bool:
+        """Whether one more template or sampler may be remembered."""
+        self._templates += 1
+        if self._templates > _MOST_TEMPLATES:
+            self.account.bad(*place, f"more than {_MOST_TEMPLATES:,} templates")
+            return False
+        return True
+
+    def _v5(self, data: bytes, place: tuple[str, int], exporter: str, *, cut: bool) -> None:
+        records, up_ms, unix_s, unix_ns, _, engine, sampling = struct.unpack_from(
+            ">HIIIIHH", data, 2
+        )
+        booted = unix_s * _S + unix_ns - up_ms * _MS
+        observer = self.collector.observer(f"exporter {exporter} 5 {engine}")
+        rate = max(1, sampling & 0x3FFF)
+        for number in range(records):
+            at = 24 + 48 * number
+            if at + 48 > len(data):
+                if not cut:
+                    reason = "message of v5 that has fewer records than its header says"
+                    self.account.bad(*place, reason, str(records))
+                return
+            src, dst, packets, octets, first, last, sport, dport, protocol = _V5_RECORD.unpack_from(
+                data, at
+            )
+            ends = (src, dst, protocol, sport, dport)
+            times = (booted + first * _MS, booted + _after(first, last) * _MS)
+            self.collector.flow_record(place, observer, ends, times, octets, packets, rate)
+
+
+class _Sets:
+    """Sets of one message of v9 or IPFIX."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        exporter: _Exporter,
+        version: int,
+        sent_ns: int,
+        booted_ns: int | None,
+        place: tuple[str, int],
+    ) -> None:
+        self.reader = reader
+        self.account = reader.account
+        self.exporter = exporter
+        self.version = version
+        self.sent_ns = sent_ns
+        self.booted_ns = booted_ns
+        self.place = place
+
+    def read(self, data: bytes, at: int, *, cut: bool) -> None:
+        """Read the sets of a message from position ``at``."""
+        first_template = 0 if self.version == V9 else 2
+        while at + 4 <= len(data):
+            number, length = struct.unpack_from(">HH", data, at)
+            if length < 4 or at + length > len(data):
+                if not cut:
+                    reason = "message with a set that does not fit into it"
+                    self.account.bad(*self.place, reason, f"set {number} of {length} bytes")
+                    return
+                length = len(data) - at
+            body = data[at + 4 : at + length]
+            if number == first_template:
+                self._templates(body, options=False)
+            elif number == first_template + 1:
+                self._templates(body, options=True)
+            elif number >= 256:
+                self._records(number, body)
+            at += length
+
+    def _templates(self, body: bytes, *, options: bool) -> None:
+        at = 0
+        while at + 4 <= len(body):
+            number, fields = struct.unpack_from(">HH", body, at)
+            at += 4
+            if number == 0 and fields == 0:
+                return None  # padding
+            skip = 0
+            if options and self.version == V9:
+                if at + 2 > len(body):
+                    return self._bad_template(number)
+                scope, rest = fields, struct.unpack_from(">H", body, at)[0]
+                skip, fields, at = scope // 4, (scope + rest) // 4, at + 2
+            elif fields == 0:
+                self.exporter.templates.pop(number, None)  # withdrawn
+                continue
+            elif options:
+                skip = struct.unpack_from(">H", body, at)[0] if at + 2 <= len(body) else 0
+                at += 2
+            if number < 256 or fields > _MOST_FIELDS:
+                return self._bad_template(number)
+            found = list(self._fields(body, at, fields))
+            if len(found) < fields:
+                return self._bad_template(number)
+            at += sum(4 + 4 * wide for _, _, wide in found)
+            self._keep(number, found, skip, options=options)
+        return None
+
+    def _fields(self, body: bytes, at: int, fields: int) -> Iterator[tuple[str, int, bool]]:
+        """Yield name, length, and whether there is an enterprise number, for each field."""
+        for _ in range(fields):
+            if at + 4 > len(body):
+                return
+            number, length = struct.unpack_from(">HH", body, at)
+            at += 4
+            wide = self.version == IPFIX and bool(number & 0x8000)
+            if not wide:
+                yield _FIELDS.get(number, ""), length, False
+                continue
+            if at + 4 > len(body):
+                return
+            enterprise = struct.unpack_from(">I", body, at)[0]
+            at += 4
+            name = _REVERSE_FIELDS.get(number & 0x7FFF, "") if enterprise == _REVERSE else ""
+            yield name, length, True
+
+    def _keep(
+        self, number: int, found: list[tuple[str, int, bool]], skip: int, *, options: bool
+    ) -> None:
+        # A scope field is a sampler only where it is its number (IPFIX: selectorId).
+        named = [
+            _Field(name if at >= skip or name == "sampler" else "", length)
+            for at, (name, length, _) in enumerate(found)
+        ]
+        size = sum(1 if each.length == _VARIABLE else each.length for each in named)
+        variable = self.version == IPFIX and any(each.length == _VARIABLE for each in named)
+        if number not in self.exporter.templates and not self.reader.counted_template(self.place):
+            return
+        self.exporter.templates[number] = _Template(tuple(named), size, variable, options)
+
+    def _bad_template(self, number: int) -> None:
+        self.account.bad(*self.place, "template that is damaged", str(number))
+
+    def _records(self, number: int, body: bytes) -> None:
+        template = self.exporter.templates.get(number)
+        if template is None:
+            reason = "data set without its template"
+            then = "it is left out: its template is not in the files before it"
+            self.account.note(*self.place, reason, str(number), consequence=then)
+            return
+        if template.size == 0:
+            self.account.bad(*self.place, "template whose records have no bytes", str(number))
+            return
+        at = 0
+        while at + template.size <= len(body):
+            values, at = _values(template, body, at)
+            if at > len(body):
+                self.account.bad(*self.place, "record with a field longer than its set")
+                return
+            if template.options:
+                self._sampler(values)
+            else:
+                self._record(values)
+
+    def _sampler(self, values: Mapping[str, bytes]) -> None:
+        """Remember the sampling rate and the start of the clock of an options record."""
+        if "up_since_ms" in values:
+            self.exporter.booted_ns = _int(values["up_since_ms"]) * _MS
+        rate = _rate(values)
+        if rate:
+            number = _int(values.get("sampler", b""))
+            if number in self.exporter.rates or self.reader.counted_template(self.place):
+                self.exporter.rates[number] = rate
+
+    def _record(self, values: Mapping[str, bytes]) -> None:
+        collector, place = self.reader.collector, self.place
+        src = values.get("src4") or values.get("src6") or b""
+        dst = values.get("dst4") or values.get("dst6") or b""
+        if not any(src) and values.get("src6"):
+            src, dst = values["src6"], values.get("dst6", b"")
+        if len(src) not in {4, 16} or len(src) != len(dst):
+            what = (
+                "record of a sampled packet section"
+                if "section" in values
+                else ("record without IP addresses")
+            )
+            collector.leave(place, what)
+            return
+        octets, packets = _counted(values)
+        if octets is None:
+            collector.leave(place, "record without a number of bytes")
+            return
+        if packets is None:
+            collector.account.note(
+                *place,
+                "record without a number of packets",
+                consequence="its bytes count as payload",
+            )
+        ends = (
+            src,
+            dst,
+            _int(values.get("protocol", b"")),
+            _int(values.get("sport", b"")),
+            _int(values.get("dport", b"")),
+        )
+        rate = _rate(values) or self._rate(_int(values.get("sampler", b"")))
+        times = self._times(values)
+        observer = self.exporter.observer
+        if values.get("direction") == b"\1":
+            observer = collector.observer(f"egress of {observer}")
+        collector.flow_record(place, observer, ends, times, octets, packets or 0, rate)
+        back = values.get("back_bytes") or values.get("responder_bytes")
+        if back and _int(back):
+            more = values.get("back_packets") or values.get("responder_packets") or b""
+            turned = (dst, src, ends[2], ends[4], ends[3])
+            collector.flow_record(place, observer, turned, times, _int(back), _int(more), rate)
+
+    def _rate(self, sampler: int) -> int:
+        rates = self.exporter.rates
+        if sampler in rates:
+            return rates[sampler]
+        return next(iter(rates.values())) if len(rates) == 1 else 1
+
+    def _times(self, values: Mapping[str, bytes]) -> tuple[int, int]:
+        """Return the times of the first and last packet in ns."""
+        first, last = self._time(values, "first"), self._time(values, "last")
+        if first is None and last is None:
+            seen = _int(values.get("seen_ms", b"")) * _MS or _int(values.get("seen_s", b"")) * _S
+            if not seen:
+                reason = "record without times"
+                then = "it has the time of its message"
+                self.account.note(*self.place, reason, consequence=then)
+            first = last = seen or self.sent_ns
+        length = _int(values.get("length_ms", b"")) * _MS
+        length = length or _int(values.get("length_us", b"")) * 1000
+        if first is None:
+            first = (last or 0) - length
+        if last is None:
+            last = first + length
+        if last < first and "last_up" in values:  # the counter of ms wraps at 2³²
+            last += (1 << 32) * _MS
+        return first, last
+
+    def _time(self, values: Mapping[str, bytes], end: str) -> int | None:
+        for unit, scale in (("ms", _MS), ("s", _S)):
+            if value := values.get(f"{end}_{unit}"):
+                return _int(value) * scale
+        value = values.get(f"{end}_ntp", b"")
+        if len(value) == 8:
+            return (_int(value[:4]) - _NTP) * _S + (_int(value[4:]) * _S >> 32)
+        if value := values.get(f"{end}_before_us"):
+            return self.sent_ns - _int(value) * 1000
+        if value := values.get(f"{end}_up"):
+            booted = self.exporter.booted_ns if self.booted_ns is None else self.booted_ns
+            if "up_since_ms" in values:
+                booted = _int(values["up_since_ms"]) * _MS
+            return None if booted is None else booted + _int(value) * _MS
+        return None
+
+
+def _counted(values: Mapping[str, bytes]) -> tuple[int | None, int | None]:
+    """Return the IP bytes and packets of a record; None where it has no number of them."""
+    for octets, packets in (
+        ("bytes", "packets"),
+        ("total_bytes", "total_packets"),
+        ("initiator_bytes", "initiator_packets"),
+        ("out_bytes", "out_packets"),
+    ):
+        if octets in values:
+            number = _int(values[packets]) if packets in values else None
+            return _int(values[octets]), number
+    return None, None
+
+
+def _rate(values: Mapping[str, bytes]) -> int:
+    """Return the N of sampling 1 in N that a record has; 0 where it has none."""
+    found = {name: _int(value) for name, value in values.items() if name in _SAMPLING.values()}
+    rate = found.get("interval", 0)
+    if found.get("sampled"):
+        rate = round((found["sampled"] + found.get("space", 0)) / found["sampled"])
+    elif found.get("size") and found.get("population"):
+        rate = round(found["population"] / found["size"])
+    elif len(values.get("probability", b"")) == 8:
+        share = struct.unpack(">d", values["probability"])[0]
+        rate = round(1 / share) if 1e-9 < share <= 1 else 0
+    return rate if 0 < rate < 1 << 32 else 0
+
+
+def _values(template: _Template, body: bytes, at: int) -> tuple[dict[str, bytes], int]:
+    """Return the known fields of a record by their name, and the position after it."""
+    values: dict[str, bytes] = {}
+    for name, length in template.fields:
+        if length == _VARIABLE and template.variable:
+            size = int.from_bytes(body[at : at + 1], "big")
+            at += 1
+            if size == 255:
+                size = int.from_bytes(body[at : at + 2], "big")
+                at += 2
+        else:
+            size = length
+        if name and name not in values:
+            values[name] = body[at : at + size]
+        at += size
+    return values, at
+
+
+def _int(value: bytes) -> int:
+    return int.from_bytes(value, "big") if len(value) <= 8 else 0
+
+
+def _after(first: int, last: int) -> int:
+    """Return ``last`` as an uptime after ``first``: the counter of ms wraps at 2³²."""
+    return last if last >= first else last + (1 << 32)
+
+
+def _one(stream: Stream) -> tuple[bytes, str]:
+    """Return the next message of a file, and its problem if it has one."""
+    head = stream.peek(24)
+    version = int.from_bytes(head[:2], "big")
+    second = int.from_bytes(head[2:4], "big")
+    if len(head) >= 2 and version not in _HEADS:
+        return b"", f"message of version {version}; versions 5, 9 and 10 (IPFIX) can be read"
+    if len(head) < _HEADS.get(version, 24):
+        return stream.take(24), _CUT
+    if version == V9:
+        return _one_v9(stream)
+    length = 24 + 48 * second if version == V5 else second
+    if length < _HEADS[version] or (version == V5 and second > _MOST_V5):
+        return b"", f"message with a damaged header, of {length} bytes"
+    data = stream.take(length)
+    return data, _CUT if len(data) < length else ""
+
+
+def _one_v9(stream: Stream) -> tuple[bytes, str]:
+    pieces = [stream.take(20)]
+    total = 20
+    while len(head := stream.peek(4)) == 4:
+        number, length = struct.unpack(">HH", head)
+        if 1 < number < 256:
+            break
+        if length < 4:
+            return b"", f"message with a damaged set {number}, of {length} bytes"
+        total += length
+        if total > _MOST_V9:
+            return b"", f"message of more than {_MOST_V9:,} bytes"
+        piece = stream.take(length)
+        pieces.append(piece)
+        if len(piece) < length:
+            return b"".join(pieces), _CUT
+    if head and len(head) < 4:
+        return b"".join([*pieces, stream.take(4)]), _CUT
+    return b"".join(pieces), ""

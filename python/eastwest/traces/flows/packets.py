@@ -1,0 +1,170 @@
+"""Headers of packets: from the link layer to the ports and the payload of TCP and UDP.
+
+Link layers: Ethernet with VLAN tags (IEEE 802.1Q and 802.1ad) and MPLS labels, Linux cooked (SLL
+and SLL2), raw IP, BSD loopback. IPv4 with options, IPv6 with extension headers. The payload is
+computed from the lengths in the headers, so that a short snap length does not change it. Tunnels
+count as traffic of their outer addresses.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+ETHERNET = 1
+_NULL, _LOOP, _RAW = 0, 108, {12, 14, 101}
+_SLL, _SLL2, _IPV4, _IPV6 = 113, 276, 228, 229
+#: Types of frames: VLAN tags, MPLS, IP.
+_TAGS = {0x8100, 0x88A8, 0x9100, 0x9200}
+_MPLS = {0x8847, 0x8848}
+_IP4, _IP6 = 0x0800, 0x86DD
+#: Maximum number of VLAN tags, MPLS labels and extension headers of a packet.
+_MOST_TAGS = 8
+#: IPv6 extension headers: hop-by-hop, routing, destination options, mobility; fragment; AH.
+_EXTENSIONS, _FRAGMENT, _AUTHENTICATION = {0, 43, 60, 135, 139, 140}, 44, 51
+_TCP, _UDP = 6, 17
+_NO_IP = "frame without IP, for example ARP or LLDP"
+_SHORT = "packet with fewer captured bytes than its headers have"
+_WRONG = "packet with a damaged IP, TCP or UDP header"
+FRAGMENT = "fragment after the first of a datagram"
+
+
+class Packet(NamedTuple):
+    """Packet of TCP or UDP, or of another protocol over IP with ports of 0."""
+
+    src: bytes
+    dst: bytes
+    protocol: int
+    sport: int
+    dport: int
+    #: Payload of the transport in bytes.
+    payload: int
+    #: Sequence number and flags of TCP.
+    tcp: tuple[int, int] | None
+    #: Position of the payload in the captured bytes.
+    at: int
+
+    @property
+    def ends(self) -> tuple[bytes, bytes, int, int, int]:
+        """Addresses, protocol and ports."""
+        return self[:5]
+
+
+def decode(link: int, data: bytes, length: int) -> Packet | str:
+    """Return the packet in captured bytes, or the reason why it is left out.
+
+    ``length`` is the number of bytes on the wire.
+    """
+    try:
+        at = _network(link, data)
+        if isinstance(at, str):
+            return at
+        version = data[at] >> 4
+        if version == 4:
+            return _ipv4(data, at, length)
+        if version == 6:
+            return _ipv6(data, at, length)
+    except (struct.error, IndexError):
+        return _SHORT
+    return _NO_IP
+
+
+def known_link(link: int) -> bool:
+    """Whether a link-layer type is one that ``decode`` can read."""
+    return link in {ETHERNET, _NULL, _LOOP, *_RAW, _SLL, _SLL2, _IPV4, _IPV6}
+
+
+def _network(link: int, data: bytes) -> int | str:
+    """Return the position of the IP header, or the reason why there is none."""
+    if link == ETHERNET:
+        return _after_type(data, 12)
+    if link in _RAW or link in {_IPV4, _IPV6}:
+        return 0
+    if link == _SLL:
+        return _after_type(data, 14)
+    if link == _SLL2:
+        kind = struct.unpack_from(">H", data)[0]
+        return 20 if kind in {_IP4, _IP6} else _NO_IP
+    return 4 if link in {_NULL, _LOOP} else f"packet of link-layer type {link}"
+
+
+def _after_type(data: bytes, at: int) -> int | str:
+    """Return the position after the type of a frame, its tags and labels."""
+    kind = struct.unpack_from(">H", data, at)[0]
+    at += 2
+    tags = 0
+    while kind in _TAGS and tags < _MOST_TAGS:
+        kind = struct.unpack_from(">H", data, at + 2)[0]
+        at += 4
+        tags += 1
+    if kind in _MPLS:
+        for _ in range(_MOST_TAGS):
+            bottom = data[at + 2] & 1
+            at += 4
+            if bottom:
+                return at if data[at] >> 4 in {4, 6} else _NO_IP
+        return _NO_IP
+    return at if kind in {_IP4, _IP6} else _NO_IP
+
+
+def _ipv4(data: bytes, at: int, length: int) -> Packet | str:
+    total, flags, protocol = struct.unpack_from(">H2xHxB", data, at + 2)
+    header = (data[at] & 15) * 4
+    src, dst = data[at + 12 : at + 16], data[at + 16 : at + 20]
+    if len(dst) < 4:
+        return _SHORT
+    if total == 0:  # a large segment that the card divides later (TSO)
+        total = length - at
+    if header < 20 or total < header:
+        return _WRONG
+    if flags & 0x1FFF:
+        return FRAGMENT
+    more = bool(flags & 0x2000)
+    return _transport(data, at + header, src, dst, protocol, total - header, more=more)
+
+
+def _ipv6(data: bytes, at: int, length: int) -> Packet | str:
+    size, protocol = struct.unpack_from(">HB", data, at + 4)
+    src, dst = data[at + 8 : at + 24], data[at + 24 : at + 40]
+    if len(dst) < 16:
+        return _SHORT
+    start = at + 40
+    end = at + 40 + size if size else length
+    at, more = start, False
+    for _ in range(_MOST_TAGS):
+        if protocol in _EXTENSIONS:
+            protocol, at = data[at], at + 8 + 8 * data[at + 1]
+        elif protocol == _AUTHENTICATION:
+            protocol, at = data[at], at + 8 + 4 * data[at + 1]
+        elif protocol == _FRAGMENT:
+            offset = struct.unpack_from(">H", data, at + 2)[0]
+            if offset >> 3:
+                return FRAGMENT
+            more = bool(offset & 1)
+            protocol, at = data[at], at + 8
+        else:
+            break
+    if at > end:
+        return _WRONG
+    return _transport(data, at, src, dst, protocol, end - at, more=more)
+
+
+def _transport(
+    data: bytes, at: int, src: bytes, dst: bytes, protocol: int, rest: int, *, more: bool
+) -> Packet | str:
+    """Return the packet whose transport header begins at ``at``, with ``rest`` bytes of it."""
+    if protocol == _TCP:
+        sport, dport, seq, offset, flags = struct.unpack_from(">HHI4xBB", data, at)
+        header = (offset >> 4) * 4
+        if header < 20 or header > rest:
+            return _WRONG
+        tcp = (seq, flags)
+        return Packet(src, dst, protocol, sport, dport, rest - header, tcp, at + header)
+    if protocol == _UDP:
+        sport, dport, length = struct.unpack_from(">HHH", data, at)
+        if length < 8 or (length > rest and not more):
+            length = rest
+        if length < 8:
+            return _WRONG
+        return Packet(src, dst, protocol, sport, dport, length - 8, None, at + 8)
+    return Packet(src, dst, protocol, 0, 0, 0, None, at)

@@ -1,0 +1,283 @@
+"""Reads files of one kind into a list of flows, and writes the list with its hosts and account."""
+
+from __future__ import annotations
+
+import csv
+import io
+import ipaddress
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from eastwest.account import Account
+from eastwest.errors import InputError
+from eastwest.files import write_whole
+from eastwest.traces.flows import capture, netflow, nfdump, packets, sflow
+from eastwest.traces.flows.collect import Collector, FlowList, Wanted
+from eastwest.traces.flows.stream import Stream
+from eastwest.traces.source import Source, Told
+from eastwest.units import clean, count
+
+#: Formats by their name for ``--format``.
+SOURCES = {
+    "nfdump": "text of nfdump: csv, pipe, line, long, extended or biline",
+    "netflow": "export messages of NetFlow v5, v9 or IPFIX, in files or in a capture",
+    "sflow": "datagrams of sFlow v5, in files or in a capture",
+    "pcap": "traffic in a capture (pcap, pcapng)",
+}
+#: Bytes, and packets of a capture, that determine the format.
+_START, _FIRST_PACKETS = 4096, 1000
+#: Least share of export messages among the first packets of a capture of a collector.
+_EXPORTS = 0.9
+_NFCAPD = (b"\x0c\xa5", b"\xa5\x0c")
+_MOST_HOSTS_BYTES, _MOST_HOSTS = 64 << 20, 1_000_000
+_UDP = 17
+
+
+def sniff(path: Path) -> str:
+    """Return the format of a file: one of ``SOURCES``, ``htsim`` where it is none of these.
+
+    A capture whose first packets are export messages is one of a collector: its messages are read.
+    """
+    with Source(path) as source:
+        start = source.peek(_START)
+        if not start:
+            raise InputError(f"{source.name}: is empty")
+        if start[:2] in _NFCAPD:
+            raise InputError(
+                f"{source.name}: is a binary file of nfdump; write it as text: "
+                "nfdump -r FILE -o csv"
+            )
+        if capture.looks_like(start):
+            return _of_capture(Stream(source))
+        if sflow.looks_like(start):
+            return "sflow"
+        if netflow.looks_like(start):
+            return "netflow"
+        return "nfdump" if nfdump.looks_like(start) else "htsim"
+
+
+def _of_capture(stream: Stream) -> str:
+    """Return what a capture has: messages of ``netflow`` or ``sflow``, or traffic (``pcap``)."""
+    seen = {"pcap": 0, "netflow": 0, "sflow": 0}
+    for each in islice(capture.packets(stream, Account(stop=False)), _FIRST_PACKETS):
+        found = packets.decode(each.link, each.data, each.length)
+        if isinstance(found, str):
+            continue
+        payload = each.data[found.at :] if found.protocol == _UDP else b""
+        kind = "sflow" if sflow.looks_like(payload) else "pcap"
+        seen["netflow" if netflow.looks_like(payload) else kind] += 1
+    total = sum(seen.values())
+    kind = max(seen, key=lambda name: seen[name])
+    return kind if total and seen[kind] >= _EXPORTS * total else "pcap"
+
+
+def read(
+    files: Sequence[Path],
+    source_format: str = "auto",
+    wanted: Wanted | None = None,
+    *,
+    stop: bool = True,
+    told: Told | None = None,
+) -> FlowList:
+    """Return the flows of files of one format.
+
+    Raises ``InputError`` with the place where a file is damaged; without ``stop``, damaged records
+    are left out and counted. Truncated files are read as far as they go.
+    """
+    if not files:
+        raise InputError("no file was given")
+    if source_format != "auto" and source_format not in SOURCES:
+        raise InputError(
+            f"format {clean(source_format, 40)!r}: expected auto, {', '.join(SOURCES)}"
+        )
+    kinds = {str(path): sniff(path) for path in files} if source_format == "auto" else {}
+    if len(set(kinds.values())) > 1:
+        shown = ", ".join(f"{clean(path, 100)} of {kind}" for path, kind in kinds.items())
+        raise InputError(f"the files are of different formats ({shown}): import them separately")
+    kind = next(iter(kinds.values()), source_format)
+    if kind not in SOURCES:
+        raise InputError(f"{clean(str(files[0]), 200)}: has no known format of flows or packets")
+    collector = Collector(wanted or Wanted(), Account(stop=stop))
+    whole = _READERS[kind](collector)
+    for path in files:
+        with Source(path, told) as source:
+            whole(source)
+    found = collector.finish([path.name for path in files])
+    found.source_format = kind
+    return found
+
+
+_Reader = Callable[[Source], None]
+
+
+def _nfdump(collector: Collector) -> _Reader:
+    return lambda source: nfdump.read(source, collector)
+
+
+def _netflow(collector: Collector) -> _Reader:
+    reader = netflow.Reader(collector)
+
+    def read_one(source: Source) -> None:
+        stream = Stream(source)
+        if not capture.looks_like(stream.peek(12)):
+            reader.raw(stream)
+        else:
+            for each, found, payload in _datagrams(stream, collector, netflow.looks_like):
+                sender = str(ipaddress.ip_address(found.src))
+                reader.message(payload, (stream.name, each.number), sender)
+        collector.account.end(source.name, 0, source.cut)
+
+    return read_one
+
+
+def _sflow(collector: Collector) -> _Reader:
+    reader = sflow.Reader(collector)
+
+    def read_one(source: Source) -> None:
+        stream = Stream(source)
+        if not capture.looks_like(stream.peek(12)):
+            reader.raw(stream)
+        else:
+            for each, _, payload in _datagrams(stream, collector, sflow.looks_like):
+                reader.datagram(payload, (stream.name, each.number), each.time_ns)
+        collector.account.end(source.name, 0, source.cut)
+
+    return read_one
+
+
+def _datagrams(
+    stream: Stream, collector: Collector, looks_like: Callable[[bytes], bool]
+) -> Iterator[tuple[capture.Captured, packets.Packet, bytes]]:
+    """Yield the export messages in the UDP packets of a capture; others are counted."""
+    account = collector.account
+    for each in capture.packets(stream, account):
+        found = packets.decode(each.link, each.data, each.length)
+        place = (stream.name, each.number)
+        payload = b""
+        if not isinstance(found, str) and found.protocol == _UDP:
+            payload = each.data[found.at : found.at + found.payload]
+        if isinstance(found, str) or not looks_like(payload):
+            then = "it is left out: it has no export message"
+            account.note(*place, "packet of other traffic in the capture", consequence=then)
+            continue
+        if len(payload) < found.payload:
+            then = "the records in the captured bytes are used"
+            account.note(*place, "message with fewer captured bytes", consequence=then)
+        yield each, found, payload
+
+
+def _pcap(collector: Collector) -> _Reader:
+    def read_one(source: Source) -> None:
+        stream = Stream(source)
+        observer = collector.observer(f"capture {source.name}")
+        account = collector.account
+        for each in capture.packets(stream, account):
+            found = packets.decode(each.link, each.data, each.length)
+            place = (stream.name, each.number)
+            if isinstance(found, str):
+                then = "it is left out"
+                if found == packets.FRAGMENT:
+                    then = "the first fragment has the length of a datagram of UDP"
+                collector.leave(place, found, then)
+                continue
+            collector.packet(place, observer, found.ends, each.time_ns, found.payload, found.tcp)
+        account.end(source.name, 0, source.cut)
+
+    return read_one
+
+
+_READERS: dict[str, Callable[[Collector], _Reader]] = {
+    "nfdump": _nfdump,
+    "netflow": _netflow,
+    "sflow": _sflow,
+    "pcap": _pcap,
+}
+
+
+def read_hosts(path: Path) -> dict[bytes, str]:
+    """Return names or numbers of hosts by address, of a CSV file with the columns host and address.
+
+    Several addresses may have one host.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+    if path.stat().st_size > _MOST_HOSTS_BYTES:
+        raise InputError(f"{path} is too large: at most {_MOST_HOSTS_BYTES >> 20} MiB are read")
+    found: dict[bytes, str] = {}
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = csv.DictReader(file)
+        try:
+            lacking = [c for c in ("host", "address") if c not in (rows.fieldnames or [])]
+            if lacking:
+                raise InputError(f"{path}:1: has no column {', '.join(lacking)}")
+            for row in rows:
+                where = f"{path}:{rows.line_num}"
+                host = (row["host"] or "").strip()
+                text = (row["address"] or "").strip()
+                try:
+                    address = ipaddress.ip_address(text.partition("/")[0]).packed
+                except ValueError:
+                    raise InputError(
+                        f"{where}: {clean(text, 40)!r} is not an address of IPv4 or IPv6"
+                    ) from None
+                if not host or len(host) > 64 or not host.isprintable():
+                    raise InputError(f"{where}: host must be a name of 1 to 64 characters")
+                if found.setdefault(address, host) != host:
+                    raise InputError(f"{where}: {text} already belongs to {found[address]}")
+                if len(found) > _MOST_HOSTS:
+                    raise InputError(f"{path}: more than {_MOST_HOSTS:,} addresses")
+        except csv.Error as error:
+            raise InputError(f"{path}:{rows.line_num}: {error}") from None
+    if not found:
+        raise InputError(f"{path}: names no host")
+    return found
+
+
+def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Return networks such as ``10.0.0.0/8``."""
+    try:
+        return [ipaddress.ip_network(text, strict=False) for text in texts]
+    except ValueError as error:
+        raise InputError(f"--within: {clean(str(error), 100)}; expected 10.0.0.0/8") from None
+
+
+def beside(out: Path) -> tuple[Path, Path]:
+    """Return the files of hosts and of the account beside a list of flows."""
+    return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
+
+
+def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
+    """Write a list of flows, with its hosts and its account beside it."""
+    hosts, account = beside(out)
+    made = io.StringIO()
+    rows = csv.writer(made, lineterminator="\n")
+    rows.writerow(["src", "dst", "bytes", "start_s", "end_s", "protocol", "packets"])
+    for each in found.flows:
+        times = f"{each.start_s:.9f}", f"{each.end_s:.9f}"
+        rows.writerow([each.src, each.dst, each.bytes, *times, each.protocol, each.packets])
+    write_whole(out, made.getvalue().encode())
+    named = io.StringIO()
+    rows = csv.writer(named, lineterminator="\n")
+    rows.writerow(["host", "address"])
+    rows.writerows(found.hosts.items())
+    write_whole(hosts, named.getvalue().encode())
+    about = {
+        "source": found.source_format,
+        "files": [path.name for path in files],
+        "began_s": found.began_ns / 1e9,
+        "records": found.records,
+        "records_in_flows": found.used,
+        "records_left_out": found.left,
+        "flows": len(found.flows),
+        "hosts": len(found.hosts),
+        "sampling": found.sampling,
+        **found.account.as_json(),
+    }
+    write_whole(account, json.dumps(about, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def shown(found: FlowList) -> str:
+    """Return how many records are in flows, in one line of text."""
+    return f"{count(found.used)} of {count(found.records)} records or packets are in these flows"

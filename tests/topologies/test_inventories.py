@@ -1,0 +1,637 @@
+"""Fabrics from inventories, and routes from the tables of switches of a real network."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import eastwest as ew
+import guide_pages
+import project_paths
+from eastwest import topologies
+from eastwest.cli import app
+from eastwest.errors import InputError
+from eastwest.topologies import Assumed, Fabric, frr
+from eastwest.topologies.inventory import Described, in_order, rate_of_port
+
+LAB = project_paths.DATA / "inventories" / "lab"
+NEIGHBOURS = sorted(LAB.glob("*.lldp.json"))
+TABLES = sorted(LAB.glob("*.routes.json"))
+LAB_PORTS = [
+    ("h0", "eth0", "leaf0", "srv0"),
+    ("h1", "eth0", "leaf0", "srv1"),
+    ("h2", "eth0", "leaf1", "srv2"),
+    ("h3", "eth0", "leaf1", "srv3"),
+    ("leaf0", "up0", "spine0", "down0"),
+    ("leaf0", "up1", "spine1", "down0"),
+    ("leaf1", "up0", "spine0", "down1"),
+    ("leaf1", "up1", "spine1", "down1"),
+]
+
+
+def ports(fabric: Fabric) -> list[tuple[str, str, str, str]]:
+    return [(c.a, c.a_port, c.b, c.b_port) for c in fabric.cables]
+
+
+def written(folder: Path, **files: Any) -> list[Path]:
+    """Write files: a text as it is, anything else as JSON. ``_`` in names stands for a dot."""
+    paths = []
+    for name, content in files.items():
+        path = folder / name.replace("_", ".")
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+        paths.append(path)
+    return paths
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["topology", *map(str, arguments)])
+
+
+def test_neighbours_of_a_real_network() -> None:
+    fabric = topologies.read_all(NEIGHBOURS)
+    assert (fabric.hosts, fabric.switches) == (
+        ["h0", "h1", "h2", "h3"],
+        ["leaf0", "leaf1", "spine0", "spine1"],
+    )
+    assert ports(fabric) == LAB_PORTS
+    assert {c.rate_bps for c in fabric.cables} == {10e9}  # "10GbaseT", as the devices report
+    assert fabric.notes == []
+    links = sorted(LAB.glob("*.link.json"))
+    assert ports(topologies.read_all([*links, *NEIGHBOURS])) == LAB_PORTS
+
+
+def test_neighbours_of_some_devices_are_enough() -> None:
+    leaves = [p for p in NEIGHBOURS if p.name.startswith("leaf")]
+    fabric = topologies.read_all(leaves)
+    # Without the MAC addresses of the others, their ports have the names that the leaves know.
+    assert ports(fabric) == LAB_PORTS
+    assert fabric.notes == [
+        "6 × device known from its neighbours only (h0, h1, h2)",
+        "2 × device of unknown purpose: 0 with one neighbour are hosts, the others switches "
+        "(--host decides)",
+    ]
+    one = topologies.read_all([LAB / "leaf0.lldp.json"])
+    other = topologies.read_all([LAB / "leaf0.json0"])
+    assert ports(one) == ports(other)
+    assert len(one.cables) == 4
+
+
+def neighbour(name: str, port: str, **more: Any) -> dict[str, Any]:
+    """A neighbour as ``lldpctl -f json`` has it."""
+    chassis = {name: {"capability": more.pop("capability", [])}}
+    about = {"id": {"type": "ifname", "value": port}, **more}
+    return {"via": "LLDP", "chassis": chassis, "port": about}
+
+
+BRIDGE = [{"type": "Bridge", "enabled": True}, {"type": "Router", "enabled": False}]
+STATION = [{"type": "Bridge", "enabled": False}, {"type": "Station", "enabled": True}]
+
+
+def lldp(*interfaces: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"lldp": {"interface": [{port: about} for port, about in interfaces]}}
+
+
+def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
+    s1 = lldp(
+        ("swp1", neighbour("srv-a.example.net", "eth0", capability=STATION)),
+        ("swp2", neighbour("srv-a.example.net", "eth1", capability=STATION)),
+        ("swp3", neighbour("srv-b", "eth0", capability=STATION)),
+        ("swp31", neighbour("s2", "swp31", capability=BRIDGE)),
+        ("swp32", neighbour("s2", "swp32", capability=BRIDGE)),
+        ("swp30", neighbour("s2", "swp30", capability=BRIDGE)),
+    )
+    s2 = lldp(
+        ("swp31", neighbour("s1", "swp31", capability=BRIDGE)),
+        ("swp3", neighbour("srv-b", "eth1", capability=STATION)),
+        ("swp4", neighbour("srv-c", "eth0", capability=STATION)),
+    )
+    down = [{"ifname": "swp30", "operstate": "DOWN", "address": "02:00:00:00:00:01"}]
+    speeds = [{"ifname": f"swp{n}", "speed": 25_000} for n in (1, 2, 3)]
+    speeds += [{"ifname": "swp31", "speed": 100_000}, {"ifname": "swp32", "speed": -1}]
+    files = written(
+        tmp_path,
+        s1_lldp_json=s1,
+        s2_lldp_json=s2,
+        s1_link_json=down,
+        s1_ethtool_json=speeds,
+        **{"srv-a_json": lldp(("eth0", neighbour("s1", "swp1", capability=BRIDGE)))},
+    )
+    fabric = topologies.read_all(files)
+    assert (fabric.hosts, fabric.switches) == (["srv-a", "srv-b", "srv-c"], ["s1", "s2"])
+    rates = [(c.a, c.b, c.rate_bps) for c in fabric.cables]
+    assert rates == [
+        ("srv-a", "s1", 50e9),  # two links, one of which srv-a has reported, too
+        ("srv-b", "s1", 25e9),
+        ("srv-c", "s2", 10e9),
+        ("s1", "s2", 100e9),
+        ("s1", "s2", 10e9),
+    ]
+    text = "\n".join(fabric.notes)
+    assert "1 × neighbour at a port that is down: left out" in text
+    assert "1 × host with links to several switches: those to the first switch" in text
+    assert "1 × host with several links to one switch: one cable with their sum" in text
+    assert "2 × link without a rate: 10 Gbit/s (assumed; --rate changes it)" in text
+    faster = topologies.read_all(files, None, Assumed(40e9))
+    assert [c.rate_bps for c in faster.cables][2:] == [40e9, 100e9, 40e9]
+
+
+def test_neighbours_of_networkd(tmp_path: Path) -> None:
+    def port(name: str, other: str, theirs: str, bits: int) -> dict[str, Any]:
+        known = {"SystemName": other, "PortID": theirs, "EnabledCapabilities": bits}
+        return {"InterfaceIndex": 2, "InterfaceName": name, "Neighbors": [known]}
+
+    files = written(
+        tmp_path,
+        a_json={"Neighbors": [port("eth0", "sw", "Ethernet1", 0x14)]},
+        b_json={"Neighbors": [port("eth0", "sw", "Ethernet2", 0x14)]},
+    )
+    fabric = topologies.read_all(files)
+    assert ports(fabric) == [("a", "eth0", "sw", "Ethernet1"), ("b", "eth0", "sw", "Ethernet2")]
+
+
+CONTAINERLAB = """# a lab
+name: clos
+topology:
+  kinds: {ceos: {image: "ceos:4.32"}}
+  nodes:
+    leaf1: {kind: ceos}
+    leaf2: {kind: ceos}
+    spine1: {kind: nokia_srlinux, type: ixrd3}
+    client1: {kind: linux, image: alpine}
+    client2: {kind: linux}
+    frr: {kind: linux}
+  links:
+    - endpoints: ["leaf1:e1-1", "spine1:e1-1"]
+    - endpoints: ["leaf2:e1-1", "spine1:e1-2"]
+    - {endpoints: ["client1:eth1", "leaf1:e1-2"]}
+    - type: veth
+      endpoints:
+        - {node: client2, interface: eth1}
+        - {node: leaf2, interface: e1-2}
+    - endpoints: ["frr:eth1", "leaf1:e1-3"]
+    - endpoints: ["frr:eth2", "leaf2:e1-3"]
+    - endpoints: ["leaf1:e1-9", "host:veth9"]
+    - type: mgmt-net
+      endpoint: {node: leaf1, interface: eth5}
+"""
+
+
+def test_topologies_of_containerlab(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    (path,) = written(tmp_path, lab_clab_yml=CONTAINERLAB)
+    fabric = topologies.read(path)
+    assert fabric.hosts == ["client1", "client2"]
+    assert fabric.switches == ["frr", "leaf1", "leaf2", "spine1"]
+    assert ports(fabric)[0] == ("client1", "eth1", "leaf1", "e1-2")
+    assert len(fabric.cables) == 6
+    assert "2 × link of the host system (mgmt-net, macvlan, vxlan, …): left out" in fabric.notes
+    assert any("3 × device of unknown purpose: 2 with one neighbour" in n for n in fabric.notes)
+    (same,) = written(tmp_path, lab_json=yaml.safe_load(CONTAINERLAB))
+    assert ports(topologies.read(same)) == ports(fabric)
+    chosen = topologies.read(path, None, Assumed(host_names=("client1", "frr")))
+    assert (chosen.hosts, len(chosen.switches)) == (["client1", "frr"], 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("leaf1:e1-3", "leaf9:e1-3"), "link 5: there is no node 'leaf9'"),
+        (("leaf1:e1-3", "leaf1"), "link 5: an endpoint must be NODE:INTERFACE"),
+        (('["frr:eth1", "leaf1:e1-3"]', '["frr:eth1"]'), "link 5: must have two endpoints"),
+        (("  nodes:", "  nodes: &all"), "link 1: is not an object"),
+        (("name: clos", "name: [clos"), ":3: is not YAML"),
+        (("  links:", "  cables:"), "has no link between two devices"),
+        (("name: clos", "name: " + "[" * 40 + "]" * 40), "nested deeper than 32"),
+        (("name: clos", "name: &a x\nother: *a"), ":3: aliases of YAML"),
+    ],
+)
+def test_topologies_of_containerlab_that_cannot_be_used(
+    tmp_path: Path, change: tuple[str, str], expected: str
+) -> None:
+    pytest.importorskip("yaml")
+    text = CONTAINERLAB.replace(*change)
+    if "&all" in text:
+        text = text.replace('    - endpoints: ["leaf1:e1-1", "spine1:e1-1"]', "    - 7")
+    (path,) = written(tmp_path, lab_yml=text)
+    with pytest.raises(InputError, match=expected) as error:
+        topologies.read(path)
+    assert "\n" not in str(error.value)
+
+
+def cable(a: tuple[str, str], b: tuple[str, str], **more: Any) -> dict[str, Any]:
+    """A cable of NetBox's REST interface."""
+
+    def end(device: str, port: str) -> list[dict[str, Any]]:
+        about = {"device": {"name": device}, "name": port}
+        return [{"object_type": "dcim.interface", "object_id": 1, "object": about}]
+
+    status = {"value": more.pop("status", "connected"), "label": "Connected"}
+    return {"id": 1, "a_terminations": end(*a), "b_terminations": end(*b), "status": status, **more}
+
+
+def exported(*results: dict[str, Any]) -> dict[str, Any]:
+    return {"count": len(results), "next": None, "results": list(results)}
+
+
+def interface(device: str, name: str, kind: str, speed: int | None = None) -> dict[str, Any]:
+    about = {"device": {"name": device}, "name": name, "type": {"value": kind}, "speed": speed}
+    return {"url": "http://netbox/api/dcim/interfaces/1/", **about}
+
+
+def test_exports_of_netbox(tmp_path: Path) -> None:
+    files = written(
+        tmp_path,
+        cables_json=exported(
+            cable(("srv1", "eno1"), ("leaf1", "Ethernet1"), length=3, length_unit={"value": "m"}),
+            cable(("srv2", "eno1"), ("leaf2", "Ethernet1")),
+            cable(
+                ("leaf1", "Ethernet49"),
+                ("spine1", "Ethernet1"),
+                length=100,
+                length_unit={"value": "ft"},
+            ),
+            cable(("leaf2", "Ethernet49"), ("spine1", "Ethernet2")),
+            cable(("leaf2", "Ethernet50"), ("spine1", "Ethernet3"), status="planned"),
+            {
+                **cable(("leaf1", "x"), ("panel", "1")),
+                "b_terminations": [
+                    {"object_type": "dcim.frontport", "object": {"device": {"name": "panel"}}}
+                ],
+            },
+        ),
+        interfaces_json=exported(
+            interface("srv1", "eno1", "25gbase-x-sfp28"),
+            interface("leaf1", "Ethernet1", "25gbase-x-sfp28"),
+            interface("leaf1", "Ethernet49", "100gbase-x-qsfp28"),
+            interface("spine1", "Ethernet1", "100gbase-x-qsfp28", 40_000_000),
+            interface("srv2", "eno1", "2.5gbase-t"),
+        ),
+        devices_json=exported(
+            {"name": "srv1", "role": {"slug": "server"}, "device_type": {}},
+            {"name": "srv2", "device_role": {"slug": "compute"}, "device_type": {}},
+            *({"name": n, "role": {"slug": "leaf"}, "device_type": {}} for n in ("leaf1", "leaf2")),
+            {"name": "spine1", "role": {"slug": "spine"}, "device_type": {}},
+            {"name": "pdu1", "role": {"slug": "pdu"}, "device_type": {}},
+        ),
+    )
+    fabric = topologies.read_all(files)
+    assert (fabric.hosts, fabric.switches) == (["srv1", "srv2"], ["leaf1", "leaf2", "spine1"])
+    assert [c.rate_bps for c in fabric.cables] == [25e9, 2.5e9, 40e9, 10e9]
+    assert [round(c.delay_s * 1e12) for c in fabric.cables] == [
+        5_015_000,
+        5_000_000,
+        5_152_400,
+        5_000_000,
+    ]
+    text = "\n".join(fabric.notes)
+    for note in (
+        "1 × cable that is planned or decommissioned: left out",
+        "1 × cable that does not join interfaces of two devices: left out",
+        "1 × link whose ends have different rates: the lower one is used",
+        "1 × device without a usable link: left out",
+        "1 × link without a rate",
+    ):
+        assert note in text
+    page = {**exported(cable(("a", "1"), ("b", "1"))), "next": "http://netbox/?offset=50"}
+    with pytest.raises(InputError, match="is one page of several: export with"):
+        topologies.read_all(written(tmp_path, page_json=page))
+
+
+def test_exports_of_netbox_as_csv(tmp_path: Path) -> None:
+    bulk = (
+        "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,length,"
+        "length_unit\nsrv1,dcim.interface,eno1,leaf1,dcim.interface,Ethernet1,3,m\n"
+        "srv2,dcim.interface,eno1,leaf1,dcim.interface,Ethernet2,,\n"
+    )
+    table = (
+        "ID,Label,Device A,Termination A,Device B,Termination B,Status,Length\n"
+        "1,,srv1,eno1,leaf1,Ethernet1,Connected,3 Meters\n"
+        "2,,srv2,eno1,leaf1,Ethernet2,Connected,\n"
+    )
+    kinds = "Device,Name,Type,Speed (Kbps)\nsrv1,eno1,SFP28 (25GE),\nsrv2,eno1,1000BASE-T (1GE),\n"
+    for text in (bulk, table):
+        files = written(tmp_path, cables_csv="\ufeff" + text, interfaces_csv=kinds)
+        fabric = topologies.read_all(files)
+        assert ports(fabric) == [
+            ("srv1", "eno1", "leaf1", "Ethernet1"),
+            ("srv2", "eno1", "leaf1", "Ethernet2"),
+        ]
+        assert [c.rate_bps for c in fabric.cables] == [25e9, 1e9]
+        assert round(fabric.cables[0].delay_s * 1e12) == 5_015_000
+    short = written(tmp_path, cables_csv=bulk + "srv3,dcim.interface\n")
+    with pytest.raises(InputError, match=r"cables.csv:4: has 2 columns"):
+        topologies.read_all(short)
+
+
+def test_links_that_netbox_follows_through_panels(tmp_path: Path) -> None:
+    def joined(device: str, port: str, other: str, theirs: str) -> dict[str, Any]:
+        far = [{"device": {"name": other}, "name": theirs}]
+        return {
+            **interface(device, port, "100gbase-x-qsfp28"),
+            "connected_endpoints": far,
+            "connected_endpoints_type": "dcim.interface",
+        }
+
+    files = written(
+        tmp_path,
+        interfaces_json=exported(
+            joined("srv1", "eno1", "leaf1", "Ethernet1"),
+            joined("leaf1", "Ethernet1", "srv1", "eno1"),
+            joined("srv2", "eno1", "leaf1", "Ethernet2"),
+            interface("leaf1", "Ethernet3", "100gbase-x-qsfp28"),
+        ),
+    )
+    assert len(topologies.read_all(files).cables) == 2
+
+
+def test_inventories_of_switches_get_hosts(tmp_path: Path) -> None:
+    links = [
+        cable((f"leaf{i}", f"up{j}"), (f"spine{j}", f"d{i}")) for i in range(2) for j in range(2)
+    ]
+    roles = [
+        {"name": f"{kind}{i}", "role": {"slug": kind}, "device_type": {}}
+        for kind in ("leaf", "spine")
+        for i in range(2)
+    ]
+    files = written(tmp_path, cables_json=exported(*links), devices_json=exported(*roles))
+    chosen = Assumed(hosts_per_node=3, hosts_at=("leaf*",))
+    fabric = topologies.read_all(files, None, chosen)
+    assert len(fabric.hosts) == 6
+    assert fabric.hosts[0] == "leaf0-h0"
+    assert "the inventory has no hosts: 3 at each of 2 switches are assumed" in fabric.notes[-1]
+    with pytest.raises(InputError, match=r"no switch has a name like tor\*"):
+        topologies.read_all(files, None, Assumed(hosts_at=("tor*",)))
+
+
+def test_names_of_ports_and_the_order_of_names() -> None:
+    rates = {
+        "TenGigabitEthernet1/1": 10e9,
+        "HundredGigE0/0/0/1": 100e9,
+        "xe-0/0/1": 10e9,
+        "GigabitEthernet0/1": 1e9,
+        "TwentyFiveGigE1/0/1": 25e9,
+        "FourHundredGigE0/0": 400e9,
+        "ge-0/0/0": 1e9,
+        "Ethernet1": None,
+        "eth0": None,
+        "et-0/0/1": None,
+    }
+    assert {name: rate_of_port(name) for name in rates} == rates
+    assert sorted(["leaf10", "leaf9", "7", "leaf1-2", "leaf1"], key=in_order) == [
+        "7",
+        "leaf1",
+        "leaf1-2",
+        "leaf9",
+        "leaf10",
+    ]
+
+
+def hosts_of_lab() -> dict[str, str]:
+    with (LAB / "hosts.csv").open() as file:
+        return {row["host"]: row["address"] for row in csv.DictReader(file)}
+
+
+def lab_ports(folder: Path) -> frr.Ports:
+    (folder / "ports.csv").write_text(
+        "a,a_port,b,b_port\n" + "".join(",".join(row) + "\n" for row in LAB_PORTS)
+    )
+    return frr.read_ports(folder / "ports.csv")
+
+
+def test_routes_of_a_real_network(tmp_path: Path) -> None:
+    found = frr.routes(topologies.load_all(TABLES), lab_ports(tmp_path), hosts_of_lab())
+    assert len(found.paths) == 12
+    leaf = {"h0": "leaf0", "h1": "leaf0", "h2": "leaf1", "h3": "leaf1"}
+    spines = set()
+    for (a, b), via in found.paths.items():
+        if leaf[a] == leaf[b]:
+            assert via == [leaf[a]]
+        else:
+            assert (via[0], via[2], len(via)) == (leaf[a], leaf[b], 3)
+            spines.add(via[1])
+    assert spines == {"spine0", "spine1"}
+    assert found.notes == [
+        "8 × choice among equal next hops, by a hash of sender, receiver and switch"
+    ]
+
+
+def test_next_hops_by_address_without_names_of_ports(tmp_path: Path) -> None:
+    known = lab_ports(tmp_path)
+    known.at = {}
+    found = frr.routes(topologies.load_all(TABLES), known, hosts_of_lab())
+    assert len(found.paths) == 12  # the networks of the cables have two switches each
+
+
+def table(routes: Mapping[str, list[tuple[str, str]] | str]) -> dict[str, Any]:
+    """A routing table: next hops (interface, address) by prefix, or an interface (connected)."""
+    made: dict[str, Any] = {}
+    for prefix, hops in routes.items():
+        kind = "connected" if isinstance(hops, str) else "bgp"
+        nexthops = (
+            [{"interfaceName": hops, "active": True}]
+            if isinstance(hops, str)
+            else [{"interfaceName": i, "ip": a, "active": True, "fib": True} for i, a in hops]
+        )
+        made[prefix] = [
+            {"prefix": prefix, "protocol": kind, "selected": True, "nexthops": nexthops}
+        ]
+    return made
+
+
+def test_tables_with_loops_gaps_and_longer_prefixes(tmp_path: Path) -> None:
+    known, hosts = lab_ports(tmp_path), hosts_of_lab()
+    leaf0 = table({"10.2.0.0/24": "srv0", "0.0.0.0/0": [("up0", "")], "10.2.3.0/24": [("up1", "")]})
+    leaf1 = table({"10.2.2.0/24": "srv2", "10.2.0.0/16": [("up0", "")]})
+    spine0 = table({"10.2.2.0/24": [("down1", "fe80::1")], "10.2.0.0/16": [("down0", "")]})
+    spine1 = table({"10.2.3.2/32": [("down0", "")]})
+
+    def paths(pairs: list[tuple[str, str]]) -> frr.Routes:
+        given = {"leaf0": leaf0, "leaf1": leaf1, "spine0": spine0, "spine1": spine1}
+        files = [Described(f"{n}.json", json.dumps(t).encode()) for n, t in given.items()]
+        return frr.routes(files, known, hosts, pairs)
+
+    found = paths([("h0", "h2"), ("h2", "h0"), ("h0", "h3"), ("h0", "h1")])
+    assert found.paths == {
+        ("h0", "h2"): ["leaf0", "spine0", "leaf1"],
+        ("h2", "h0"): ["leaf1", "spine0", "leaf0"],
+    }
+    assert any("(h0 to h3): a loop, or a host on the path, at leaf0" in n for n in found.notes)
+    with pytest.raises(InputError, match="no pair has a path: 1 × pair without a path"):
+        paths([("h0", "h3")])
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("[1]", "is not the output of show ip route json"),
+        ("{", "is not JSON: Expecting property name.*line 1 column 2"),
+        ('{"10.0.0.0/8": [{"selected": true, "nexthops": 7}]}', "nexthops must be a list"),
+        ('{"10.0.0/99": [{"selected": true}]}', "the prefix is not a network"),
+        ('{"10.0.0.0/8": 7}', "must have a list of routes"),
+        ('{"red": {}, "blue": {}}', "the tables of 2 VRFs"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path: Path, content: str, expected: str) -> None:
+    files = [Described("leaf0.json", content.encode())]
+    with pytest.raises(InputError, match=expected) as error:
+        frr.routes(files, lab_ports(tmp_path), hosts_of_lab())
+    assert str(error.value).startswith("leaf0.json: ")
+
+
+def test_the_commands_make_files_that_run(tmp_path: Path) -> None:
+    fabric, cables, paths = (tmp_path / n for n in ("fabric.toml", "ports.csv", "routes.csv"))
+    result = run("import", *NEIGHBOURS, "-o", fabric, "--ports", cables)
+    assert result.exit_code == 0, result.output
+    assert "4 hosts, 4 switches, 8 cables" in result.output
+    result = run("routes", *TABLES, "--ports", cables, "--hosts", LAB / "hosts.csv", "-o", paths)
+    assert result.exit_code == 0, result.output
+    (tmp_path / "pairs.csv").write_text("from,to\nh0,h3\n")
+    few = run(
+        "routes",
+        *TABLES,
+        "--ports",
+        cables,
+        "--hosts",
+        LAB / "hosts.csv",
+        "--pairs",
+        tmp_path / "pairs.csv",
+        "-o",
+        tmp_path / "few.csv",
+    )
+    assert "1 routes in" in few.output
+    (tmp_path / "s.toml").write_text(
+        'schema = 1\n[fabric]\nkind = "graph"\nfile = "fabric.toml"\nrouting = "explicit"\n'
+        'routes = "routes.csv"\n[[workload]]\nname = "all"\nkind = "all-to-all"\nbytes = "20 KB"\n'
+    )
+    links = ew.run(tmp_path / "s.toml").table("links")
+    packets = dict(zip(links["name"], links["packets"], strict=True))
+    with paths.open() as file:
+        vias = [row["via"].split() for row in csv.DictReader(file)]
+    used = {tuple(via[:2]) for via in vias if len(via) == 3}
+    for leaf in ("leaf0", "leaf1"):
+        for spine in ("spine0", "spine1"):
+            assert (packets[f"{leaf}->{spine}"] > 0) == ((leaf, spine) in used)
+
+
+def files_of_the_guide(folder: Path) -> None:
+    """Files that docs/guide/inventories.md names."""
+    for path in LAB.iterdir():
+        shutil.copy(path, folder)
+    nodes = {"leaf1": {"kind": "nokia_srlinux"}, "leaf2": {"kind": "nokia_srlinux"}}
+    nodes |= {"spine1": {"kind": "nokia_srlinux"}}
+    nodes |= {f"client{i}": {"kind": "linux"} for i in (1, 2)}
+    ends = [("leaf1:e1-1", "spine1:e1-1"), ("leaf2:e1-1", "spine1:e1-2")]
+    ends += [(f"client{i}:eth1", f"leaf{i}:e1-2") for i in (1, 2)]
+    links = [{"endpoints": list(each)} for each in ends]
+    (folder / "lab.clab.json").write_text(
+        json.dumps({"name": "clos", "topology": {"nodes": nodes, "links": links}})
+    )
+    (folder / "cables.csv").write_text(
+        "Device A,Termination A,Device B,Termination B,Status,Length\n"
+        "srv1,eno1,leaf1,Ethernet1,Connected,3 Meters\n"
+        "srv1,eno2,leaf2,Ethernet1,Connected,3 Meters\n"
+        "srv2,eno1,leaf2,Ethernet2,Connected,2 Meters\n"
+        "leaf1,Ethernet49,spine1,Ethernet1,Connected,30 Meters\n"
+        "leaf2,Ethernet49,spine1,Ethernet2,Connected,40 Meters\n"
+        "leaf2,Ethernet50,spine1,Ethernet3,Planned,40 Meters\n"
+    )
+    ports = [("srv1", "eno1"), ("srv1", "eno2"), ("srv2", "eno1")]
+    ups = [("leaf1", "Ethernet49"), ("leaf2", "Ethernet49")]
+    (folder / "interfaces.csv").write_text(
+        "Device,Name,Type,Speed (Kbps)\n"
+        + "".join(f"{d},{p},SFP28 (25GE),\n" for d, p in ports)
+        + "".join(f"{d},{p},QSFP28 (100GE),\n" for d, p in ups)
+    )
+    (folder / "devices.csv").write_text(
+        "Name,Role\nsrv1,Server\nsrv2,Server\nleaf1,Leaf\nleaf2,Leaf\nspine1,Spine\n"
+    )
+
+
+@pytest.mark.slow
+def test_commands_of_the_guide_run_and_print_what_it_shows(tmp_path: Path) -> None:
+    page = project_paths.ROOT / "docs" / "guide" / "inventories.md"
+    files_of_the_guide(tmp_path)
+    assert guide_pages.renewed(page, tmp_path) == page.read_text("utf-8")
+    for fabric in ("clos", "site"):
+        (tmp_path / "s.toml").write_text(
+            f'schema = 1\n[fabric]\nkind = "graph"\nfile = "{fabric}.toml"\n'
+            '[[workload]]\nname = "all"\nkind = "all-to-all"\nbytes = "20 KB"\n'
+        )
+        assert ew.check(tmp_path / "s.toml") == []
+
+
+def test_files_that_are_no_inventories(tmp_path: Path) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"a_json": {"lldp": {}}}, "no file has a neighbour"),
+        ({"a_json": {"lldp": {"interface": [7]}}}, "an interface is not an object"),
+        ({"a_json": [{"ifname": "eth0"}]}, "no file has a neighbour"),
+        ({"a_json": [{"ifname": "eth0"}, {}]}, "entry 1 has no ifname"),
+        (
+            {"a_json": lldp(("1", neighbour("b", "1"))), "b_csv": "name,role\na,b\n"},
+            "different formats",
+        ),
+        ({"cables_csv": "name,role\nsrv1,server\n"}, "no cable between interfaces"),
+        ({"a_json": exported()}, "has no nodes|no list of nodes|no cable"),
+    ]
+    for files, expected in cases:
+        with pytest.raises(InputError, match=expected):
+            topologies.read_all(written(tmp_path, **files))
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    found = bytearray(data)
+    for _ in range(chance.randint(1, 5)):
+        at, length = chance.randrange(len(found)), chance.choice((1, 3, 30))
+        known = (b"null", b"[]", b"{}", b"7", b'"', b"-1e999", b"\n", b"\xff", b"[[[[", b"true")
+        found[at : at + length] = chance.choice(
+            (b"", chance.choice(known), chance.randbytes(length))
+        )
+        if not found:
+            return b"x"
+    return bytes(found)
+
+
+@pytest.mark.parametrize("kind", ["lldp", "lldp json0", "containerlab", "netbox", "csv", "frr"])
+def test_damaged_inventories_are_read_or_refused(tmp_path: Path, kind: str) -> None:
+    chance = random.Random(kind)
+    netbox = exported(
+        cable(("srv1", "eno1"), ("leaf1", "1"), length=3, length_unit={"value": "m"}),
+        cable(("srv2", "eno1"), ("leaf1", "2")),
+        interface("srv1", "eno1", "25gbase-x-sfp28", 7),
+        {"name": "srv1", "role": {"slug": "server"}},
+    )
+    whole = {
+        "lldp": (LAB / "leaf0.lldp.json").read_bytes(),
+        "lldp json0": (LAB / "leaf0.json0").read_bytes(),
+        "containerlab": CONTAINERLAB.encode(),
+        "netbox": json.dumps(netbox).encode(),
+        "csv": b"Device A,Termination A,Device B,Termination B\n" + b"a,1,s,1\nb,1,s,2\n" * 3,
+        "frr": (LAB / "leaf0.routes.json").read_bytes(),
+    }[kind]
+    known, hosts, read = lab_ports(tmp_path), hosts_of_lab(), 0
+    for _ in range(80):
+        data = damaged(whole, chance)
+        try:
+            if kind == "frr":
+                given = [("h0", "h1"), ("h0", "h2")]
+                assert frr.routes([Described("leaf0.json", data)], known, hosts, given).paths
+            else:
+                (tmp_path / "x.json").write_bytes(data)
+                form = {"csv": "netbox"}.get(kind, kind.partition(" ")[0])
+                fabric = topologies.read(
+                    tmp_path / "x.json", form if chance.random() < 0.5 else None
+                )
+                assert len(fabric.hosts) >= 2
+            read += 1
+        except InputError as error:
+            assert str(error).strip()
+            assert "\x1b" not in str(error)
+    assert read > 0
