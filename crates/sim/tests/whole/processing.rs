@@ -39,9 +39,9 @@ fn without_merging_each_frame_costs_a_segment() {
     let hosts = "[hosts]\nmerge = '0 B'\nreceive_segment = '3 us'\nreceive_frame = '1 us'\nack = '0 s'\n\
                  receive_rate = '100 Tbit/s'\nsend_segment = '0 s'\nsend_rate = '100 Tbit/s'";
     let rate = gbit(&outcome(&text(hosts, BULK), &[]));
-    // A frame of 8,948 bytes in 4 µs.
-    let expected = 8_948.0 * 8.0 / 4.0 / 1e3;
-    assert!((rate / expected - 1.0).abs() < 0.05, "{rate} {expected}");
+    // A full frame of 8,948 bytes in 4 µs; the last segment of each write is not full.
+    let most = 8_948.0 * 8.0 / 4.0 / 1e3;
+    assert!(rate > 0.8 * most && rate < most, "{rate} {most}");
 }
 
 #[test]
