@@ -305,6 +305,19 @@ def test_exports_of_netbox(tmp_path: Path) -> None:
         topologies.read_all(written(tmp_path, page_json=page))
 
 
+def test_a_breakout_cable_is_several_links(tmp_path: Path) -> None:
+    several = cable(("leaf1", "Ethernet1"), ("srv1", "eno1"))
+    several["b_terminations"] += cable(("x", "x"), ("srv2", "eno1"))["b_terminations"]
+    kinds = [interface(f"srv{i}", "eno1", "25gbase-x-sfp28") for i in (1, 2)]
+    kinds.append(interface("leaf1", "Ethernet1", "100gbase-x-qsfp28"))
+    files = written(tmp_path, a_json=exported(several), b_json=exported(*kinds))
+    fabric = topologies.read_all(files)
+    assert [(c.a, c.b, c.rate_bps) for c in fabric.cables] == [
+        ("srv1", "leaf1", 25e9),
+        ("srv2", "leaf1", 25e9),
+    ]
+
+
 def test_exports_of_netbox_as_csv(tmp_path: Path) -> None:
     bulk = (
         "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,length,"

@@ -221,6 +221,19 @@ def test_both_directions_of_a_biflow(tmp_path: Path) -> None:
     assert "noted 1 × smaller direction of a connection" in said(paired)
 
 
+def test_parts_of_the_smaller_direction_are_left_out_together(tmp_path: Path) -> None:
+    def sent(at: float, up: bool, seq: int, payload: int) -> tuple[float, bytes]:
+        ends = (A, B, 1000, 80) if up else (B, A, 80, 1000)
+        return at, tcp(*ends, seq, payload)
+
+    answers = [sent(i, False, 1000 * i, 1000) for i in range(41)]
+    asked = [sent(0, True, 5, 100), sent(35, True, 105, 100)]
+    data = made.pcap(sorted([*answers, *asked]))
+    assert len(taken(tmp_path, data).flows) == 3
+    paired = taken(tmp_path, data, pair=True)
+    assert [(f.src, f.bytes) for f in paired.flows] == [("1", 41_000)]
+
+
 def test_records_of_a_long_flow_are_merged(tmp_path: Path) -> None:
     parts = [Record(A, B, 1, 2, 10, 10 * FULL, 60_000 * i, 60_000 * i + 59_000) for i in range(3)]
     apart = Record(A, B, 1, 2, 10, 10 * FULL, 300_000, 300_100)

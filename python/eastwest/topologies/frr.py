@@ -53,11 +53,13 @@ class _Table:
     #: Networks of the interfaces.
     connected: dict[str, list[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    #: Versions and lengths of prefixes, the longest first.
+    lengths: list[tuple[int, int]] = field(default_factory=list)
 
     def find(self, address: Address) -> tuple[_Hop, ...] | None:
         """Return the next hops to an address; None without a route."""
         bits = address.max_prefixlen
-        for version, length in sorted(self.routes, reverse=True):
+        for version, length in self.lengths:
             if version == address.version:
                 found = self.routes[version, length].get(int(address) >> (bits - length))
                 if found is not None:
@@ -276,7 +278,10 @@ def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
         if not hops:
             return
     shift = network.max_prefixlen - network.prefixlen
-    by_network = table.routes.setdefault((network.version, network.prefixlen), {})
+    kind = (network.version, network.prefixlen)
+    if kind not in table.routes:
+        table.lengths = sorted((*table.routes, kind), reverse=True)
+    by_network = table.routes.setdefault(kind, {})
     by_network[int(network.network_address) >> shift] = hops
 
 

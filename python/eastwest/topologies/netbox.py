@@ -53,7 +53,8 @@ _COLUMNS = {
     "speed": ("speed", "speed_(kbps)"),
     "role": ("role", "device_role"),
 }
-_FORMS = ("cables", "interfaces", "devices")
+#: Maximum number of ends at one side of a cable.
+_MOST_ENDS = 64
 _USED = {"connected", "active", ""}
 _INTERFACE = re.compile(r"interface", re.I)
 
@@ -132,17 +133,13 @@ def _records(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     if "a_terminations" in entry or "termination_a_type" in entry:
-        record = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
-        record["length"] = _text(entry.get("length"))
-        for side in "ab":
-            listed = entry.get(f"{side}_terminations")
-            one = listed[0] if isinstance(listed, list) and listed else {}
-            one = one if isinstance(one, dict) else {}
-            kind = one.get("object_type") or entry.get(f"termination_{side}_type")
-            end = one.get("object") or entry.get(f"termination_{side}")
-            record[f"{side}_type"] = _text(kind)
-            record[f"{side}_device"], record[f"{side}_port"] = _end(end)
-        yield "cables", record
+        about = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
+        about["length"] = _text(entry.get("length"))
+        sides = [list(_terminations(entry, side)) for side in "ab"]
+        # A cable with several ends at one side (breakout) is one link for each of them.
+        for number in range(max(map(len, sides))):
+            ends = [ends[min(number, len(ends) - 1)] for ends in sides]
+            yield "cables", about | ends[0] | ends[1]
     elif "device" in entry and "type" in entry:
         device, name = _end(entry)
         record = {"device": device, "name": name, "type": _text(entry["type"])}
@@ -157,6 +154,16 @@ def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     elif "name" in entry:
         role = entry.get("role") or entry.get("device_role")
         yield "devices", {"name": _text(entry["name"]), "role": _text(role)}
+
+
+def _terminations(entry: dict[str, Any], side: str) -> Iterator[dict[str, str]]:
+    """Yield type, device and port of the ends at one side of a cable; at least one."""
+    listed = entry.get(f"{side}_terminations")
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    for one in found[:_MOST_ENDS] or [{}]:
+        kind = one.get("object_type") or entry.get(f"termination_{side}_type")
+        device, port = _end(one.get("object") or entry.get(f"termination_{side}"))
+        yield {f"{side}_type": _text(kind), f"{side}_device": device, f"{side}_port": port}
 
 
 def _end(end: Any) -> tuple[str, str]:

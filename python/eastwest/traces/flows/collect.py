@@ -22,13 +22,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.units import count, percent, size
 
 #: Maximum number of flows in memory, and of different addresses.
-MOST_FLOWS = 2_000_000
+MOST_FLOWS = 1_000_000
 MOST_ADDRESSES = 1_000_000
 #: Maximum number of observers: exporters with their sources, or captures.
 MOST_OBSERVERS = 65_536
@@ -65,7 +66,7 @@ class Wanted:
     hosts: Mapping[bytes, str] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Flow:
     """Flow of the list; times in s from the first flow of the list."""
 
@@ -161,18 +162,17 @@ class Part:
 Key = tuple[int, int, int, int, int]
 
 
-@dataclass(frozen=True)
-class _Whole:
+class _Whole(NamedTuple):
     """Flow before its hosts have numbers."""
 
     key: Key
     part: Part
 
     @property
-    def back(self) -> Key:
-        """Key of the other direction."""
+    def connection(self) -> Key:
+        """Key that both directions of a connection have."""
         src, dst, protocol, sport, dport = self.key
-        return dst, src, protocol, dport, sport
+        return min(self.key, (dst, src, protocol, dport, sport))
 
 
 @dataclass
@@ -419,26 +419,24 @@ class Collector:
         return kept
 
     def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
-        """Yield the flow of the larger direction of each connection."""
+        """Yield the flows of the direction of each connection that has more bytes."""
         idle = round(self.wanted.idle_s * 1e9)
-        by_key: dict[Key, list[_Whole]] = {}
-        for whole in wholes:
-            by_key.setdefault(whole.key, []).append(whole)
-        for whole in wholes:
-            mine = whole.part
-            others = [
-                other.part
-                for other in by_key.get(whole.back, ())
-                if other.part.first <= mine.last + idle and mine.first <= other.part.last + idle
-            ]
-            larger = max(others, key=lambda p: p.bytes, default=None)
-            first = whole.key < whole.back
-            if larger is None or (mine.bytes, first) > (larger.bytes, not first):
-                yield whole
-                continue
-            self._left += mine.records
-            then = "it is left out: only the larger direction is a flow (--pair)"
-            self.account.note(name, 0, "smaller direction of a connection", consequence=then)
+        wholes.sort(key=lambda w: (w.connection, w.part.first))
+        for _, group in groupby(wholes, key=lambda w: w.connection):
+            for cluster in _overlapping([(0, w.key, w.part) for w in group], idle):
+                octets: dict[Key, int] = {}
+                for _, key, part in cluster:
+                    octets[key] = octets.get(key, 0) + part.bytes
+                larger = max(octets, key=lambda key: (octets[key], key))
+                for _, key, part in cluster:
+                    if key == larger:
+                        yield _Whole(key, part)
+                        continue
+                    self._left += part.records
+                    then = "it is left out: only the larger direction is a flow (--pair)"
+                    self.account.note(
+                        name, 0, "smaller direction of a connection", consequence=then
+                    )
 
     def _say_sampling(self, wholes: list[_Whole], name: str) -> None:
         sampled = [whole.part for whole in wholes if whole.part.rate > 1]
