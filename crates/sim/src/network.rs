@@ -139,8 +139,8 @@ impl Network {
     }
 
     /// Puts a received segment into the ring of a core of its host.
-    pub fn receive_by_core(&mut self, packet: Packet, sack: Option<SackBlocks>) {
-        self.process(|cores, now| cores.receive(now, Segment { packet, sack }));
+    pub fn receive_by_core(&mut self, host: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        self.process(|cores, now| cores.receive(now, host, Segment { packet, sack }));
     }
 
     /// Adds the time of a message that an end of a connection writes or reads, if hosts take time.

@@ -213,9 +213,9 @@ impl Processing {
         self.timers.push(at, core as u64, (core as u64) << 32 | u64::from(turn));
     }
 
-    /// Puts a received segment into the ring of its core.
-    pub fn receive(&mut self, now: Time, segment: Segment) {
-        let at = self.core_of(segment.packet.dst, segment.packet.dst_endpoint);
+    /// Puts a segment that a host has received into the ring of its core.
+    pub fn receive(&mut self, now: Time, host: HostId, segment: Segment) {
+        let at = self.core_of(host, segment.packet.dst_endpoint);
         let core = &mut self.cores[at];
         if core.ring.len() >= self.config.ring as usize {
             self.counts.lost += 1;
@@ -451,7 +451,7 @@ mod tests {
     fn frames_that_arrive_before_the_interrupt_are_one_segment() {
         let mut all = Processing::new(config(), 1, 1);
         for i in 0..3 {
-            all.receive(Time(i), segment(i * 1_000, 1_000));
+            all.receive(Time(i), HostId(0), segment(i * 1_000, 1_000));
         }
         // Interrupt after 5 µs, 3 frames of 1 µs, 10 µs for the segment, 3 µs for 3,000 bytes.
         assert_eq!(finished(&mut all), [(5 + 3 + 10 + 3, 3_000, 3)]);
@@ -462,7 +462,7 @@ mod tests {
     fn the_fourth_frame_interrupts_at_once() {
         let mut all = Processing::new(config(), 1, 1);
         for i in 0..4 {
-            all.receive(Time(0), segment(i * 1_000, 1_000));
+            all.receive(Time(0), HostId(0), segment(i * 1_000, 1_000));
         }
         assert_eq!(finished(&mut all), [(4 + 10 + 4, 4_000, 4)]);
     }
@@ -476,10 +476,10 @@ mod tests {
         };
         let marked =
             Segment { packet: Packet { tos: 3, ..segment(2_000, 1_000).packet }, sack: None };
-        all.receive(Time(0), segment(0, 1_000));
-        all.receive(Time(0), other);
-        all.receive(Time(0), segment(1_000, 1_000));
-        all.receive(Time(0), marked);
+        all.receive(Time(0), HostId(0), segment(0, 1_000));
+        all.receive(Time(0), HostId(0), other);
+        all.receive(Time(0), HostId(0), segment(1_000, 1_000));
+        all.receive(Time(0), HostId(0), marked);
         let payloads: Vec<(u64, usize)> = finished(&mut all).iter().map(|f| (f.1, f.2)).collect();
         assert_eq!(payloads, [(2_000, 2), (500, 1), (1_000, 1)]);
     }
@@ -488,20 +488,20 @@ mod tests {
     fn a_hole_or_a_sack_ends_a_merged_segment() {
         let mut all = Processing::new(ProcessingConfig { merge: 2_500, ..config() }, 1, 1);
         for seq in [0, 1_000, 2_000, 5_000] {
-            all.receive(Time(0), segment(seq, 1_000));
+            all.receive(Time(0), HostId(0), segment(seq, 1_000));
         }
         let payloads: Vec<u64> = finished(&mut all).iter().map(|f| f.1).collect();
         assert_eq!(payloads, [2_000, 1_000, 1_000]);
         let sack = Segment { sack: Some([(9, 10); 4]), ..segment(6_000, 1_000) };
-        all.receive(Time(0), segment(5_000, 1_000));
-        all.receive(Time(0), sack);
+        all.receive(Time(0), HostId(0), segment(5_000, 1_000));
+        all.receive(Time(0), HostId(0), sack);
         assert_eq!(finished(&mut all).len(), 2);
     }
 
     #[test]
     fn a_burst_leaves_together_and_before_what_was_received() {
         let mut all = Processing::new(config(), 1, 1);
-        all.receive(Time(0), segment(0, 1_000));
+        all.receive(Time(0), HostId(0), segment(0, 1_000));
         for i in 0..3 {
             all.send(Time(0), HostId(0), segment(i * 1_000, 1_000));
         }
@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn a_full_ring_loses_frames_and_counts_them() {
         let mut all = Processing::new(ProcessingConfig { interrupt_frames: 100, ..config() }, 1, 1);
-        (0..10).for_each(|i| all.receive(Time(0), segment(i * 1_000, 1_000)));
+        (0..10).for_each(|i| all.receive(Time(0), HostId(0), segment(i * 1_000, 1_000)));
         assert_eq!(finished(&mut all)[0].1, 8_000);
         assert_eq!(all.counts.lost, 2);
     }
@@ -524,7 +524,7 @@ mod tests {
                 dst_endpoint: EndpointId::new(2 * slot as usize, 0),
                 ..segment(0, 1_000).packet
             };
-            all.receive(Time(0), Segment { packet, sack: None });
+            all.receive(Time(0), HostId(0), Segment { packet, sack: None });
         }
         let ended: Vec<u64> = finished(&mut all).iter().map(|f| f.0).collect();
         assert!(ended.iter().filter(|&&us| us == 17).count() > 12, "{ended:?}");

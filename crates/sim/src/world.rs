@@ -297,7 +297,9 @@ impl World {
         }
         let sack = network.fabric.pool.take_sack(packet.sack);
         if INSIDE && network.processing.is_some() {
-            return network.receive_by_core(*packet, sack);
+            // A delivered packet does not have its host.
+            let host = transports.tcp.stack.endpoint(packet.dst_endpoint).local();
+            return network.receive_by_core(host, *packet, sack);
         }
         let to = packet.dst_endpoint;
         let class = transports.tcp.stack.endpoint(to).class();

@@ -29,6 +29,8 @@ fn one_core_receives_what_its_time_allows() {
     // 42 Gbit/s are the measurement to which the defaults were fitted; slow start takes part of the run.
     assert!(free > 85.0 && (36.0..44.0).contains(&rate), "{free} {rate}");
     assert!(done.number("hosts.busy_max") > 0.9);
+    // The core of the sender works, too.
+    assert!(done.number("hosts.busy_mean") * 10.0 > 1.3, "{}", done.value("hosts"));
     let merged = done.number("hosts.received_frames") / done.number("hosts.received_segments");
     assert!(merged > 2.0, "{merged}");
     done.assert_conserved();
