@@ -367,7 +367,7 @@ def test_names_that_cannot_be_are_refused(name: str, says: str) -> None:
 
 
 def test_without_its_source_a_crate_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new, "source_folder", lambda: None)
+    monkeypatch.setattr(new.sources, "folder", lambda: None)
     with pytest.raises(ew.InputError, match="installed without its Rust source"):
         new.write("mine", Kind.queue)
     with pytest.raises(ew.InputError, match="is not the source of Eastwest"):
