@@ -64,13 +64,19 @@ fn of_own(info: &PanicHookInfo<'_>) -> Option<OwnPanic> {
 /// Returns the panic with this message, place (file and line) and stack if it is one of the crate.
 fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Option<OwnPanic> {
     let symbol = format!("{}::", own.name.replace('-', "_"));
-    // "  12: my_queue::Ramp::at_enqueue", "  12: <my_queue::Ramp as …", and "   at src/lib.rs:41:9"
-    let is_own = |line: &str| {
-        let call = line.trim_start().split_once(": ").map_or("", |(_, call)| call);
-        call.trim_start_matches('<').starts_with(&symbol)
+    let lines: Vec<&str> = stack.lines().map(str::trim).collect();
+    // "12: my_queue::Ramp::at_enqueue", "12: <my_queue::Ramp as …", and then "at ./src/lib.rs:41:9"
+    let of_line = |line: &&str| {
+        let file = line.strip_prefix("at ")?;
+        let is_own = file.starts_with("./src/") || file.starts_with(own.folder);
+        is_own.then(|| file.trim_start_matches("./").to_owned())
     };
-    let lines: Vec<&str> = stack.lines().collect();
-    let first = lines.iter().position(|line| is_own(line));
+    let is_own = |at: usize| {
+        let call = lines[at].split_once(": ").map_or("", |(_, call)| call);
+        let is_call = call.trim_start_matches('<').starts_with(&symbol);
+        is_call || !call.is_empty() && lines.get(at + 1).is_some_and(|next| of_line(next).is_some())
+    };
+    let first = (0..lines.len()).find(|at| is_own(*at));
     let of_place = place
         .filter(|(file, _)| {
             Path::new(file).is_relative() || Path::new(file).starts_with(own.folder)
@@ -79,10 +85,7 @@ fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Op
     if of_place.is_none() && first.is_none() {
         return None;
     }
-    let of_stack = || {
-        let next = lines.get(first? + 1)?.trim_start().strip_prefix("at ")?;
-        Some(next.trim_start_matches("./").to_owned())
-    };
+    let of_stack = || of_line(lines.get(first? + 1)?);
     let at = of_place.or_else(of_stack);
     let at = at.map_or_else(String::new, |at| format!(" at {at}"));
     let message = format!(
@@ -125,7 +128,12 @@ mod tests {
         let place = Some(("/e/c.rs".to_owned(), 9));
         let panic = judge(&own(), "out of range", place.clone(), stack).unwrap();
         assert!(panic.message.contains("at src/lib.rs:41:9"), "{}", panic.message);
-        assert!(panic.stack.starts_with("   4: <my_queue::Least"), "{}", panic.stack);
-        assert_eq!(judge(&own(), "out of range", place, &stack.replace("my_queue", "other")), None);
+        assert!(panic.stack.starts_with("4: <my_queue::Least"), "{}", panic.stack);
+        // an inlined call has no name of its crate
+        let inlined = stack.replace("<my_queue::Least as eastwest::CustomRouting>::", "");
+        let panic = judge(&own(), "out of range", place.clone(), &inlined).unwrap();
+        assert!(panic.message.contains("at src/lib.rs:41:9"), "{}", panic.message);
+        let other = stack.replace("my_queue", "other").replace("./src", "/other/src");
+        assert_eq!(judge(&own(), "out of range", place, &other), None);
     }
 }

@@ -2,8 +2,8 @@
 //! many ran in all ways that must agree, and the failures found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
-use crate::generate::{Case, Generator, Refusal, Wish, text};
-use crate::oracles::{Failure, Reported, Verdict, judge_with};
+use crate::generate::{Case, Generator, Refusal, Wish, last_read, text};
+use crate::oracles::{Failure, Reported, Verdict, guarded, judge_with};
 use crate::shrink::shrink;
 use crate::sources::Files;
 use eastwest_engine::random::Stream;
@@ -337,16 +337,34 @@ impl Campaign {
     /// Draws the case with this number, without the requested pair if no valid scenario has it;
     /// judges it and adds it to the coverage. Returns its failure; `None` if it violates no oracle.
     pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
+        let drawn = guarded("check", || self.draw(number));
+        let (drawn, refused) = match drawn {
+            Ok(drawn) => drawn,
+            Err(failure) => {
+                covered.cases += 1;
+                let read = last_read();
+                let (drawn, reduced) = (read.clone(), read);
+                let files = Files::new();
+                return Some(Found { case: number, failure, drawn, reduced, files, threads: 1 });
+            }
+        };
+        covered.refused += u64::from(refused);
+        self.judge_case(number, &drawn, covered)
+    }
+
+    /// Draws the case with this number; if no valid scenario has the requested pair, draws it without
+    /// the pair and returns true.
+    fn draw(&self, number: u64) -> (Drawn, bool) {
         let mut drawn = self.draw_case(number);
-        if drawn.case.is_err() {
-            covered.refused += 1;
+        let refused = drawn.case.is_err();
+        if refused {
             // the case is not lost: without the pair nearly every draw gives a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
             let mut wishes = self.always(number, &mut random);
             wishes.extend(self.beside(drawn.pair, &mut random));
             drawn.case = self.generator.case(&mut random, &wishes);
         }
-        self.judge_case(number, &drawn, covered)
+        (drawn, refused)
     }
 
     /// Judges a case that was drawn, and adds it to the coverage. Returns its failure; `None` if it

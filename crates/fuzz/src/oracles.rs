@@ -2,6 +2,7 @@
 //!
 //! | oracle | what must hold |
 //! |---|---|
+//! | check | the reader of scenarios does not panic |
 //! | run | the run ends without a panic, within the most events |
 //! | mechanism | with mechanisms of the user: none of them reports an error |
 //! | repeat | with mechanisms of the user: a second run has equal tables and summary |
@@ -348,8 +349,8 @@ fn fails(oracle: &'static str) -> impl Fn(String) -> Failure {
     move |message| Failure { oracle, message }
 }
 
-/// Executes a function that may panic.
-fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
+/// Executes a function that may panic; a panic is a failure of the oracle.
+pub fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|_| fails(oracle)(PANIC.with(|said| said.borrow().clone())))
 }
