@@ -1,4 +1,4 @@
-"""CPU time of the builds of a mechanism crate, from the first type error to a rebuild, and its speed.
+"""CPU time of the builds of a mechanism crate, from a type error to a rebuild, and its speed.
 
     python benches/own_mechanism.py [--with-release] [--runs N] [--out FILE.md]
 
