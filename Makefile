@@ -49,8 +49,9 @@ sanitise: ## Run TCP dialogues and generated scenarios under AddressSanitizer or
 
 wheel: build ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json
-	@trap 'rm -rf python/eastwest/papers' EXIT; \
+	@trap 'rm -rf python/eastwest/papers python/eastwest/rust' EXIT; \
 	$(BIN)/python tools/shipped_papers.py python/eastwest/papers && \
+	$(BIN)/python tools/shipped_source.py python/eastwest/rust && \
 	$(BIN)/maturin sdist --out dist && \
 	$(BIN)/maturin build --release --out dist --sbom-include target/sbom/python.cyclonedx.json
 

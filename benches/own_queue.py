@@ -43,7 +43,7 @@ def ramp() -> core.Extras:
     text = file.read_text()
     assert text.count('random("ramp")') == 1
     file.write_text(text.replace('random("ramp")', 'random("red")'))
-    return load([crate], show=True)[0]
+    return load([crate], show=True, release=True)[0]
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from eastwest.core import (
     CoreResult,
     DeclaredTable,
     DrillResult,
+    OwnCrate,
     Problem,
     Resolved,
     RunOptions,
@@ -25,6 +26,7 @@ __all__ = [
     "mpi_check",
     "mpi_record",
     "own_crate",
+    "own_panic",
     "resolve",
     "run",
     "schema",
@@ -100,7 +102,8 @@ def topology_kinds(
     overrides: list[tuple[str, str]],
     sketches: list[Any] = ...,
 ) -> dict[str, Any]: ...
-def own_crate() -> tuple[str, str, list[tuple[str, str]]] | None: ...
+def own_crate() -> OwnCrate | None: ...
+def own_panic() -> tuple[str, str] | None: ...
 def version() -> str: ...
 def build_info() -> dict[str, Any]: ...
 def mpi_record(

@@ -147,6 +147,19 @@ class DrillResult(TypedDict):
     """Alterations it did not notice: line and what was altered."""
 
 
+class OwnCrate(TypedDict):
+    """The mechanism crate from which an extension was made."""
+
+    name: str
+    version: str
+    folder: str
+    """Folder of its ``Cargo.toml``."""
+    profile: str
+    """``development`` or ``release``: how it was compiled."""
+    mechanisms: list[tuple[str, str]]
+    """Kind and name of each."""
+
+
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -277,6 +290,13 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         raise MechanismError(
             f"a mechanism in Python raised an error; no result was written: {what}", trace
         ) from cause
+    except BaseException as error:
+        # A panic in Rust is a PanicException of PyO3, which is no Exception.
+        panic = None if isinstance(error, Exception) else module.own_panic()
+        if panic is None:
+            raise
+        message, stack = panic
+        raise MechanismError(message, stack) from None
 
 
 def scenario_error() -> type[Exception]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -225,10 +226,12 @@ def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) ->
 
 
 def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
-    """Run the campaign; where a sketch in Python raises an error, name the case in the message."""
+    """Run the campaign; where a mechanism fails outside a case, name the case in the message."""
     try:
         return core.fuzz(*arguments)
     except MechanismError as error:
+        if not watchdog.since:
+            raise
         cases = ", ".join(str(case) for case in sorted(watchdog.since))
         again = f"eastwest fuzz --seed {watchdog.seed} --first {cases} --cases 1"
         raise MechanismError(f"{error} (case {cases}: {again})", error.trace) from error
@@ -248,15 +251,21 @@ def _level(text: str, known: Sequence[Level]) -> Level:
     raise InputError(f"--have {text!r:.80}: {level[0]!r:.60} is not crossed with others{hint}")
 
 
-def write_case(found: dict[str, Any], folder: Path) -> Path:
-    """Write a failing case into a new folder: the oracles that it breaks, and scenarios to run."""
+def write_case(found: dict[str, Any], folder: Path, mechanisms: Sequence[str] = ()) -> Path:
+    """Write a failing case into a new folder: the oracles that it breaks, and scenarios to run.
+
+    ``mechanisms`` are folders and files of the user's own mechanisms (``--with``).
+    """
     place = folder / f"case-{found['case']}"
     place.mkdir(parents=True, exist_ok=True)
+    own = [word for one in mechanisms for word in ("--with", str(Path(one).resolve()))]
+    again = shlex.join(["eastwest", "run", "scenario.toml", *own])
     _write(place / "scenario.toml", found["reduced"])
     _write(place / "drawn.toml", found["drawn"])
     _write(
         place / "why.txt",
-        f"oracle: {found['oracle']}\nthreads: {found['threads']}\n{found['message']}\n",
+        f"oracle: {found['oracle']}\nthreads: {found['threads']}\n{found['message']}\n"
+        f"again: {again}\n",
     )
     for name, text in found["files"].items():
         _write(place / name, text)

@@ -291,16 +291,23 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
-    """Add the user's own mechanisms to a summary; return notes on the time spent in sketches."""
+    """Add the user's own mechanisms to a summary; return notes on what they cost."""
+    notes = []
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)
+    for crate in (one for one in core.extras().sources if one.get("profile") == "development"):
+        notes.append(
+            f"The mechanism crate {crate['crate']} was compiled for development; for long runs, "
+            "--with-release makes the simulation faster"
+        )
     calls, taken = summary.get("sketch_calls", 0), summary.get("sketch_s", 0.0)
     if not calls or not taken:
-        return []
+        return notes
     share = min(1.0, taken / max(summary["wall_s"], taken))
     return [
+        *notes,
         f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
-        f"{count(round(calls / taken))} a second"
+        f"{count(round(calls / taken))} a second",
     ]
 
 

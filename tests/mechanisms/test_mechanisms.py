@@ -6,6 +6,7 @@ do, and must give their digests.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -367,7 +368,7 @@ def test_names_that_cannot_be_are_refused(name: str, says: str) -> None:
 
 
 def test_without_its_source_a_crate_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new, "source_folder", lambda: None)
+    monkeypatch.setattr(new.sources, "folder", lambda: None)
     with pytest.raises(ew.InputError, match="installed without its Rust source"):
         new.write("mine", Kind.queue)
     with pytest.raises(ew.InputError, match="is not the source of Eastwest"):
@@ -393,6 +394,102 @@ def module_of(kind: Kind, **changes: str) -> str:
     return text
 
 
+def test_an_unknown_setting_is_told_with_the_settings_of_its_mechanism() -> None:
+    class Late(ew.Queue):
+        """Has one setting."""
+
+        threshold: int = 20
+
+        def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+            return ew.Verdict.ENQUEUE
+
+    # names of RED, DCTCP and other tables among them
+    text = scenario(
+        'routing = "turns"\nrouting_parameters = { gap = 4 }\n'
+        'queue = { kind = "late", weight = 3, treshold = 3 }',
+        'congestion = "halves"\nparameters = { min = 3, kind = 4 }',
+    )
+    problems = {p["path"]: p for p in ew.check(text, mechanisms=[Late, Turns, Halves])}
+    assert {path: problem["message"] for path, problem in problems.items()} == {
+        "fabric.routing_parameters.gap": "is not a key of turns, which has no keys",
+        "fabric.queue.weight": "is not a key of late, which has limit, threshold",
+        "fabric.queue.treshold": "is not a key of late, which has limit, threshold",
+        "tcp.parameters.min": "is not a key of halves, which has no keys",
+        "tcp.parameters.kind": "is not a key of halves, which has no keys",
+    }
+    assert problems["fabric.queue.treshold"]["hint"] == "threshold"
+
+
+# `eastwest fuzz`
+
+FAULTY = {
+    "queue": """
+import eastwest as ew
+
+class Faulty(ew.Queue):
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        raise ValueError("no idea")
+""",
+    "routing": """
+import eastwest as ew
+
+class Faulty(ew.Routing):
+    margin: int = 3
+
+    def choose(self, choice: ew.Choice) -> int:
+        return "the first"
+""",
+    "congestion": """
+import eastwest as ew
+
+TURN = [0]
+
+class Faulty(ew.Congestion):
+    def on_ack(self, window: ew.Window, ack: ew.Ack) -> int:
+        TURN[0] += 1
+        return window.cwnd + TURN[0] * ack.acked
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "oracle", "says"),
+    [
+        ("queue", "mechanism", "ValueError: no idea"),
+        ("routing", "mechanism", "Faulty.choose must return"),
+        ("congestion", "repeat", "two runs of one scenario differ"),
+    ],
+)
+def test_fuzz_finds_what_is_wrong_with_a_sketch(kind: str, oracle: str, says: str) -> None:
+    Path("faulty.py").write_text(FAULTY[kind])
+    found = eastwest("fuzz", "--with", "faulty.py", "--cases", "6", "--json", "--out", "found")
+    assert found.returncode == 1, found.stderr
+    failures = json.loads(found.stdout)["failures"]
+    right = [one for one in failures if one["oracle"] == oracle]
+    assert right and says in right[0]["message"]
+    # the reduced scenario names the mechanism, and its run fails too
+    folder = Path(right[0]["folder"])
+    assert '"faulty"' in (folder / "scenario.toml").read_text()
+    why = (folder / "why.txt").read_text()
+    assert f"again: eastwest run scenario.toml --with {Path('faulty.py').resolve()}" in why
+    if oracle == "mechanism":
+        again = eastwest("run", str(folder / "scenario.toml"), "--with", "faulty.py")
+        assert again.returncode == 2 and says in again.stderr
+
+
+@pytest.mark.slow
+def test_fuzz_uses_a_mechanism_in_every_case() -> None:
+    file, _ = written("ramp")
+    text = file.read_text()
+    counting = "        print('called', file=open('calls', 'a'))\n"
+    start = text.index("        if not arrival.fits")
+    file.write_text(text[:start] + counting + text[start:])
+    found = eastwest("fuzz", "--with", str(file), "--cases", "5", "--json")
+    assert found.returncode == 0, found.stdout
+    assert Path("calls").stat().st_size > 100
+
+
 @pytest.mark.long
 def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     tool: Any, monkeypatch: pytest.MonkeyPatch
@@ -400,6 +497,8 @@ def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     """Compiles the templates of all three kinds as one crate; a minute or two."""
     tool("cargo")
     monkeypatch.delenv("CARGO_BUILD_TARGET", raising=False)
+    # within the repository, so that Eastwest is not compiled in each run of this test
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "mechanisms"))
     modules = {
         "queue": module_of(Kind.queue, **{'place.random("my-queue")': 'place.random("red")'}),
         # as DCTCP, which answers each mark
@@ -451,6 +550,21 @@ def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     limit = {"fabric.queue.limit": ["200 packets"]}
     swept = ew.sweep(text, limit, seeds=[1], set=SMALL, jobs=1, mechanisms=[all_three])
     assert swept.runs["digest"].to_list() == [own.digest]
+
+    # a panic is the mechanism's, with its place; the overflow is one in this profile
+    assert own.summary["mechanisms"][0]["profile"] == "development"
+    assert any("all-three was compiled for development" in note for note in own.summary["notes"])
+    queue = all_three / "src" / "queue.rs"
+    queue.write_text(queue.read_text().replace("backlog.packets)", "backlog.packets - 3)"))
+    panicked = eastwest("run", "my-queue/scenario.toml", "--with", "all-three")
+    assert panicked.returncode == 2
+    assert re.search(
+        r"crate all-three .* panicked at src/queue.rs:\d+: .*overflow", panicked.stderr
+    )
+    assert "bug in Eastwest" not in panicked.stderr
+    found = eastwest("fuzz", "--with", "all-three", "--cases", "12", "--json", "--out", "found")
+    failures = json.loads(found.stdout)["failures"]
+    assert any("panicked at src/queue.rs" in one["message"] for one in failures)
 
     (all_three / "src" / "lib.rs").write_text("fn broken( {\n")
     failed = eastwest("run", "my-queue/scenario.toml", "--with", "all-three")

@@ -1,17 +1,18 @@
 //! Campaigns of generated scenarios for a Python program.
 
-use crate::convert::{SketchError, context};
+use crate::blame;
+use crate::convert::context;
 use crate::sketch::{Sketch, Watch};
 use eastwest_fuzz::campaign::{Campaign, Found, Progress};
 use eastwest_fuzz::features::Pairs;
 use eastwest_fuzz::generate::Wish;
-use eastwest_fuzz::oracles::catch_panics;
+use eastwest_fuzz::oracles::catch_panics_as;
 use eastwest_fuzz::sources;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Returns the levels (values) of all axes (settings) that generated scenarios combine in pairs, in
 /// the order of their numbers, each as (path, value).
@@ -54,22 +55,20 @@ pub fn fuzz<'py>(
     let before = before.map_err(PyValueError::new_err)?;
     let always = always.iter().map(|(path, level)| Wish::firm(path, level)).collect();
     let campaign = Campaign::new(context, seed, before.as_ref(), enough).with(always);
+    let asked_to_end: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let campaign = campaign.with_fault(Box::new(fault_of(&watch, &asked_to_end)));
     let mut raised = None;
     let mut look = |state: &Progress| {
         let told = tell(progress.as_ref(), state);
         raised = raised.take().or(told.err());
-        raised.is_none() && !watch.failed()
+        raised.is_none() && asked_to_end.lock().is_ok_and(|asked| asked.is_none())
     };
     let (covered, found) = py.detach(|| {
-        let _remembered = catch_panics();
+        let _remembered = catch_panics_as(blame::describe);
         campaign.run((first, cases), at_once, &mut look)
     });
-    if let Some(cause) = watch.take_error() {
-        let error = SketchError::new_err(());
-        error.set_cause(py, Some(cause));
-        return Err(error);
-    }
-    if let Some(raised) = raised {
+    let asked = asked_to_end.lock().ok().and_then(|mut asked| asked.take());
+    if let Some(raised) = asked.or(raised) {
         return Err(raised);
     }
     let d = PyDict::new(py);
@@ -92,6 +91,26 @@ pub fn fuzz<'py>(
     }
     d.set_item("found", list)?;
     Ok(d)
+}
+
+/// Returns a function that returns the exception which a sketch (mechanism in Python) has raised since
+/// the last call, as text. Ctrl-C and an exit that a sketch asks for go to `asked_to_end`.
+fn fault_of(
+    watch: &Arc<Watch>,
+    asked_to_end: &Arc<Mutex<Option<PyErr>>>,
+) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+    let (watch, asked_to_end) = (watch.clone(), asked_to_end.clone());
+    move || {
+        let error = watch.take_error()?;
+        Python::attach(|py| {
+            if error.is_instance_of::<PyException>(py) {
+                let stack = error.traceback(py).and_then(|stack| stack.format().ok());
+                return Some(format!("{error}\n{}", stack.unwrap_or_default()));
+            }
+            asked_to_end.lock().ok()?.get_or_insert(error);
+            None
+        })
+    }
 }
 
 fn tell(progress: Option<&Py<PyAny>>, state: &Progress) -> PyResult<()> {

@@ -2,6 +2,7 @@
 //! clock. The module itself is made in `crates/extension`, or from a mechanism crate (see [`mechanism`]).
 #![allow(missing_docs)]
 
+mod blame;
 mod convert;
 mod fuzzing;
 mod keeping;
@@ -295,13 +296,24 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-type KindsAndNames = Vec<(&'static str, &'static str)>;
-
-/// Returns the crate from which this module was made, if any: its name, its version, and the kind and name of
-/// each of its mechanisms.
+/// Returns the crate from which this module was made, if any; see `OwnCrate` in python/eastwest/core.py.
 #[pyfunction]
-fn own_crate() -> Option<(&'static str, &'static str, KindsAndNames)> {
-    OWN.get().map(|own| (own.name, own.version, own.mechanisms.names()))
+fn own_crate(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
+    let Some(own) = OWN.get() else { return Ok(None) };
+    let d = PyDict::new(py);
+    d.set_item("name", own.name)?;
+    d.set_item("version", own.version)?;
+    d.set_item("folder", own.folder)?;
+    d.set_item("profile", if own.development { "development" } else { "release" })?;
+    d.set_item("mechanisms", own.mechanisms.names())?;
+    Ok(Some(d))
+}
+
+/// Removes and returns the last panic of a mechanism of the crate from which this module was made, as
+/// (message, stack); `None` if there was none.
+#[pyfunction]
+fn own_panic() -> Option<(String, String)> {
+    blame::take().map(|panic| (panic.message, panic.stack))
 }
 
 /// Returns how the extension was compiled.
@@ -334,11 +346,16 @@ pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {
         return Err(PyValueError::new_err(problem));
     }
-    own.map(|own| OWN.set(own));
+    if let Some(own) = own
+        && OWN.set(own).is_ok()
+    {
+        blame::watch();
+    }
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("RunError", m.py().get_type::<RunError>())?;
     m.add("SketchError", m.py().get_type::<SketchError>())?;
     m.add_function(wrap_pyfunction!(own_crate, m)?)?;
+    m.add_function(wrap_pyfunction!(own_panic, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;

@@ -45,6 +45,10 @@ pub struct Own {
     pub name: &'static str,
     /// Version of the crate.
     pub version: &'static str,
+    /// Folder of the crate's `Cargo.toml`.
+    pub folder: &'static str,
+    /// Whether the crate was compiled for development, with checks of overflows.
+    pub development: bool,
     /// Mechanisms of the crate, which scenarios may name.
     pub mechanisms: Mechanisms,
 }
@@ -64,7 +68,8 @@ macro_rules! mechanisms {
             let mut mechanisms = $crate::Mechanisms::default();
             add(&mut mechanisms);
             let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-            $crate::fill(m, Some($crate::Own { name, version, mechanisms }))
+            let (folder, development) = (env!("CARGO_MANIFEST_DIR"), cfg!(debug_assertions));
+            $crate::fill(m, Some($crate::Own { name, version, folder, development, mechanisms }))
         }
     };
 }

@@ -2,11 +2,12 @@
 //! many ran in all ways that must agree, and the failures found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
-use crate::generate::{Case, Generator, Refusal, Wish, text};
-use crate::oracles::{Failure, Verdict, judge};
+use crate::generate::{Case, Generator, Refusal, Wish, last_read, text};
+use crate::oracles::{Failure, Reported, Verdict, guarded, judge_with};
 use crate::shrink::shrink;
 use crate::sources::Files;
 use eastwest_engine::random::Stream;
+use eastwest_settings::row::KeyDoc;
 use eastwest_sim::plan::Plan;
 use eastwest_sim::scenario::Context;
 use eastwest_sim::threads::obstacle;
@@ -98,6 +99,49 @@ impl Covered {
     }
 }
 
+/// Probability that a case uses a mechanism of the user at its main place, if it has several: a queue
+/// discipline in `fabric.queue` and not in a class.
+const MAIN_PLACE: f64 = 0.75;
+
+/// Fabrics with several shortest paths, on which a routing of the user acts.
+const SEVERAL_PATHS: [&str; 2] = ["leaf-spine", "fat-tree"];
+
+/// A mechanism of the user, which cases have to use.
+struct Own {
+    /// Name of the mechanism in scenarios.
+    name: String,
+    /// Paths of the settings that can name it, the main one first.
+    paths: Vec<String>,
+    /// Whether it acts only on fabrics with several shortest paths.
+    needs_paths: bool,
+}
+
+impl Own {
+    /// Returns the mechanism with this kind and name, with its paths in the schema; `None` if no
+    /// setting can name it.
+    fn of(rows: &[KeyDoc], kind: &str, name: &str) -> Option<Own> {
+        let names_it = |row: &&KeyDoc| row.choices.iter().any(|choice| choice.0 == name);
+        let mut paths: Vec<String> = rows.iter().filter(names_it).map(KeyDoc::path).collect();
+        paths.sort_by_key(|path| (path.split('.').count(), path.contains("host_queue")));
+        paths.dedup();
+        let is_there = !paths.is_empty();
+        is_there.then(|| Own { name: name.to_owned(), paths, needs_paths: kind == "routing" })
+    }
+
+    /// Returns the wishes of a case that uses the mechanism: the setting that names it, simulated
+    /// packets, and for a routing a fabric with several paths.
+    fn wishes(&self, random: &mut Stream) -> Vec<Wish> {
+        let any = random.below(self.paths.len() as u64) as usize;
+        let path = &self.paths[if random.unit() < MAIN_PLACE { 0 } else { any }];
+        let mut wishes = vec![Wish::firm(path, &self.name), Wish::firm("fidelity", "packet")];
+        if self.needs_paths {
+            let kind = SEVERAL_PATHS[random.below(SEVERAL_PATHS.len() as u64) as usize];
+            wishes.push(Wish { is_firm: false, ..Wish::firm("fabric.kind", kind) });
+        }
+        wishes
+    }
+}
+
 /// Whether a case is drawn so that it can run on several threads: one in eight.
 fn is_divided(number: u64) -> bool {
     number % 8 == 7
@@ -135,6 +179,10 @@ pub struct Campaign {
     wanted: Vec<(usize, usize)>,
     /// Further wishes for each case.
     always: Vec<Wish>,
+    /// Mechanisms of the user; each case uses one of them.
+    own: Vec<Own>,
+    /// Function that returns the error of a mechanism of the user.
+    fault: Box<Reported>,
     /// Whether the pairs of `wanted` are rare ones.
     is_focused: bool,
     /// The pairs of `wanted` as a set.
@@ -147,8 +195,11 @@ impl Campaign {
     /// `enough` times are requested. Without it, or if there is no such pair, all pairs are
     /// requested.
     pub fn new(context: Context, seed: u64, before: Option<&Pairs>, enough: u32) -> Campaign {
+        let names = context.mechanisms.names();
         let generator = Generator::new(context);
-        let features = Features::of(&generator.rows());
+        let rows = generator.rows();
+        let own = names.iter().filter_map(|(kind, name)| Own::of(&rows, kind, name)).collect();
+        let features = Features::of(&rows);
         let all = Pairs::new(features.levels());
         let pairs = before.unwrap_or(&all);
         let is_pair = |(a, b): &(usize, usize)| {
@@ -168,7 +219,8 @@ impl Campaign {
         }
         Stream::new(seed, "pairs").shuffle(&mut wanted);
         let is_wanted = wanted.iter().copied().collect();
-        Campaign { generator, features, seed, wanted, always: Vec::new(), is_focused, is_wanted }
+        let (always, fault): (_, Box<Reported>) = (Vec::new(), Box::new(|| None));
+        Campaign { generator, features, seed, wanted, always, own, fault, is_focused, is_wanted }
     }
 
     /// Returns the campaign with the additional wishes `always` for each of its cases. If no valid
@@ -176,6 +228,26 @@ impl Campaign {
     /// pair.
     pub fn with(self, always: Vec<Wish>) -> Campaign {
         Campaign { always, ..self }
+    }
+
+    /// Returns the campaign with a function that returns the error which a mechanism of the user has
+    /// reported since the last call. The function is called after each judged scenario.
+    pub fn with_fault(self, fault: Box<Reported>) -> Campaign {
+        Campaign { fault, ..self }
+    }
+
+    /// Returns the wishes for the case with this number: those of all cases, and those for one of
+    /// the mechanisms of the user, if there are any.
+    fn always(&self, number: u64, random: &mut Stream) -> Vec<Wish> {
+        let mut wishes = self.always.clone();
+        if let Some(own) = self.own.get((number % self.own.len().max(1) as u64) as usize) {
+            for wish in own.wishes(random) {
+                if self.always.iter().all(|other| other.path != wish.path) {
+                    wishes.push(wish);
+                }
+            }
+        }
+        wishes
     }
 
     /// Returns the axes (settings with few values) whose levels (values) are combined in pairs.
@@ -222,14 +294,14 @@ impl Campaign {
 
     /// Draws, without a requested pair of levels, until a case can run on several threads, which
     /// few cases can.
-    fn draw_divided(&self, random: &mut Stream) -> Result<Case, Refusal> {
-        let mut case = self.generator.case(random, &self.always)?;
+    fn draw_divided(&self, always: &[Wish], random: &mut Stream) -> Result<Case, Refusal> {
+        let mut case = self.generator.case(random, always)?;
         for _ in 0..MOST_DRAWS {
             let plan = Plan::new(&case.scenario);
             if plan.is_ok_and(|plan| obstacle(&plan).is_none()) {
                 break;
             }
-            case = self.generator.case(random, &self.always)?;
+            case = self.generator.case(random, always)?;
         }
         Ok(case)
     }
@@ -240,10 +312,11 @@ impl Campaign {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
         let levels = [pair.0, pair.1].map(|number| self.features.level(number));
-        let mut wishes = self.always.clone();
+        let always = self.always(number, &mut random);
+        let mut wishes = always.clone();
         let beside = self.beside(pair, &mut random);
         for wish in levels.iter().filter_map(|level| self.wish(*level)).chain(beside) {
-            if self.always.iter().all(|other| other.path != wish.path) {
+            if always.iter().all(|other| other.path != wish.path) {
                 wishes.push(wish);
             }
         }
@@ -255,7 +328,7 @@ impl Campaign {
             .unwrap_or(THREAD_COUNTS[random.below(THREAD_COUNTS.len() as u64) as usize]);
         let names = names.map(|(path, level)| format!("{path} = {level}"));
         let case = match is_divided(number) {
-            true => self.draw_divided(&mut random),
+            true => self.draw_divided(&always, &mut random),
             false => self.generator.case(&mut random, &wishes),
         };
         Drawn { pair, names, threads, case }
@@ -264,16 +337,34 @@ impl Campaign {
     /// Draws the case with this number, without the requested pair if no valid scenario has it;
     /// judges it and adds it to the coverage. Returns its failure; `None` if it violates no oracle.
     pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
+        let drawn = guarded("check", || self.draw(number));
+        let (drawn, refused) = match drawn {
+            Ok(drawn) => drawn,
+            Err(failure) => {
+                covered.cases += 1;
+                let read = last_read();
+                let (drawn, reduced) = (read.clone(), read);
+                let files = Files::new();
+                return Some(Found { case: number, failure, drawn, reduced, files, threads: 1 });
+            }
+        };
+        covered.refused += u64::from(refused);
+        self.judge_case(number, &drawn, covered)
+    }
+
+    /// Draws the case with this number; if no valid scenario has the requested pair, draws it without
+    /// the pair and returns true.
+    fn draw(&self, number: u64) -> (Drawn, bool) {
         let mut drawn = self.draw_case(number);
-        if drawn.case.is_err() {
-            covered.refused += 1;
+        let refused = drawn.case.is_err();
+        if refused {
             // the case is not lost: without the pair nearly every draw gives a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
-            let mut wishes = self.always.clone();
+            let mut wishes = self.always(number, &mut random);
             wishes.extend(self.beside(drawn.pair, &mut random));
             drawn.case = self.generator.case(&mut random, &wishes);
         }
-        self.judge_case(number, &drawn, covered)
+        (drawn, refused)
     }
 
     /// Judges a case that was drawn, and adds it to the coverage. Returns its failure; `None` if it
@@ -285,7 +376,7 @@ impl Campaign {
             return None;
         };
         let context = self.generator.context(&case.files);
-        let verdict = judge(case, &context, *threads, number);
+        let verdict = judge_with(case, &context, (*threads, number), &*self.fault);
         if let Verdict::Holds(looked) = &verdict {
             covered.kept += u64::from(looked.kept);
             covered.in_parts += u64::from(looked.in_parts);
@@ -314,7 +405,8 @@ impl Campaign {
 
     /// Reduces a case that fails.
     fn found(&self, number: u64, case: &Case, failure: &Failure, threads: usize) -> Found {
-        let (reduced, failure) = shrink(&self.generator, case, failure, (threads, number));
+        let at = (threads, number);
+        let (reduced, failure) = shrink(&self.generator, case, failure, at, &*self.fault);
         let (drawn, reduced) = (text(&case.given), text(&reduced));
         Found { case: number, failure, drawn, reduced, files: case.files.clone(), threads }
     }

@@ -15,6 +15,7 @@ use eastwest_network::topology::Graph;
 use eastwest_settings::problem::Problem;
 use eastwest_settings::row::KeyDoc;
 use eastwest_sim::scenario::{Context, Scenario, read, rows_with};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::{Table, Value};
@@ -75,6 +76,16 @@ impl Deref for Row {
     fn deref(&self) -> &KeyDoc {
         &self.doc
     }
+}
+
+thread_local! {
+    static LAST_READ: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Returns the scenario that this thread has passed last to the reader of scenarios, as TOML. If a
+/// mechanism of the user panics while it reads its settings, this is the scenario.
+pub fn last_read() -> String {
+    LAST_READ.with(|last| last.borrow().clone())
 }
 
 /// Draws random scenarios from the rows of the schema.
@@ -325,7 +336,9 @@ impl Generator {
         for round in 0..MOST_ROUNDS {
             // a scenario that takes long to read is too large: the first look, after some thousand steps, ends
             // it
-            let problems = match watched(|| false, || read(&text(given), &context, &[])) {
+            let written = text(given);
+            LAST_READ.with(|last| last.borrow_mut().clone_from(&written));
+            let problems = match watched(|| false, || read(&written, &context, &[])) {
                 Ok(Ok(scenario)) => return Ok(scenario),
                 Ok(Err(problems)) => problems,
                 Err(Stopped) => return Err("the fabric is too large".to_owned()),

@@ -2,7 +2,10 @@
 //!
 //! | oracle | what must hold |
 //! |---|---|
+//! | check | the reader of scenarios does not panic |
 //! | run | the run ends without a panic, within the most events |
+//! | mechanism | with mechanisms of the user: none of them reports an error |
+//! | repeat | with mechanisms of the user: a second run has equal tables and summary |
 //! | reference | with two events for each packet and port: equal tables |
 //! | conservation | between events every packet is delivered, lost, or on exactly one link |
 //! | checkpoint | stopped, saved, loaded and continued: equal tables and summary |
@@ -139,6 +142,11 @@ thread_local! {
 /// Records panics of this process, instead of printing them, until the returned guard is dropped.
 /// [`judge`] reports them as failures.
 pub fn catch_panics() -> impl Drop {
+    catch_panics_as(|info| info.to_string())
+}
+
+/// Records panics like [`catch_panics`], with the message that `describe` makes of a panic.
+pub fn catch_panics_as(describe: fn(&std::panic::PanicHookInfo<'_>) -> String) -> impl Drop {
     type Hook = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Sync + Send>;
     struct Guard(Option<Hook>);
     impl Drop for Guard {
@@ -149,10 +157,29 @@ pub fn catch_panics() -> impl Drop {
         }
     }
     let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|info| {
-        PANIC.with(|said| *said.borrow_mut() = info.to_string());
+    std::panic::set_hook(Box::new(move |info| {
+        let message = describe(info);
+        PANIC.with(|said| *said.borrow_mut() = message);
     }));
     Guard(Some(before))
+}
+
+/// Function that removes and returns the error that a user's own mechanism has reported since the
+/// last call; `None` if there is none.
+pub type Reported = dyn Fn() -> Option<String> + Send + Sync;
+
+/// Judges a case like [`judge`]; an error that a user's own mechanism reported is its failure.
+pub fn judge_with(
+    case: &Case,
+    context: &Context,
+    (threads, seed): (usize, u64),
+    fault: &Reported,
+) -> Verdict {
+    let verdict = judge(case, context, threads, seed);
+    match fault() {
+        Some(message) => Verdict::Fails(Failure { oracle: "mechanism", message }),
+        None => verdict,
+    }
 }
 
 /// Runs a case in all ways that must agree, one of them on `threads` threads, and checks all
@@ -183,6 +210,9 @@ impl Judge<'_> {
             End::TooLarge => return Ok(Verdict::TooLarge),
             end => end,
         };
+        if !self.context.mechanisms.names().is_empty() {
+            self.repeated(&plain)?;
+        }
         let (events, packets) = match &plain {
             End::Done(results) => {
                 check_bounds(scenario, results).map_err(fails("bounds"))?;
@@ -200,6 +230,17 @@ impl Judge<'_> {
         self.in_another_order(&plain)?;
         self.resolved(&plain)?;
         Ok(Verdict::Holds(looked))
+    }
+
+    /// Runs the scenario once more: a mechanism of the user may depend on a clock or on addresses.
+    fn repeated(&self, expected: &End) -> Result<(), Failure> {
+        let again = guarded("repeat", || plain(&self.case.scenario, false))?;
+        same(expected, &again).map_err(|difference| {
+            fails("repeat")(format!(
+                "two runs of one scenario differ: {difference}; a mechanism of your own depends on \
+                 more than its arguments, its settings and its random numbers"
+            ))
+        })
     }
 
     fn reference(&self, expected: &End) -> Result<(), Failure> {
@@ -308,8 +349,8 @@ fn fails(oracle: &'static str) -> impl Fn(String) -> Failure {
     move |message| Failure { oracle, message }
 }
 
-/// Executes a function that may panic.
-fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
+/// Executes a function that may panic; a panic is a failure of the oracle.
+pub fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|_| fails(oracle)(PANIC.with(|said| said.borrow().clone())))
 }

@@ -1,7 +1,7 @@
 //! Reduction of a scenario that breaks an oracle: removes what is not needed, and makes numbers small.
 
 use crate::generate::{Case, Generator, text};
-use crate::oracles::{Failure, Verdict, judge};
+use crate::oracles::{Failure, Reported, Verdict, judge_with};
 use eastwest_sim::scenario::read;
 use toml::{Table, Value};
 
@@ -16,13 +16,14 @@ enum Step {
 }
 
 /// Returns the smallest scenario found that violates the oracle that `case` violates, and its
-/// failure. `threads` and `seed` are passed to [`judge`]. The search is greedy: each change that
-/// keeps the failure is kept.
+/// failure. `threads`, `seed` and `fault` are passed to [`judge_with`]. The search is greedy: each
+/// change that keeps the failure is kept.
 pub fn shrink(
     generator: &Generator,
     case: &Case,
     failure: &Failure,
     (threads, seed): (usize, u64),
+    fault: &Reported,
 ) -> (Table, Failure) {
     let context = generator.context(&case.files);
     let (mut best, mut broken) = (case.given.clone(), failure.clone());
@@ -34,7 +35,7 @@ pub fn shrink(
         }
         let scenario = read(&text(given), &context, &[]).ok()?;
         let smaller = Case { given: given.clone(), files: case.files.clone(), scenario };
-        match judge(&smaller, &context, threads, seed) {
+        match judge_with(&smaller, &context, (threads, seed), fault) {
             Verdict::Fails(other) if other.oracle == failure.oracle => Some(other),
             _ => None,
         }

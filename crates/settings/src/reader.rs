@@ -146,6 +146,8 @@ pub struct Section<'s, 't> {
     /// Presets of the tables below the section, by name.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
+    /// Mechanism of a user to which the keys of this section belong; `None` for built-in ones.
+    mechanism: Option<&'static str>,
     /// Addition to the message about an unknown name of a choice.
     besides: &'static str,
     declared: Vec<&'static str>,
@@ -185,6 +187,7 @@ impl<'s, 't> Section<'s, 't> {
             presets: Presets::default(),
             presets_below: BTreeMap::new(),
             kind: None,
+            mechanism: None,
             besides: "",
             declared,
             bad,
@@ -243,6 +246,12 @@ impl<'s, 't> Section<'s, 't> {
     /// Whether the keys with these names were read without a problem.
     pub fn good(&self, names: &[&str]) -> bool {
         !self.bad.iter().any(|bad| names.contains(bad))
+    }
+
+    /// Declares that the keys of this section belong to the user's own mechanism `name`. The message
+    /// about an unknown key then lists the keys of this mechanism, not those of other tables.
+    pub fn belongs_to(&mut self, name: &'static str) {
+        self.mechanism = Some(name);
     }
 
     /// Returns the state that all sections of this reading share.
@@ -733,16 +742,28 @@ impl<'s, 't> Section<'s, 't> {
                 let path = join(&self.path, &shorten(name));
                 let near = nearest(name, self.declared.iter().copied());
                 let rows = self.state.schema.map_or(&[][..], |rows| rows());
-                let (message, hint) = match misplaced(rows, &self.place, self.kind, name) {
-                    Some(elsewhere) if near.is_none() => {
-                        (format!("is not a key of this table: {elsewhere}"), None)
-                    }
-                    _ => ("is not a known key".to_owned(), near.map(str::to_owned)),
+                let elsewhere = || misplaced(rows, &self.place, self.kind, name);
+                let message = match (self.mechanism, near) {
+                    (Some(mechanism), _) => not_of(mechanism, &self.declared),
+                    (None, None) => elsewhere().map_or_else(
+                        || "is not a known key".to_owned(),
+                        |place| format!("is not a key of this table: {place}"),
+                    ),
+                    (None, Some(_)) => "is not a known key".to_owned(),
                 };
-                self.state.problem(&path, Some(value), message, hint);
+                self.state.problem(&path, Some(value), message, near.map(str::to_owned));
             }
         }
         self.out
+    }
+}
+
+/// Returns the message about an unknown key of a user's own mechanism, with the keys that it has.
+fn not_of(mechanism: &str, declared: &[&str]) -> String {
+    let keys: Vec<&str> = declared.iter().copied().filter(|key| *key != "kind").collect();
+    match keys.as_slice() {
+        [] => format!("is not a key of {mechanism}, which has no keys"),
+        keys => format!("is not a key of {mechanism}, which has {}", keys.join(", ")),
     }
 }
 

@@ -22,6 +22,7 @@ from eastwest.cli.options import (
     DaskOption,
     JobsOption,
     JsonArrayOption,
+    ReleaseOption,
     StoreOption,
     WithOption,
     use_mechanisms,
@@ -97,6 +98,7 @@ def claims(
     ] = None,
     store: StoreOption = None,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
 ) -> None:
     """Run published claims and show which hold: exit code 1 where one differs or cannot be run."""
     if keep and quick:
@@ -123,7 +125,7 @@ def claims(
         if not chosen:
             typer.echo("[]" if as_json else "nothing is missing")
             return
-    recipe = use_mechanisms(mechanisms)
+    recipe = use_mechanisms(mechanisms, release)
     command = shlex.join(["eastwest", *sys.argv[1:]])
     console = Console(highlight=False)
 

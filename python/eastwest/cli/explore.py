@@ -13,7 +13,13 @@ from rich.text import Text
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
 from eastwest.cli.lines import grid
-from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, use_mechanisms
+from eastwest.cli.options import (
+    JsonObjectOption,
+    ReleaseOption,
+    SetOption,
+    WithOption,
+    use_mechanisms,
+)
 from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.json_schema import json_schema
 from eastwest.run import load_source
@@ -70,9 +76,10 @@ def topology_show(
     settings: SetOption = None,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
 ) -> None:
     """Show the nodes and cables of a scenario's fabric."""
-    use_mechanisms(mechanisms)
+    use_mechanisms(mechanisms, release)
     source = load_source(scenario)
     asked = (
         source.text,

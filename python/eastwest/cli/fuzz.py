@@ -16,7 +16,7 @@ from rich.table import Table
 from eastwest import core
 from eastwest import fuzz as campaign
 from eastwest.cli.guard import MISSED, errors, guarded
-from eastwest.cli.options import JsonObjectOption, WithOption, use_mechanisms
+from eastwest.cli.options import JsonObjectOption, ReleaseOption, WithOption, use_mechanisms
 from eastwest.cli.progress import Bar
 from eastwest.units import clean, count
 
@@ -64,6 +64,7 @@ def fuzz(
         ),
     ] = None,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Run generated valid scenarios in several ways whose results must agree.
@@ -71,9 +72,10 @@ def fuzz(
     Each scenario is run with reference ports, on several threads, stopped and resumed, with its
     settings in another order, and from its resolved text; packets must be conserved at any time, no
     message may be faster than an idle path, and states and energy of links must add up. A failing
-    scenario is reduced to a few lines and written to a folder. Exit code 1: a case failed.
+    scenario is reduced to a few lines and written to a folder. With --with, every case uses one of
+    the mechanisms, and runs twice. Exit code 1: a case failed.
     """
-    use_mechanisms(mechanisms)
+    use_mechanisms(mechanisms, release)
     # Only one thread at a time runs a sketch in Python.
     at_once = jobs or (1 if core.extras().sketches else os.cpu_count() or 1)
     sums = campaign.load(tally) if tally is not None else campaign.Tally()
@@ -86,7 +88,7 @@ def fuzz(
         result = campaign.run(wanted, sums, show)
     if tally is not None:
         campaign.save(sums, campaign.levels(), tally)
-    places = [str(campaign.write_case(one, out)) for one in result["found"]]
+    places = [str(campaign.write_case(one, out, mechanisms or ())) for one in result["found"]]
     if as_json:
         typer.echo(json.dumps(_as_json(result, places)))
     else:

@@ -35,7 +35,7 @@ def new(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder of Eastwest's Rust source; default: beside the installed package.",
+            help="Folder of Eastwest's Rust source; default: that of the installed package.",
         ),
     ] = None,
 ) -> None:
@@ -47,4 +47,4 @@ def new(
         typer.echo(f"  {clean(file)}")
     typer.echo(f"next: cd {made.folder} && eastwest run scenario.toml --with {made.named}")
     if not python:
-        typer.echo("The first run compiles Eastwest with it, which takes some minutes.")
+        typer.echo("The first run compiles Eastwest too, which takes minutes; later ones seconds.")

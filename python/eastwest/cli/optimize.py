@@ -18,6 +18,7 @@ from eastwest.cli.options import (
     DaskOption,
     JobsOption,
     JsonObjectOption,
+    ReleaseOption,
     RetryOption,
     StoreOption,
     WithOption,
@@ -58,9 +59,10 @@ def optimize(
     ] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
 ) -> None:
     """Find the best settings of a scenario under limits: exit code 1 where none keeps them."""
-    recipe = use_mechanisms(mechanisms)
+    recipe = use_mechanisms(mechanisms, release)
     spec = load(file)
     with SweepBar(errors(), spec.name) as bar:
         try:

@@ -35,6 +35,14 @@ WithOption = Annotated[
         help="Your own mechanism in Rust or Python, which the scenario names; may be repeated.",
     ),
 ]
+ReleaseOption = Annotated[
+    bool,
+    typer.Option(
+        "--with-release",
+        help="Compile the Rust crate of --with with full optimisation: a longer build, faster "
+        "runs.",
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option(min=0, help="Number of processes; default: one per core. 0: run in this process."),
@@ -59,13 +67,18 @@ JsonArrayOption = Annotated[
 ]
 
 
-def use_mechanisms(given: list[str] | None) -> Recipe | None:
-    """Load the mechanisms of ``--with`` for the rest of this process; return their recipe."""
+def use_mechanisms(given: list[str] | None, release: bool = False) -> Recipe | None:
+    """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
+
+    ``release`` compiles a crate with full optimisation (``--with-release``).
+    """
     if not given:
+        if release:
+            fail("--with-release needs --with: it says how a mechanism crate is compiled")
         return None
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
 
-    wanted, recipe = load(given, show=True)
+    wanted, recipe = load(given, show=True, release=release)
     core.use(wanted)
     return recipe
 

@@ -18,7 +18,14 @@ from rich.text import Text
 from eastwest import core, shipped
 from eastwest.cli import completion
 from eastwest.cli.guard import BAD_INPUT, MISSED, errors, fail, guarded, interrupted
-from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
+from eastwest.cli.options import (
+    JsonObjectOption,
+    ReleaseOption,
+    SetOption,
+    WithOption,
+    one_of,
+    use_mechanisms,
+)
 from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.core import RunOptions
@@ -131,12 +138,13 @@ def run(
     ] = False,
     on_bad_row: OnBadRowOption = None,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
     checkpoint: CheckpointOption = EVERY_S,
     fresh: FreshOption = False,
     memory: MemoryOption = None,
 ) -> None:
     """Run one simulation and write a result folder."""
-    use_mechanisms(mechanisms)
+    use_mechanisms(mechanisms, release)
     most = parse(memory) if memory is not None else None
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
@@ -210,9 +218,10 @@ def check(
     as_json: JsonObjectOption = False,
     on_bad_row: OnBadRowOption = None,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
 ) -> None:
     """List all problems of a scenario at once."""
-    use_mechanisms(mechanisms)
+    use_mechanisms(mechanisms, release)
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
     checked = core.check(source.text, str(source.base_dir), str(shipped.DATA), changed)

@@ -17,6 +17,7 @@ from eastwest.cli.options import (
     DaskOption,
     JobsOption,
     JsonObjectOption,
+    ReleaseOption,
     RetryOption,
     SetOption,
     StoreOption,
@@ -86,6 +87,7 @@ def sweep(
     ] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
+    release: ReleaseOption = False,
 ) -> None:
     """Run a scenario over many settings and seeds, in parallel; finished runs are stored."""
     changes = {
@@ -94,7 +96,7 @@ def sweep(
     }
     spec = load(file, changes)
     folder = out or default_folder(spec)
-    recipe = use_mechanisms(mechanisms)
+    recipe = use_mechanisms(mechanisms, release)
     with SweepBar(errors(), spec.name) as bar:
         driver = prepare(
             spec,

@@ -1,12 +1,18 @@
-"""Mechanism crates: compiled with cargo where they have changed, and loaded.
+"""Mechanism crates: checked and compiled with cargo where they have changed, and loaded.
 
 A mechanism crate becomes an extension module with the whole simulator and its own mechanisms, so
 that calls between them cost no more than within Eastwest. It replaces ``eastwest._core``. So one
 crate can be loaded at a time, with any number of mechanisms.
+
+By default cargo's profile ``dev`` compiles it, for which ``eastwest new`` chooses little
+optimisation: the first build is shorter, and later ones take seconds. The profile ``release``
+optimises across crates. Compiled code goes to the cache of the user (source.py), which all crates
+share.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import json
@@ -14,6 +20,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -21,25 +31,14 @@ from typing import Any
 
 from eastwest import core
 from eastwest.errors import InputError, MechanismError
+from eastwest.mechanisms import source as sources
 
-#: Arguments with which cargo compiles as maturin does: otherwise each of the two would compile PyO3
-#: again after the other.
-_BITS = 64 if sys.maxsize > 2**32 else 32
-_LIKE_MATURIN = {
-    "PYO3_BUILD_EXTENSION_MODULE": "1",
-    "PYO3_PYTHON": sys.executable,
-    "PYO3_ENVIRONMENT_SIGNATURE": (
-        f"{sys.implementation.name}-{sys.version_info.major}.{sys.version_info.minor}-{_BITS}bit"
-    ),
-}
+#: Settings of PyO3: a module for any Python from 3.11 on (abi3), without the library of one. The
+#: template of ``.cargo/config.toml`` has them too, so that ``cargo test`` need not compile again.
+_PYO3 = {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_NO_PYTHON": "1"}
 _BINDINGS = "eastwest-bindings"
-
-
-def source_folder() -> Path | None:
-    """Return the Rust source from which this Eastwest was built, or None where it is absent."""
-    named = os.environ.get("EASTWEST_SOURCE")
-    folder = Path(named) if named else Path(__file__).resolve().parents[3]
-    return folder if (folder / "crates" / "bindings" / "Cargo.toml").is_file() else None
+#: Environment variable with which crates are compiled in profile ``release`` (``--with-release``).
+RELEASE = "EASTWEST_WITH_RELEASE"
 
 
 def is_crate(folder: Path) -> bool:
@@ -61,34 +60,160 @@ def source_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def build(folder: Path, *, show: bool = False) -> Path:
+def source_of(folder: Path) -> Path | None:
+    """Return the source of Eastwest that the manifest of a crate names.
+
+    None where it names none that is a folder. Raises ``InputError`` where the folder is not the
+    source of the installed version; the message has the line to write.
+    """
+    try:
+        manifest = tomllib.loads((folder / "Cargo.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # cargo says what is wrong
+    path = _path_of(manifest.get("dependencies"))
+    if path is None:
+        return None
+    named = (folder / path).resolve().parents[1]
+    found = sources.version(named)
+    if found == core.version():
+        return named
+    state = "is absent" if found is None else f"is of Eastwest {found}"
+    installed = sources.folder()
+    if installed is None:
+        what = f"installed is {core.version()}, without its source"
+    else:
+        right = sources.bindings(installed.resolve()).as_posix()
+        what = f'for the installed {core.version()} it is path = "{right}"'
+    raise InputError(f"{folder / 'Cargo.toml'}: the source {path!r:.200} {state}; {what}")
+
+
+def _path_of(dependencies: object) -> str | None:
+    """Return the path of the dependency on Eastwest in a table of dependencies."""
+    if not isinstance(dependencies, dict):
+        return None
+    for name, one in dependencies.items():
+        if isinstance(one, dict) and one.get("package", name) == _BINDINGS:
+            path = one.get("path")
+            return path if isinstance(path, str) else None
+    return None
+
+
+def release_wanted() -> bool:
+    """Whether ``$EASTWEST_WITH_RELEASE`` asks for crates with full optimisation."""
+    return os.environ.get(RELEASE, "") not in {"", "0"}
+
+
+@dataclass(frozen=True)
+class Cargo:
+    """The builds of one crate: its folder, the folder of compiled code, and the profile."""
+
+    folder: Path
+    target: Path
+    release: bool
+    #: Whether cargo writes its progress to standard error.
+    show: bool
+
+    @property
+    def _stamp(self) -> Path:
+        """File that exists after the first build with this profile."""
+        return self.target / f"eastwest-built-{'release' if self.release else 'dev'}"
+
+    def library(self) -> Path:
+        """Check the crate, compile it, and return its library.
+
+        While dependencies have to be compiled, ``cargo check`` comes first: it needs a part of
+        their compilation only, so that an error of the crate is told sooner. Later the build itself
+        begins with the crate.
+        """
+        with self._alone():
+            if not self._stamp.exists():
+                self._run("check")
+            messages = self._run("build")
+            self._stamp.touch()
+        library = _library(messages, self.folder)
+        if library is None:
+            raise MechanismError(
+                f'{self.folder} is no cdylib: its Cargo.toml needs crate-type = ["cdylib"]'
+            )
+        return library
+
+    def forget(self) -> None:
+        """Remove the library, which another crate of equal name has replaced."""
+        name = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
+        with self._alone():
+            self._run("clean", "--package", name["package"]["name"])
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the folder of compiled code against other processes of Eastwest."""
+        self.target.mkdir(parents=True, exist_ok=True)
+        with (self.target / "eastwest-lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _run(self, what: str, *more: str) -> bytes:
+        """Run a command of cargo and return its standard output, messages in JSON.
+
+        Raises ``InputError`` without cargo, and ``MechanismError`` where the command fails.
+        """
+        cargo = shutil.which("cargo")
+        if cargo is None:
+            raise InputError(
+                f"{self.folder} is a mechanism in Rust: compiling it needs cargo "
+                "(https://rustup.rs)"
+            )
+        command = [cargo, what, *more, "--target-dir", str(self.target)]
+        if what != "clean":
+            command.append("--message-format=json-render-diagnostics")
+        if self.release:
+            command.append("--release")
+        ran = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, **_PYO3},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if self.show else subprocess.PIPE,
+            check=False,
+        )
+        if ran.returncode != 0:
+            said = (ran.stderr or b"").decode(errors="replace").strip()
+            shown = " ".join([what, *more, *(["--release"] if self.release else [])])
+            raise MechanismError(f"{self.folder} does not compile (cargo {shown})", said)
+        return ran.stdout
+
+
+def build(folder: Path, *, release: bool = False, show: bool = False) -> Path:
     """Compile a mechanism crate, unless it is compiled already, and return its library.
 
-    ``show`` lets cargo write its progress to standard error. Raises ``MechanismError`` with the
-    compiler's messages where the crate does not compile.
+    ``release`` optimises across crates. ``show`` lets cargo write its progress to standard error.
+    Raises ``MechanismError`` with the compiler's messages where the crate does not compile.
     """
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        raise InputError(
-            f"{folder} is a mechanism in Rust: compiling it needs cargo (https://rustup.rs)"
-        )
-    command = [cargo, "build", "--release", "--message-format=json-render-diagnostics"]
-    ran = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **_LIKE_MATURIN},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=None if show else subprocess.PIPE,
-        check=False,
-    )
-    if ran.returncode != 0:
-        said = (ran.stderr or b"").decode(errors="replace").strip()
-        raise MechanismError(f"{folder} does not compile (cargo build --release)", said)
-    library = _library(ran.stdout, folder)
-    if library is None:
-        raise MechanismError(f'{folder} is no cdylib: its Cargo.toml needs crate-type = ["cdylib"]')
-    return library
+    folder = folder.resolve()
+    cargo = Cargo(folder, _target(folder), release, show)
+    library = cargo.library()
+    if Path(_own(load(library))["folder"]) == folder:
+        return library
+    # Crates of equal name share the name of the library, and cargo takes it for its own.
+    cargo.forget()
+    return cargo.library()
+
+
+def _target(folder: Path) -> Path:
+    """Return the folder for compiled code of a crate: that of cargo's setting, or the cache."""
+    source = source_of(folder)
+    named = os.environ.get("CARGO_TARGET_DIR")
+    if named:
+        return Path(named).absolute()
+    return sources.compiled(source if source is not None else folder)
+
+
+def _own(module: Any) -> core.OwnCrate:
+    """Return the description of the crate from which a module was made."""
+    own: core.OwnCrate | None = module.own_crate()
+    if own is None:
+        raise MechanismError(f"{module.__file__} has no mechanisms of its own")
+    return own
 
 
 def _library(messages: bytes, folder: Path) -> Path | None:
@@ -134,6 +259,11 @@ def load(library: Path) -> ModuleType:
 
 def describe(module: Any, sha256: str) -> dict[str, Any]:
     """Return the entry of a crate in the summary of a run."""
-    name, version, mechanisms = module.own_crate()
-    names = [f"{kind} {one}" for kind, one in mechanisms]
-    return {"crate": name, "version": version, "sha256": sha256, "mechanisms": names}
+    own = _own(module)
+    return {
+        "crate": own["name"],
+        "version": own["version"],
+        "profile": own["profile"],
+        "sha256": sha256,
+        "mechanisms": [f"{kind} {one}" for kind, one in own["mechanisms"]],
+    }

@@ -75,11 +75,14 @@ class _Loaded:
         return core.Extras(self.module, tuple(self.sketches), tuple(self.sources))
 
 
-def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras, Recipe]:
+def load(
+    given: Sequence[Mechanism], *, show: bool = False, release: bool = False
+) -> tuple[core.Extras, Recipe]:
     """Load mechanisms: folders of crates, Python files and classes.
 
-    A crate is compiled where it has changed; ``show`` lets cargo write its progress. Raises
-    ``InputError`` where a mechanism cannot be used.
+    A crate is compiled where it has changed: for development, or with full optimisation if
+    ``release`` or ``$EASTWEST_WITH_RELEASE`` asks for it. ``show`` lets cargo write its progress.
+    Raises ``InputError`` where a mechanism cannot be used.
     """
     if not given:
         return core.extras(), Recipe()  # the mechanisms in use stay in use
@@ -99,7 +102,9 @@ def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras
                 raise InputError(
                     f"{path}: only one crate can be loaded at a time; put all mechanisms into one"
                 )
-            library, sha256 = crate.build(path, show=show), crate.source_hash(path)
+            sha256 = crate.source_hash(path)
+            wanted = release or crate.release_wanted()
+            library = crate.build(path, release=wanted, show=show)
             found.module = crate.load(library)
             found.sources.append(crate.describe(found.module, sha256))
             recipe |= {"library": library, "library_sha256": sha256}

@@ -6,7 +6,6 @@ The templates are in ``templates/``; each is also the example that the tests bui
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +14,7 @@ from pathlib import Path
 from eastwest import core
 from eastwest.errors import FolderError, InputError
 from eastwest.files import sync_folder
-from eastwest.mechanisms.crate import source_folder
+from eastwest.mechanisms import source as sources
 from eastwest.partial import Partial
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -132,27 +131,16 @@ def _check_name(name: str, kind: Kind) -> None:
 
 def _source(named: Path | None) -> Path:
     """Return the folder of Eastwest's Rust source, which must be of this package's version."""
-    folder = named.resolve() if named is not None else source_folder()
+    if named is not None:
+        return sources.checked(named.resolve())
+    folder = sources.folder()
     if folder is None:
         raise InputError(
             "this Eastwest was installed without its Rust source, which a mechanism is compiled "
             f"with: get the source of version {core.version()} and name its folder with --source "
             "(or $EASTWEST_SOURCE). A sketch in Python needs none: --python"
         )
-    manifest = folder / "Cargo.toml"
-    try:
-        found = re.search(r'^version = "([^"]*)"', manifest.read_text(encoding="utf-8"), re.M)
-    except (OSError, UnicodeDecodeError):
-        found = None
-    if found is None or not (folder / "crates" / "bindings" / "Cargo.toml").is_file():
-        raise InputError(f"{folder} is not the source of Eastwest: it has no crates/bindings")
-    if found[1] != core.version():
-        raise InputError(
-            f"{folder} is the source of Eastwest {found[1]}, but installed is {core.version()}"
-        )
-    if not str(folder).isprintable() or any(c in str(folder) for c in "\"'\\"):
-        raise InputError(f"{str(folder)!r}: cargo cannot use a folder with this name")
-    return folder
+    return sources.checked(folder.resolve())
 
 
 def _template(path: str) -> str:
@@ -174,10 +162,12 @@ def _rust_files(name: str, kind: Kind, source: Path) -> dict[str, str]:
         "src/lib.rs": _template(f"rust/{kind.value}.rs"),
         "README.md": _template("rust/README.md"),
     }
-    if not os.access(source, os.W_OK):
-        shared = re.compile(r"# Eastwest's own.*?\n\n", re.S)
-        files[".cargo/config.toml"] = shared.sub("", files[".cargo/config.toml"])
-    values = {"@NAME@": name, "@SOURCE@": source.as_posix(), "@WHAT@": _WHAT[kind]}
+    values = {
+        "@NAME@": name,
+        "@SOURCE@": source.as_posix(),
+        "@TARGET@": sources.compiled(source).as_posix(),
+        "@WHAT@": _WHAT[kind],
+    }
     made = {path: _filled(text, values) for path, text in files.items()}
     # Equal versions of all dependencies: dependencies that are compiled already are used again.
     lock = source / "Cargo.lock"

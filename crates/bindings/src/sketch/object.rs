@@ -77,9 +77,11 @@ impl Watch {
     }
 
     /// Removes and returns the exception of the first call that failed; `None` if no call has
-    /// failed.
+    /// failed. Sketches are called again after it.
     pub fn take_error(&self) -> Option<PyErr> {
-        self.error.lock().ok()?.take()
+        let error = self.error.lock().ok()?.take();
+        self.failed.store(false, Ordering::Relaxed);
+        error
     }
 
     /// Returns the number of calls of sketches, and the time spent in them in seconds.

@@ -239,6 +239,7 @@ pub fn read(
         None => return QueueConfig::DropTail(DropTail(limit)),
         Some(Ok(read)) => read(s, limit, ports),
         Some(Err(entry)) => {
+            s.belongs_to(entry.name);
             let model = (entry.read)(s, limit);
             QueueConfig::Custom(CustomQueueConfig { model, limit })
         }

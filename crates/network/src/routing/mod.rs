@@ -170,14 +170,21 @@ impl chooser::Chooser for Chooser {
 /// other crates.
 pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     let built_in = BUILT_IN.iter().map(|named| (named.name, Ok(named), named.doc));
-    let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
-    let choices: Vec<_> = built_in.chain(others).collect();
+    let named = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(named).collect();
     let doc = "How switches choose among equal paths.";
     let chosen = s.open_choice("routing", doc, Some(Ecmp::NAME), &choices);
-    let mut routing = chosen.err().map(|entry| {
-        let model = s.table("routing_parameters", entry.doc, |p| (entry.read)(p));
-        RoutingConfig::Custom(CustomRoutingConfig(model))
-    });
+    let own = |s: &mut Section, entry: &Entry<ReadRouting>| {
+        s.table("routing_parameters", entry.doc, |p| {
+            p.belongs_to(entry.name);
+            (entry.read)(p)
+        })
+    };
+    if s.describing() {
+        others.iter().for_each(|entry| drop(own(s, entry)));
+    }
+    let mut routing =
+        chosen.err().map(|entry| RoutingConfig::Custom(CustomRoutingConfig(own(s, entry))));
     for named in BUILT_IN {
         let own = (named.read)(s);
         if chosen.is_ok_and(|chosen| chosen.name == named.name) {

@@ -232,14 +232,23 @@ pub fn read_kind(
     others: &[Entry<ReadCongestion>],
 ) -> (CongestionKind, Option<CustomCongestionConfig>) {
     let built_in = BUILT_IN.iter().map(|&(name, kind, doc)| (name, Ok(kind), doc));
-    let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
-    let choices: Vec<_> = built_in.chain(others).collect();
+    let named = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
+    let choices: Vec<_> = built_in.chain(named).collect();
     let kind = s.open_choice("congestion", "Congestion control.", Some(NewReno::NAME), &choices);
+    let own = |s: &mut Section, entry: &Entry<ReadCongestion>| {
+        s.table("parameters", entry.doc, |p| {
+            p.belongs_to(entry.name);
+            (entry.read)(p)
+        })
+    };
+    if s.describing() {
+        others.iter().for_each(|entry| drop(own(s, entry)));
+    }
     let entry = match kind {
         Ok(kind) => return (kind, None),
         Err(entry) => entry,
     };
-    let model = s.table("parameters", entry.doc, |p| (entry.read)(p));
+    let model = own(s, entry);
     let (echoes_each_mark, follows_path) = (model.echoes_each_mark(), model.follows_path());
     let kind = CongestionKind::Custom { echoes_each_mark, follows_path };
     (kind, Some(CustomCongestionConfig { model, seed: 0 }))

@@ -1,0 +1,87 @@
+"""The Rust source of Eastwest, with which a mechanism crate is compiled.
+
+A checkout has it, and so has a wheel, in ``eastwest/rust`` (tools/shipped_source.py copies it there
+before a wheel is built). It is only read; compiled code goes to the cache of the user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from eastwest import cache, core
+from eastwest.errors import InputError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+#: Source in a wheel.
+SHIPPED = _PACKAGE / "rust"
+_BINDINGS = Path("crates") / "bindings"
+
+
+def is_source(folder: Path) -> bool:
+    """Whether a folder is the Rust source of some version of Eastwest."""
+    return (folder / _BINDINGS / "Cargo.toml").is_file()
+
+
+def folder() -> Path | None:
+    """Return the Rust source from which this Eastwest was built, or None where it is absent.
+
+    It is the folder that ``$EASTWEST_SOURCE`` names, or else the checkout of the package, or else
+    the source in the wheel.
+    """
+    named = os.environ.get("EASTWEST_SOURCE")
+    places = [Path(named)] if named else [_PACKAGE.parents[1], SHIPPED]
+    return next((place for place in places if is_source(place)), None)
+
+
+def bindings(source: Path) -> Path:
+    """Return the folder of the crate on which mechanism crates depend."""
+    return source / _BINDINGS
+
+
+def version(source: Path) -> str | None:
+    """Return the version of a Rust source; None where the folder is no source of Eastwest."""
+    try:
+        manifest = (source / "Cargo.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r'^version = "([^"]*)"', manifest, re.M)
+    return found[1] if found and is_source(source) else None
+
+
+def checked(source: Path) -> Path:
+    """Return a folder after checking that it is the source of the installed version.
+
+    Raises ``InputError`` where it is another one, or a name that cargo cannot use.
+    """
+    found = version(source)
+    if found is None:
+        raise InputError(f"{source} is not the source of Eastwest: it has no crates/bindings")
+    if found != core.version():
+        raise InputError(
+            f"{source} is the source of Eastwest {found}, but installed is {core.version()}"
+        )
+    if not str(source).isprintable() or any(c in str(source) for c in "\"'\\"):
+        raise InputError(f"{str(source)!r}: cargo cannot use a folder with this name")
+    return source
+
+
+def compiled(source: Path) -> Path:
+    """Return the folder in the cache for code that is compiled from a source.
+
+    All crates with this source share it. The name has the version, and for the source of a wheel
+    the hash of its files, because an update may keep their times. For other folders it has the hash
+    of the path: cargo notices changes of their files by their times.
+    """
+    source = source.resolve()
+    digest = hashlib.sha256()
+    if source == SHIPPED:
+        for file in sorted(path for path in source.rglob("*") if path.is_file()):
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(source).as_posix()} {len(content)}\n".encode())
+            digest.update(content)
+    else:
+        digest.update(os.fsencode(source))
+    return cache.folder("rust", f"{version(source) or 'unknown'}-{digest.hexdigest()[:16]}")
