@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Queue,
         Routing,
         Seen,
+        Timer,
         Verdict,
         Window,
     )
@@ -58,6 +59,7 @@ __all__ = [
     "Seen",
     "Story",
     "SweepResult",
+    "Timer",
     "Verdict",
     "Window",
     "__version__",
@@ -92,6 +94,7 @@ _HOMES = {
             "Queue",
             "Routing",
             "Seen",
+            "Timer",
             "Verdict",
             "Window",
         ],

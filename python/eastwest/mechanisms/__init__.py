@@ -18,6 +18,7 @@ from eastwest.mechanisms.sketch import (
     Queue,
     Routing,
     Seen,
+    Timer,
     Verdict,
     Window,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Queue",
     "Routing",
     "Seen",
+    "Timer",
     "Verdict",
     "Window",
     "load",
