@@ -101,27 +101,27 @@ def flows(rows: Sequence[tuple[str, str, int, float]]) -> str:
     return '[[workload]]\nname = "flows"\nkind = "flow-list"\nfile = "flows.csv"\n'
 
 
-def short_ones(queue: str, long_flow: bool, *mechanisms: Mechanism) -> list[float]:
-    """Completion times, in us, of eight flows of ten segments, alone or beside a long flow."""
-    short = [(f"h{i}", "h0", 14_480, 0.01) for i in range(1, 9)]
-    long = [("h9", "h0", 3_000_000, 0.0)] if long_flow else []
+def short_ones(queue: str, long_flows: bool, *mechanisms: Mechanism) -> list[float]:
+    """Completion times, in us, of seven flows of ten segments, alone or beside two long flows."""
+    short = [(f"h{i}", "h0", 14_480, 0.01) for i in range(1, 8)]
+    long = [(f"h{i}", "h0", 3_000_000, 0.0) for i in (8, 9) if long_flows]
     text = star(queue, flows(long + short))
     done = ew.run(text, mechanisms=mechanisms).flows
     return sorted(done.filter(done["bytes"] < 100_000)["fct_us"].to_list())
 
 
-def test_beside_a_long_flow_least_attained_service_serves_short_flows_as_if_alone() -> None:
+def test_beside_long_flows_least_attained_service_serves_short_flows_as_if_alone() -> None:
     limit = 'limit = "200 packets"'
     ours = f'kind = "least-attained", {limit}'
     alone, beside = (short_ones(ours, long, LEAST) for long in (False, True))
-    # eight times ten segments through one link, after the handshake
+    # seven times ten segments through one link, after the handshake
     packet_us = 1500 * 8 / 1000
-    assert alone[-1] > 80 * packet_us
+    assert alone[-1] > 70 * packet_us
     # a packet that is being sent is not interrupted: in each of the first round trips one of it
     assert all(b <= a + 3 * packet_us for a, b in zip(alone, beside, strict=True)), (alone, beside)
-    # a FIFO queue lets them wait for what the long flow has there
+    # in a FIFO queue they wait for what the long flows have there
     fifo = short_ones(limit, True)
-    assert fifo[-1] > 2 * beside[-1]
+    assert fifo[-1] > 2 * beside[-1] and fifo[0] > 2 * beside[0], (fifo, beside)
 
 
 def test_ranks_agree_with_the_reference_and_with_themselves() -> None:
@@ -176,7 +176,7 @@ def test_pie_with_a_timer_is_the_built_in_pie() -> None:
         built_in = ew.run(shuffle(f"queue = {{ {pie}{said}", ecn))
         sketched = ew.run(shuffle(f"queue = {{ {ours}{said}", ecn), mechanisms=[PIE])
         assert sketched.digest == built_in.digest, protection
-        assert sum(sketched.links["marks"]) > 20
+        assert sum(sketched.links["marks"]) > 5
         seen.add(built_in.digest)
     assert len(seen) > 1
     text = shuffle(f"queue = {{ {ours} }}", ecn)
@@ -210,8 +210,12 @@ def test_a_sketch_spares_the_packets_that_its_scenario_protects() -> None:
 # Rates
 
 
-def goodputs(settings: str, pairs: int, *, mbit: int = 1000) -> list[float]:
-    """Payload rates in Mbit/s of bulk flows to one host, by `fixed-rate`."""
+#: Payload of a full segment, and how long bulk flows send.
+SEGMENT, BULK_S = 1448, 0.1
+
+
+def sent(settings: str, pairs: int, *, mbit: int = 1000) -> list[int]:
+    """Payload, in bytes, of bulk flows to one host in 100 ms, by `fixed-rate`."""
     places = ", ".join(f'"h{i}->h9"' for i in range(pairs))
     bulk = (
         f'[[workload]]\nname = "bulk"\nkind = "bulk"\npairs = [{places}]\nduration = "100 ms"\n'
@@ -220,21 +224,24 @@ def goodputs(settings: str, pairs: int, *, mbit: int = 1000) -> list[float]:
     own = f'congestion = "fixed-rate"\nparameters = {{ {settings} }}\n'
     text = star('limit = "1000 packets"', bulk, tcp=own)
     done = ew.run(text, set={"fabric.host_rate": f"{mbit} Mbit/s"}, mechanisms=[RATE])
-    return [payload * 8 / 100e-3 / 1e6 for payload in done.flows["bytes"].to_list()]
+    payloads: list[int] = done.flows["bytes"].to_list()
+    return payloads
 
 
 def test_a_flow_sends_at_the_rate_that_its_control_sets() -> None:
     for rate in (50, 200, 800):
-        (alone,) = goodputs(f"rate_mbps = {rate}", 1)
-        assert alone == pytest.approx(rate, rel=0.02), rate
-    shared = goodputs("rate_mbps = 150", 6)
-    assert jain(shared) > 0.9999 and sum(shared) == pytest.approx(900, rel=0.02)
+        (payload,) = sent(f"rate_mbps = {rate}", 1)
+        # the first ten segments of a connection are not paced
+        assert 0 <= payload - rate * 1e6 * BULK_S / 8 <= 10 * SEGMENT, rate
+    shared = sent("rate_mbps = 150", 6)
+    assert jain(shared) > 0.9999
+    assert 0 <= sum(shared) - 900e6 * BULK_S / 8 <= 60 * SEGMENT
 
 
 def test_a_control_finds_the_rate_of_its_path_by_delivery_rates() -> None:
-    # 1460 of 1500 B are payload; one round trip in eight is 25 % faster than that
-    (found,) = goodputs("rate_mbps = 20, adapt = true", 1, mbit=400)
-    assert 0.85 * 400 < found < 400
+    (payload,) = sent("rate_mbps = 20, adapt = true", 1, mbit=400)
+    most = 400e6 * BULK_S / 8 * SEGMENT / 1500
+    assert 0.97 * most < payload < most
 
 
 class Still(ew.Congestion):
@@ -250,25 +257,29 @@ def test_a_window_from_observe_is_the_window() -> None:
         '[measure]\ntcp_trace = "*"\n'
     )
     text = star('limit = "1000 packets"', bulk, tcp='congestion = "still"')
+    # the initial window, then the one of the first ACK, and no other
     trace = ew.run(text, mechanisms=[Still]).tcp_trace
-    windows = trace.filter(trace["time_s"] > 0.005)["cwnd"].unique().to_list()
-    assert len(windows) == 1 and windows[0] % 12 == 0
-    # without: new_reno grows
-    assert len(ew.run(text.replace('congestion = "still"', "")).tcp_trace["cwnd"].unique()) > 10
+    assert trace["cwnd_bytes"].unique(maintain_order=True).to_list()[-1] == 12 * SEGMENT
+    assert len(trace) == 2 and max(trace["in_flight_bytes"]) == 12 * SEGMENT
+    # without it the window grows
+    assert len(ew.run(text.replace('congestion = "still"', "")).tcp_trace) > 10
 
 
 # Routing
 
 
 def test_letflow_is_the_built_in_flowlet_also_when_a_link_fails() -> None:
-    gap = "flowlet_gap = '20 us'"
-    fault = '\n[[fault]]\nkind = "down"\nlinks = "leaf0-spine0"\nfrom = "2 ms"\nuntil = "4 ms"\n'
+    three = {"fabric.spines": 3}
+    fault = '\n[[fault]]\nkind = "down"\non = "leaf0--spine1"\nfrom = "1 ms"\nuntil = "3 ms"\n'
+    digests = set()
     for faults in ("", fault):
-        built_in = ew.run(shuffle(f'routing = "flowlet"\n{gap}') + faults)
-        ours = 'routing = "letflow"\nrouting_parameters = { gap_us = 20 }'
-        sketched = ew.run(shuffle(ours) + faults, mechanisms=[LETFLOW])
+        flowlets = shuffle('routing = "flowlet"\nflowlet_gap = "20 us"') + faults
+        built_in = ew.run(flowlets, set=three)
+        ours = shuffle('routing = "letflow"\nrouting_parameters = { gap_us = 20 }') + faults
+        sketched = ew.run(ours, set=three, mechanisms=[LETFLOW])
         assert sketched.digest == built_in.digest
-        assert sketched.digest != ew.run(shuffle() + faults).digest
+        digests |= {sketched.digest, ew.run(shuffle() + faults, set=three).digest}
+    assert len(digests) == 4
 
 
 def test_drill_keeps_queues_shorter_than_ecmp() -> None:

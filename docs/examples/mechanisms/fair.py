@@ -1,8 +1,8 @@
 """Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) as a sketch.
 
-Each flow gets an equal share of the link. The rank of a packet is its start tag: the virtual time at
-which the link would begin to send it if all flows that wait were served bit by bit, in turn. The
-virtual time is the start tag of the packet that is sent.
+Each flow gets an equal share of the link. The rank of a packet is its start tag: the virtual time
+at which the link would begin to send it if all flows that wait were served bit by bit, in turn.
+The virtual time is the start tag of the packet that is sent.
 """
 
 import eastwest as ew

@@ -430,8 +430,8 @@ def describe(class_: type) -> Sketch:
     public = [name for name in vars(base) if not name.startswith("_")]
     methods = [name for name in public if getattr(class_, name) is not getattr(base, name)]
     if not set(methods) & set(_NEEDED[kind]):
-        needed = " or ".join(_NEEDED[kind])
-        raise InputError(f"{class_.__name__} has no method {needed} of its own")
+        needed = ", ".join(_NEEDED[kind])
+        raise InputError(f"{class_.__name__} needs one of the methods: {needed}")
     for name, other in _NEEDS.items():
         if name in methods and other not in methods:
             raise InputError(f"{class_.__name__}.{name} has no effect without {other}")

@@ -246,7 +246,7 @@ macro_rules! with_packet {
             fn dscp(&self) -> u8 {
                 self.packet.stored.dscp()
             }
-            /// Number of the verdict of a congestion signal, for `Queue.signal`.
+            /// Returns the number of the verdict of a congestion signal, for `Queue.signal`.
             #[getter]
             fn signal_verdict(&self) -> u8 {
                 number(self.packet.signal.verdict(&self.packet.stored))
