@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Queue,
         Routing,
         Seen,
+        Timer,
         Verdict,
         Window,
     )
@@ -64,6 +65,7 @@ __all__ = [
     "Seen",
     "Story",
     "SweepResult",
+    "Timer",
     "Verdict",
     "Window",
     "__version__",
@@ -101,6 +103,7 @@ _HOMES = {
             "Queue",
             "Routing",
             "Seen",
+            "Timer",
             "Verdict",
             "Window",
         ],

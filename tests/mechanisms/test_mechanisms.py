@@ -259,7 +259,7 @@ class Red(Negative):
 @pytest.mark.parametrize(
     ("class_", "says"),
     [
-        (Nothing, "has no method at_enqueue or at_dequeue of its own"),
+        (Nothing, "needs one of the methods: at_enqueue, at_dequeue, rank"),
         (Untyped, "an int, a float or a bool"),
         (Unset, "needs a default"),
         (Negative, "not a whole number from 0 on"),

@@ -10,7 +10,8 @@ pub use eastwest_types::{HostId, PacketKind, Rate, Span, Time, ecn, flag};
 pub mod queue {
     pub use eastwest_network::pool::Stored;
     pub use eastwest_network::queue::{
-        Arrival, Backlog, CustomQueue, Head, Place, Plan, Protection, QueueModel, Signal, Verdict,
+        Arrival, Backlog, CustomQueue, Head, Place, Plan, Protection, QueueModel, Signal, Timer,
+        Verdict,
     };
     pub use eastwest_types::Limit;
 }

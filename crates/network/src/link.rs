@@ -394,6 +394,7 @@ impl Link {
             backlog,
             clear_at,
             packet: pool.get(handle.slot()),
+            handle: *handle,
         }
     }
 
@@ -685,7 +686,7 @@ impl Link {
         self.note_arrival(&arrival);
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let sending = q.sent_at != Time::NEVER;
-        match q.push(handle, arrival) {
+        match q.push(handle, arrival, pool) {
             Admission::Admitted { mark: true } => {
                 self.mark(now, handle.slot(), handle.identity(), pool)
             }

@@ -3,7 +3,9 @@
 //! out what the [handle](crate::link::PacketHandle) carries, and the upper halves of stream positions, as a
 //! real header does. SACK blocks, which few packets carry, are in a table of their own.
 
+use crate::packet_handle::PacketHandle;
 use eastwest_engine::memory;
+use eastwest_engine::random::mix;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +85,22 @@ impl Stored {
     /// Returns the TCP flags, see [`eastwest_types::flag`].
     pub fn flags(&self) -> u8 {
         self.flags
+    }
+
+    /// Returns the stream position of the first byte of payload, modulo 2³²: the bytes that the
+    /// connection has sent before in this direction.
+    pub fn position(&self) -> u32 {
+        self.seq
+    }
+
+    /// Returns a number that is equal for all packets of a connection in this direction, of its
+    /// handle and the packet itself: a hash of receiving host, receiving endpoint and five-tuple.
+    /// Two connections at a time have different numbers. For datagrams, which have no endpoint, the
+    /// class and the sending host take its place.
+    pub(crate) fn flow(&self, handle: &PacketHandle) -> u64 {
+        let to = u64::from(handle.dst().0) << 32 | u64::from(self.dst_endpoint.0);
+        let from = if self.kind() == PacketKind::Datagram { self.window } else { 0 };
+        mix(mix(to) ^ u64::from(from) << 16 ^ u64::from(handle.hash()))
     }
 
     /// Whether the packet is ECT: its transport supports ECN (RFC 3168).

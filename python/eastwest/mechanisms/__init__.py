@@ -21,6 +21,7 @@ from eastwest.mechanisms.sketch import (
     Queue,
     Routing,
     Seen,
+    Timer,
     Verdict,
     Window,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Queue",
     "Routing",
     "Seen",
+    "Timer",
     "Verdict",
     "Window",
     "load",

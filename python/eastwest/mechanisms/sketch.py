@@ -35,6 +35,9 @@ class Verdict(IntEnum):
     """It is lost though there was room."""
 
 
+_VERDICTS = tuple(Verdict)
+
+
 class Packet(Protocol):
     """The properties of a packet that a queue discipline can read."""
 
@@ -58,6 +61,26 @@ class Packet(Protocol):
     def dscp(self) -> int:
         """Differentiated services codepoint, 0 to 63; priority p has codepoint 8 p."""
 
+    @property
+    def ip_bytes(self) -> int:
+        """Length of the IP packet in bytes."""
+
+    @property
+    def flow(self) -> int:
+        """Number of its flow: equal for all packets of a connection in this direction."""
+
+    @property
+    def receiver(self) -> int:
+        """Number of the receiving host."""
+
+    @property
+    def position(self) -> int:
+        """Bytes that its connection has sent before it in this direction, modulo 2**32."""
+
+    @property
+    def signal_verdict(self) -> int:
+        """Number of the verdict of ``Queue.signal`` on the packet."""
+
 
 class Arrival(Packet, Protocol):
     """Arrival of a packet at a port."""
@@ -65,10 +88,6 @@ class Arrival(Packet, Protocol):
     @property
     def now_ps(self) -> int:
         """Time of the arrival in ps."""
-
-    @property
-    def ip_bytes(self) -> int:
-        """Length of the IP packet in bytes."""
 
     @property
     def queued_packets(self) -> int:
@@ -84,7 +103,7 @@ class Arrival(Packet, Protocol):
 
     @property
     def fits(self) -> bool:
-        """Whether the queue has room for the packet below its limit; otherwise it is dropped."""
+        """Whether the queue has room for the packet below its limit; otherwise one is dropped."""
 
 
 class Head(Packet, Protocol):
@@ -93,6 +112,10 @@ class Head(Packet, Protocol):
     @property
     def now_ps(self) -> int:
         """Time of the departure in ps."""
+
+    @property
+    def rank(self) -> int:
+        """Rank of the packet, as ``Queue.rank`` has returned it; 0 in a queue without ranks."""
 
     @property
     def waited_ps(self) -> int:
@@ -105,6 +128,18 @@ class Head(Packet, Protocol):
     @property
     def left_bytes(self) -> int:
         """IP bytes left in the queue behind this packet."""
+
+
+class Timer(Protocol):
+    """End of a period of a queue's timer."""
+
+    @property
+    def now_ps(self) -> int:
+        """Time of the end of the period in ps."""
+
+    @property
+    def delay_ps(self) -> int:
+        """Queueing delay in ps: time until all packets at the port at this time have been sent."""
 
 
 class Window(Protocol):
@@ -170,6 +205,18 @@ class Seen(Protocol):
     def rtt_ps(self) -> int | None:
         """Round-trip time in ps, or None where the ACK gives none."""
 
+    @property
+    def delivery_rate_bps(self) -> int | None:
+        """Sample of the delivery rate in bit/s of payload, or None where the ACK gives none."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the rate: the sample is only a lower bound."""
+
+    @property
+    def cwnd(self) -> int:
+        """Congestion window in bytes, before the ACK."""
+
 
 class Choice(Protocol):
     """Packet with several equal paths at a switch."""
@@ -202,9 +249,24 @@ class Choice(Protocol):
     def queued_bytes(self) -> list[int]:
         """IP bytes in the queue of each path's port."""
 
+    @property
+    def ports(self) -> list[int]:
+        """Number of each path's link; it stays that of the path when other paths fail."""
+
+    @property
+    def rates_bps(self) -> list[int]:
+        """Rate of each path's link in bit/s."""
+
+    @property
+    def ingress(self) -> int:
+        """Number of the link on which the packet has entered the switch."""
+
 
 class Queue(Base):
-    """A queue discipline: override ``at_enqueue``, ``at_dequeue`` or both."""
+    """A queue discipline: override ``at_enqueue``, ``at_dequeue``, ``rank`` or several of them."""
+
+    update_period_ps: int | None = None
+    """Period of ``at_timer`` in ps, at least 100 ns; it may be set in ``__init__``."""
 
     if typing.TYPE_CHECKING:
         rate_bps: int
@@ -220,10 +282,33 @@ class Queue(Base):
         """Return the verdict on the packet at the head; if it is dropped, the next one follows."""
         return Verdict.ENQUEUE
 
+    def rank(self, arrival: Arrival) -> int:
+        """Return the rank of an admitted packet: the smallest leaves first, 0 to 2**64 - 1.
+
+        Of equal ranks, the packet that arrived first leaves first. A full queue drops the packet
+        with the largest rank, maybe the arriving one.
+        """
+        raise NotImplementedError
+
+    def at_push_out(self, packet: Head) -> None:
+        """Update the state of the class: a full queue with ranks drops this packet."""
+
+    def at_timer(self, timer: Timer) -> bool | None:
+        """Update the state of the class at the end of each ``update_period_ps``.
+
+        Return True if further calls would change nothing until the next packet arrives at the idle
+        port: they may then be left out.
+        """
+        raise NotImplementedError
+
     @staticmethod
     def signal(packet: Packet) -> Verdict:
-        """Return the verdict to mark a packet whose transport understands marks, or to drop it."""
-        return Verdict.MARK if packet.understands_marks else Verdict.DROP_EARLY
+        """Return the verdict to signal congestion, by the settings ``ecn`` and ``protection``.
+
+        A packet whose transport understands marks is marked, a protected one waits like others,
+        and any other one is dropped early.
+        """
+        return _VERDICTS[packet.signal_verdict]
 
 
 class Congestion(Base):
@@ -231,6 +316,11 @@ class Congestion(Base):
 
     #: Whether receivers echo each mark, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False
+    #: Whether segments are paced, at ``pacing_rate_bps``.
+    paces: ClassVar[bool] = False
+
+    pacing_rate_bps: int | None = None
+    """Pacing rate in bit/s of payload, read after each call; None: it follows the window."""
 
     if typing.TYPE_CHECKING:
         segment: int
@@ -248,8 +338,12 @@ class Congestion(Base):
         """Return the threshold in bytes after marks, at most once per window of data."""
         raise NotImplementedError
 
-    def observe(self, seen: Seen) -> None:
-        """Update the state of the class for an ACK; called for every ACK."""
+    def observe(self, seen: Seen) -> int | None:
+        """Return the new window in bytes, or None to leave it; called for every ACK.
+
+        TCP ignores the window while it recovers from a loss or reduces the window after marks. If
+        the class has no ``on_ack``, the window grows only by the ACKs for which this returns None.
+        """
 
     def after_timeout(self) -> None:
         """Update the state of the class after a timeout."""
@@ -277,13 +371,16 @@ KINDS: dict[str, type[Base]] = {
 }
 #: Methods of which a class must override at least one.
 _NEEDED = {
-    "queue": ("at_enqueue", "at_dequeue"),
-    "congestion": ("on_ack", "after_loss", "after_marks"),
+    "queue": ("at_enqueue", "at_dequeue", "rank"),
+    "congestion": ("on_ack", "after_loss", "after_marks", "observe"),
     "routing": ("choose",),
     "application": ("on_start",),
 }
+#: Attributes without effect, each with the one that it needs.
+_NEEDS = {"at_push_out": "rank", "pacing_rate_bps": "paces", "update_period_ps": "at_timer"}
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
-_TAKEN = frozenset({"kind", "limit"})
+#: Settings of every queue.
+_TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
 #: Settings of every workload.
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
@@ -328,8 +425,11 @@ def describe(class_: type) -> Sketch:
     public = [name for name in vars(base) if not name.startswith("_")]
     methods = [name for name in public if getattr(class_, name) is not getattr(base, name)]
     if not set(methods) & set(_NEEDED[kind]):
-        needed = " or ".join(_NEEDED[kind])
-        raise InputError(f"{class_.__name__} has no method {needed} of its own")
+        needed = ", ".join(_NEEDED[kind])
+        raise InputError(f"{class_.__name__} needs one of the methods: {needed}")
+    for name, other in _NEEDS.items():
+        if name in methods and other not in methods:
+            raise InputError(f"{class_.__name__}.{name} has no effect without {other}")
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"
@@ -367,6 +467,10 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
     for name, hint in hints.items():
         if name in inherited or name.startswith("_") or typing.get_origin(hint) is ClassVar:
             continue
+        if base is Queue and name in _TAKEN:
+            raise InputError(f"{class_.__name__}.{name}: every queue has a setting of this name")
+        if base is Application and name in _TAKEN_ROLES:
+            raise InputError(f"{class_.__name__}.{name}: every workload has a setting of this name")
         found.append((name, *_parameter(f"{class_.__name__}.{name}", name, hint, class_)))
     return found
 
@@ -377,8 +481,6 @@ def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, 
         raise InputError(
             f"{where}: a parameter is an int, a float, a bool or a Duration (or a ClassVar)"
         )
-    if name in _TAKEN or (issubclass(class_, Application) and name in _TAKEN_ROLES):
-        raise InputError(f"{where}: every queue or workload has a setting of this name")
     if not hasattr(class_, name):
         raise InputError(f"{where}: a parameter needs a default, such as {name}: int = 5")
     value = getattr(class_, name)

@@ -2,8 +2,11 @@
 
 use super::object::{Object, Origin};
 use eastwest_transport::congestion::custom::CongestionModel;
+use eastwest_transport::congestion::delivery_rate::RateSampler;
 use eastwest_transport::congestion::rules::CongestionRules;
-use eastwest_transport::congestion::{self, CongestionControl, SenderPlace, new_reno};
+use eastwest_transport::congestion::{
+    self, CongestionControl, LARGEST_WINDOW, SenderPlace, new_reno,
+};
 use eastwest_types::{Span, Time};
 use pyo3::prelude::*;
 
@@ -24,20 +27,33 @@ impl CongestionModel for Model {
             },
         );
         let has = |method| self.origin.sketch.has(method);
-        Box::new(SketchCongestion {
+        let mut sender = SketchCongestion {
             object,
             rules: place.rules,
+            paces: has("paces"),
+            pacing_rate: None,
+            sampler: has("observe").then(|| Box::new((RateSampler::default(), Span::MAX))),
+            window_set: false,
             on_ack: has("on_ack"),
             after_loss: has("after_loss"),
             after_marks: has("after_marks"),
-            observe: has("observe"),
             after_timeout: has("after_timeout"),
             after_idle: has("after_idle"),
-        })
+        };
+        sender.read_pacing_rate();
+        Box::new(sender)
     }
 
     fn echoes_each_mark(&self) -> bool {
         self.origin.sketch.has("echoes_each_mark")
+    }
+
+    fn paces(&self) -> bool {
+        self.origin.sketch.has("paces")
+    }
+
+    fn samples_rate(&self) -> bool {
+        self.origin.sketch.has("observe")
     }
 }
 
@@ -46,24 +62,48 @@ impl CongestionModel for Model {
 struct SketchCongestion {
     object: Object,
     rules: CongestionRules,
+    paces: bool,
+    /// Pacing rate in bytes per second.
+    pacing_rate: Option<u64>,
+    /// Delivery rates and the smallest round-trip time, for `observe`.
+    sampler: Option<Box<(RateSampler, Span)>>,
+    /// Whether `observe` has set the window for the latest ACK.
+    window_set: bool,
     on_ack: bool,
     after_loss: bool,
     after_marks: bool,
-    observe: bool,
     after_timeout: bool,
     after_idle: bool,
 }
 
 impl SketchCongestion {
-    fn threshold(&self, method: &str, w: &congestion::Window, flight: u64, segment: u64) -> u64 {
-        let reno = || new_reno::threshold(w, flight, segment, &self.rules);
+    fn threshold(
+        &mut self,
+        method: &str,
+        w: &congestion::Window,
+        flight: u64,
+        segment: u64,
+    ) -> u64 {
         let seen = Window { cwnd: w.cwnd, ssthresh: w.ssthresh };
-        self.object.call(method, (seen, flight), |answer| answer.extract()).unwrap_or_else(reno)
+        let answer = self.object.call(method, (seen, flight), |answer| answer.extract());
+        self.read_pacing_rate();
+        answer.unwrap_or_else(|| new_reno::threshold(w, flight, segment, &self.rules))
+    }
+
+    /// Reads the pacing rate that the class has set. Called after each call of a method.
+    fn read_pacing_rate(&mut self) {
+        if self.paces {
+            let bits = self.object.number("pacing_rate_bps", 8, false);
+            self.pacing_rate = bits.map(|bits| bits / 8);
+        }
     }
 }
 
 impl CongestionControl for SketchCongestion {
     fn on_ack(&mut self, w: &mut congestion::Window, ack: &congestion::Ack) {
+        if !self.on_ack && self.window_set {
+            return;
+        }
         if !self.on_ack {
             return new_reno::on_ack(w, ack.acked, ack.segment, ack.after_timeout, &self.rules);
         }
@@ -76,7 +116,8 @@ impl CongestionControl for SketchCongestion {
         };
         let window = Window { cwnd: w.cwnd, ssthresh: w.ssthresh };
         let cwnd = self.object.call("on_ack", (window, seen), |answer| answer.extract::<u64>());
-        w.cwnd = cwnd.unwrap_or(w.cwnd).max(ack.segment);
+        self.read_pacing_rate();
+        w.cwnd = cwnd.unwrap_or(w.cwnd).clamp(ack.segment, LARGEST_WINDOW);
     }
 
     fn after_loss(&mut self, w: &congestion::Window, flight: u64, segment: u64) -> u64 {
@@ -93,29 +134,47 @@ impl CongestionControl for SketchCongestion {
         }
     }
 
-    fn observe(&mut self, seen: &congestion::Seen) {
-        if self.observe {
-            let told = Seen {
-                now_ps: seen.now.0,
-                delivered: seen.delivered,
-                marked: seen.marked,
-                acked_to: seen.una,
-                sent_to: seen.next,
-                rtt_ps: seen.rtt.map(|rtt| rtt.0),
-            };
-            self.object.call("observe", (told,), |_| Ok(()));
-        }
+    fn act(&mut self, w: &congestion::Window, seen: &congestion::Seen) -> Option<u64> {
+        let (sampler, min_rtt) = self.sampler.as_deref_mut()?;
+        *min_rtt = seen.rtt.map_or(*min_rtt, |rtt| rtt.min(*min_rtt));
+        let sample = sampler.sample.take();
+        let rate = sample.map(|sample| sample.rate()).filter(|&rate| rate > 0);
+        let told = Seen {
+            now_ps: seen.now.0,
+            delivered: seen.delivered,
+            marked: seen.marked,
+            acked_to: seen.una,
+            sent_to: seen.next,
+            rtt_ps: seen.rtt.map(|rtt| rtt.0),
+            delivery_rate_bps: rate.map(|bytes| bytes.saturating_mul(8)),
+            app_limited: sample.is_some_and(|sample| sample.app_limited),
+            cwnd: w.cwnd,
+        };
+        let cwnd = self.object.call("observe", (told,), |answer| answer.extract::<Option<u64>>());
+        self.read_pacing_rate();
+        self.window_set = matches!(cwnd, Some(Some(_)));
+        cwnd.flatten()
+    }
+
+    fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
+        self.sampler.as_deref_mut().map(|(sampler, min_rtt)| (sampler, *min_rtt))
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        self.pacing_rate
     }
 
     fn after_timeout(&mut self, _: u64) {
         if self.after_timeout {
             self.object.call("after_timeout", (), |_| Ok(()));
+            self.read_pacing_rate();
         }
     }
 
     fn after_idle(&mut self, now: Time, idle: Span) {
         if self.after_idle {
             self.object.call("after_idle", (now.0, idle.0), |_| Ok(()));
+            self.read_pacing_rate();
         }
     }
 }
@@ -146,4 +205,7 @@ struct Seen {
     acked_to: u64,
     sent_to: u64,
     rtt_ps: Option<u64>,
+    delivery_rate_bps: Option<u64>,
+    app_limited: bool,
+    cwnd: u64,
 }

@@ -14,6 +14,7 @@ mod settings;
 pub use object::{Sketch, Watch};
 
 use eastwest_sim::mechanisms::Mechanisms;
+use eastwest_sim::parameters::read_signal;
 use object::Origin;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub fn add(all: &mut Mechanisms, sketches: Vec<Sketch>, watch: &Arc<Watch>) {
         match sketch.kind.as_str() {
             "queue" => all.queue(name, doc, move |s, limit| queue::Model {
                 origin: Origin::read(s, &sketch, &watch),
+                signal: read_signal(s),
                 limit,
             }),
             "congestion" => all.congestion(name, doc, move |s| congestion::Model {

@@ -177,17 +177,64 @@ impl Object {
             take(&answer)
         })
     }
+
+    /// Reads an attribute of the Python object: a number from `least` on, or `None` unless it is `needed`. Also
+    /// `None` if this or an earlier call of a sketch in the run has failed.
+    pub fn number(&self, attribute: &str, least: u64, needed: bool) -> Option<u64> {
+        let object = self.object.as_ref()?;
+        if self.watch.failed() {
+            return None;
+        }
+        let read = |py: Python<'_>| {
+            let object = object.bind(py);
+            let value = object.getattr(attribute)?;
+            match value.extract::<Option<u64>>() {
+                Ok(None) if !needed => Ok(None),
+                Ok(Some(number)) if number >= least => Ok(Some(number)),
+                _ => Err(wrong_attribute(object, attribute, &value, least, needed)),
+            }
+        };
+        Python::attach(read).unwrap_or_else(|error| {
+            self.watch.fail(error);
+            None
+        })
+    }
+}
+
+/// Returns the exception for a wrong value of an attribute that holds a number.
+fn wrong_attribute(
+    object: &Bound<'_, PyAny>,
+    attribute: &str,
+    value: &Bound<'_, PyAny>,
+    least: u64,
+    needed: bool,
+) -> PyErr {
+    let (class, value) = (class_name(object), shown(value));
+    let none = if needed { "" } else { "None or " };
+    PyTypeError::new_err(format!(
+        "{class}.{attribute} must be {none}a whole number from {least} on, not {value}"
+    ))
+}
+
+fn class_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "the sketch".to_owned(), |n| n.to_string())
+}
+
+/// Returns the beginning of the text of a value.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "something else".to_owned(), |r| r.to_string());
+    text.chars().take(60).collect()
 }
 
 /// Returns the exception for a wrong answer of a method.
 fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAny>) -> PyErr {
-    let class = object.get_type();
-    let class = class.name().map_or_else(|_| "the sketch".to_owned(), |n| n.to_string());
-    let answer = answer.repr().map_or_else(|_| "something else".to_owned(), |r| r.to_string());
-    let answer: String = answer.chars().take(60).collect();
+    let (class, answer) = (class_name(object), shown(answer));
     let should = match method {
         "at_enqueue" | "at_dequeue" => "an eastwest.Verdict",
         "choose" => "the number of a path, 0 or more",
+        "rank" => "a whole number from 0 to 2**64 - 1",
+        "at_timer" => "None or a bool",
+        "observe" => "None or a number of bytes, 0 or more",
         _ => "a number of bytes, 0 or more",
     };
     PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))

@@ -2,8 +2,8 @@
 
 use super::object::{Object, Origin};
 use eastwest_network::pool::Stored;
-use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Verdict};
-use eastwest_types::{Limit, PacketKind, Time, flag};
+use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Signal, Verdict};
+use eastwest_types::{Limit, PacketKind, Span, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -12,9 +12,14 @@ use pyo3::prelude::*;
 pub struct Model {
     /// The class and its settings.
     pub origin: Origin,
+    /// How the queue signals congestion: its settings `ecn` and `protection`.
+    pub signal: Signal,
     /// Limit of the queue, in packets or IP bytes.
     pub limit: Limit,
 }
+
+/// Shortest period of a timer, in ps.
+const SHORTEST_PERIOD: u64 = 100_000;
 
 impl QueueModel for Model {
     fn start(&self, place: &Place) -> Box<dyn CustomQueue> {
@@ -31,8 +36,21 @@ impl QueueModel for Model {
                 object.setattr("limit_bytes", bytes)
             },
         );
-        let at_enqueue = self.origin.sketch.has("at_enqueue");
-        Box::new(SketchQueue { object, at_enqueue, limit: self.limit })
+        let has = |method| self.origin.sketch.has(method);
+        let period = match has("at_timer") {
+            true => object.number("update_period_ps", SHORTEST_PERIOD, true).map(Span),
+            false => None,
+        };
+        Box::new(SketchQueue {
+            at_enqueue: has("at_enqueue"),
+            at_dequeue: has("at_dequeue"),
+            at_push_out: has("at_push_out"),
+            object,
+            period,
+            signal: self.signal,
+            limit: self.limit,
+            ranks: has("rank"),
+        })
     }
 
     fn decides_at_dequeue(&self) -> bool {
@@ -42,43 +60,77 @@ impl QueueModel for Model {
     fn sees_all(&self) -> bool {
         self.origin.sketch.has("at_enqueue")
     }
+
+    fn ranks(&self) -> bool {
+        self.origin.sketch.has("rank")
+    }
 }
 
 #[derive(Debug)]
 struct SketchQueue {
     object: Object,
     at_enqueue: bool,
+    at_dequeue: bool,
+    at_push_out: bool,
+    ranks: bool,
+    period: Option<Span>,
+    signal: Signal,
     limit: Limit,
+}
+
+impl SketchQueue {
+    fn arrival(&self, arrival: &queue::Arrival, fits: bool) -> Arrival {
+        Arrival {
+            now_ps: arrival.now.0,
+            queued_packets: arrival.backlog.packets,
+            queued_bytes: arrival.backlog.bytes,
+            idle: arrival.idle(),
+            fits,
+            packet: Packet {
+                ip_bytes: arrival.ip_len,
+                flow: arrival.flow(),
+                receiver: arrival.dst().0,
+                stored: *arrival.packet,
+                signal: self.signal,
+            },
+        }
+    }
+
+    fn head(&self, now: Time, head: &queue::Head) -> Head {
+        Head {
+            now_ps: now.0,
+            waited_ps: now.since(head.since).0,
+            left_packets: head.left.packets,
+            left_bytes: head.left.bytes,
+            rank: head.rank,
+            packet: Packet {
+                ip_bytes: head.ip_len(),
+                flow: head.flow(),
+                receiver: head.dst().0,
+                stored: *head.packet,
+                signal: self.signal,
+            },
+        }
+    }
 }
 
 impl CustomQueue for SketchQueue {
     fn at_enqueue(&mut self, arrival: &queue::Arrival) -> Verdict {
         let fits = arrival.fits(self.limit) == Verdict::Enqueue;
         if !self.at_enqueue {
-            return if fits { Verdict::Enqueue } else { Verdict::Drop };
+            return if fits || self.ranks { Verdict::Enqueue } else { Verdict::Drop };
         }
-        let seen = Arrival {
-            now_ps: arrival.now.0,
-            queued_packets: arrival.backlog.packets,
-            queued_bytes: arrival.backlog.bytes,
-            idle: arrival.idle(),
-            fits,
-            packet: Packet::new(arrival.packet, Some(arrival.ip_len)),
-        };
+        let seen = self.arrival(arrival, fits);
         self.object.call("at_enqueue", (seen,), verdict).unwrap_or(Verdict::Enqueue)
     }
 
     fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = queue::Head<'_>>) -> Plan {
         let mut plan = Plan::default();
+        if !self.at_dequeue {
+            return plan;
+        }
         for head in heads {
-            let seen = Head {
-                now_ps: now.0,
-                waited_ps: now.since(head.since).0,
-                left_packets: head.left.packets,
-                left_bytes: head.left.bytes,
-                packet: Packet::new(head.packet, None),
-            };
-            match self.object.call("at_dequeue", (seen,), verdict) {
+            match self.object.call("at_dequeue", (self.head(now, &head),), verdict) {
                 Some(Verdict::Drop | Verdict::DropEarly) => plan.drop += 1,
                 other => {
                     plan.mark = other == Some(Verdict::Mark);
@@ -87,6 +139,40 @@ impl CustomQueue for SketchQueue {
             }
         }
         plan
+    }
+
+    fn rank(&mut self, arrival: &queue::Arrival) -> u64 {
+        let fits = arrival.fits(self.limit) == Verdict::Enqueue;
+        let seen = self.arrival(arrival, fits);
+        self.object.call("rank", (seen,), |answer| answer.extract()).unwrap_or(0)
+    }
+
+    fn at_push_out(&mut self, now: Time, packet: &queue::Head) {
+        if self.at_push_out {
+            self.object.call("at_push_out", (self.head(now, packet),), |_| Ok(()));
+        }
+    }
+
+    fn update_period(&self) -> Option<Span> {
+        self.period
+    }
+
+    fn at_timer(&mut self, timer: &queue::Timer) -> bool {
+        let seen = Timer { now_ps: timer.now.0, delay_ps: timer.delay.0 };
+        let rests =
+            self.object.call("at_timer", (seen,), |answer| answer.extract::<Option<bool>>());
+        // After an exception no sketch is called: the other periods may be left out.
+        rests.map_or(true, |rests| rests.unwrap_or(false))
+    }
+}
+
+/// Returns the number of a verdict in `Verdict` of python/eastwest/mechanisms/sketch.py.
+fn number(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Enqueue => 0,
+        Verdict::Mark => 1,
+        Verdict::Drop => 2,
+        Verdict::DropEarly => 3,
     }
 }
 
@@ -104,112 +190,96 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
 /// A packet as disciplines see it.
 #[derive(Clone, Copy)]
 struct Packet {
-    ip_bytes: Option<u32>,
-    kind: PacketKind,
-    understands_marks: bool,
-    flags: u8,
-    dscp: u8,
+    ip_bytes: u32,
+    flow: u64,
+    receiver: u32,
+    stored: Stored,
+    signal: Signal,
 }
 
-impl Packet {
-    fn new(stored: &Stored, ip_bytes: Option<u32>) -> Packet {
-        Packet {
-            ip_bytes,
-            kind: stored.kind(),
-            understands_marks: stored.understands_marks(),
-            flags: stored.flags(),
-            dscp: stored.dscp(),
+/// Defines an object that a sketch gets, with its own fields and the properties of its packet.
+macro_rules! with_packet {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[pyclass(module = "eastwest", frozen)]
+        struct $name {
+            $(#[pyo3(get)] $field: $type,)*
+            packet: Packet,
         }
-    }
 
-    fn has_payload(&self) -> bool {
-        use PacketKind::{Data, Datagram, Retransmission};
-        matches!(self.kind, Data | Retransmission | Datagram)
-    }
+        #[pymethods]
+        impl $name {
+            #[getter]
+            fn ip_bytes(&self) -> u32 {
+                self.packet.ip_bytes
+            }
+            #[getter]
+            fn flow(&self) -> u64 {
+                self.packet.flow
+            }
+            #[getter]
+            fn receiver(&self) -> u32 {
+                self.packet.receiver
+            }
+            #[getter]
+            fn position(&self) -> u32 {
+                self.packet.stored.position()
+            }
+            #[getter]
+            fn kind(&self) -> &'static str {
+                self.packet.stored.kind().name()
+            }
+            #[getter]
+            fn understands_marks(&self) -> bool {
+                self.packet.stored.understands_marks()
+            }
+            #[getter]
+            fn has_payload(&self) -> bool {
+                use PacketKind::{Data, Datagram, Retransmission};
+                matches!(self.packet.stored.kind(), Data | Retransmission | Datagram)
+            }
+            #[getter]
+            fn has_ece(&self) -> bool {
+                self.packet.stored.flags() & flag::ECE != 0
+            }
+            #[getter]
+            fn dscp(&self) -> u8 {
+                self.packet.stored.dscp()
+            }
+            /// Returns the number of the verdict of a congestion signal, for `Queue.signal`.
+            #[getter]
+            fn signal_verdict(&self) -> u8 {
+                number(self.packet.signal.verdict(&self.packet.stored))
+            }
+        }
+    };
+}
 
-    fn has_ece(&self) -> bool {
-        self.flags & flag::ECE != 0
+with_packet! {
+    /// A packet that arrives at a port.
+    Arrival {
+        now_ps: u64,
+        queued_packets: usize,
+        queued_bytes: u64,
+        idle: bool,
+        fits: bool,
     }
 }
 
-/// A packet that arrives at a port.
-#[pyclass(module = "eastwest", frozen)]
-struct Arrival {
-    #[pyo3(get)]
+with_packet! {
+    /// A packet at the head of a queue.
+    Head {
+        now_ps: u64,
+        waited_ps: u64,
+        left_packets: usize,
+        left_bytes: u64,
+        rank: u64,
+    }
+}
+
+/// The end of a period.
+#[pyclass(module = "eastwest", frozen, get_all)]
+struct Timer {
     now_ps: u64,
-    #[pyo3(get)]
-    queued_packets: usize,
-    #[pyo3(get)]
-    queued_bytes: u64,
-    #[pyo3(get)]
-    idle: bool,
-    #[pyo3(get)]
-    fits: bool,
-    packet: Packet,
-}
-
-#[pymethods]
-impl Arrival {
-    #[getter]
-    fn ip_bytes(&self) -> Option<u32> {
-        self.packet.ip_bytes
-    }
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.packet.kind.name()
-    }
-    #[getter]
-    fn understands_marks(&self) -> bool {
-        self.packet.understands_marks
-    }
-    #[getter]
-    fn has_payload(&self) -> bool {
-        self.packet.has_payload()
-    }
-    #[getter]
-    fn has_ece(&self) -> bool {
-        self.packet.has_ece()
-    }
-    #[getter]
-    fn dscp(&self) -> u8 {
-        self.packet.dscp
-    }
-}
-
-/// A packet at the head of a queue.
-#[pyclass(module = "eastwest", frozen)]
-struct Head {
-    #[pyo3(get)]
-    now_ps: u64,
-    #[pyo3(get)]
-    waited_ps: u64,
-    #[pyo3(get)]
-    left_packets: usize,
-    #[pyo3(get)]
-    left_bytes: u64,
-    packet: Packet,
-}
-
-#[pymethods]
-impl Head {
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.packet.kind.name()
-    }
-    #[getter]
-    fn understands_marks(&self) -> bool {
-        self.packet.understands_marks
-    }
-    #[getter]
-    fn has_payload(&self) -> bool {
-        self.packet.has_payload()
-    }
-    #[getter]
-    fn has_ece(&self) -> bool {
-        self.packet.has_ece()
-    }
-    #[getter]
-    fn dscp(&self) -> u8 {
-        self.packet.dscp
-    }
+    delay_ps: u64,
 }

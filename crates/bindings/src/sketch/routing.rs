@@ -33,6 +33,9 @@ impl CustomRouting for SketchRouting {
             kind: choice.packet.kind().name(),
             queued_packets,
             queued_bytes,
+            ports: (0..choice.paths()).map(|path| choice.port(path)).collect(),
+            rates_bps: (0..choice.paths()).map(|path| choice.rate(path).0).collect(),
+            ingress: choice.ingress,
         };
         self.0.call("choose", (seen,), |answer| answer.extract()).unwrap_or(0)
     }
@@ -48,4 +51,7 @@ struct Choice {
     kind: &'static str,
     queued_packets: Vec<usize>,
     queued_bytes: Vec<u64>,
+    ports: Vec<u32>,
+    rates_bps: Vec<u64>,
+    ingress: u32,
 }

@@ -275,7 +275,8 @@ impl Link {
             rest + transmission_time(queues.backlog(), self.framing, self.ps_per_byte_q16);
         let arrival = || {
             let packet = pool.get(handle.slot());
-            Arrival { now, ip_len, send_time, backlog: Backlog::default(), clear_at, packet }
+            let backlog = Backlog::default();
+            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
             DcbAdmission::Admitted { mark } => mark,
@@ -398,7 +399,8 @@ impl Link {
         }
         let arrival = || {
             let packet = pool.get(handle.slot());
-            Arrival { now, ip_len, send_time, backlog: Backlog::default(), clear_at, packet }
+            let backlog = Backlog::default();
+            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
             DcbAdmission::Admitted { mark } => mark,

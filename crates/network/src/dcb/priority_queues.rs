@@ -425,7 +425,7 @@ impl PriorityQueue {
             packets.iter().map(move |queued| {
                 left.packets -= 1;
                 left.bytes -= u64::from(queued.handle.ip_len());
-                Head { since: queued.handle.arrive, left, packet: pool.get(queued.handle.slot()) }
+                Head::new(&queued.handle, left, pool.get(queued.handle.slot()))
             })
         });
         for _ in 0..if lossless { 0 } else { plan.drop } {

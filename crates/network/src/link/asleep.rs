@@ -80,7 +80,7 @@ impl Link {
         let arrival = self.arrival_below_queue(now, &handle, pool);
         self.note_arrival(&arrival);
         let q = self.queues.as_mut().expect("a two-event port has queues");
-        match q.push(handle, arrival) {
+        match q.push(handle, arrival, pool) {
             Admission::Admitted { mark: true } => {
                 self.mark(now, handle.slot(), handle.identity(), pool)
             }

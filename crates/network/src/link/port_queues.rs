@@ -12,7 +12,7 @@ use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use crate::queue::{
-    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
+    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Ranked, Verdict,
 };
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
@@ -31,6 +31,9 @@ enum ClassQueue {
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
+    /// In order of the ranks that a discipline from another crate gives to packets.
+    #[serde(skip)]
+    Ranked(Box<Ranked>),
     /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
     Priorities(Box<PriorityQueues>),
 }
@@ -214,6 +217,7 @@ impl PortQueues {
             match &class.queue {
                 ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
                 ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
+                ClassQueue::Ranked(ranked) => lengths.extend(ranked.iter().map(of)),
                 ClassQueue::Priorities(queues) => {
                     lengths.extend(queues.iter().map(|(_, queued)| of(&queued.handle)))
                 }
@@ -224,7 +228,12 @@ impl PortQueues {
 
     /// Admits a packet to its class and queues it, or drops it. `arrival` need not state the backlog of the
     /// class.
-    pub fn push(&mut self, handle: PacketHandle, mut arrival: Arrival) -> Admission {
+    pub fn push(
+        &mut self,
+        handle: PacketHandle,
+        mut arrival: Arrival,
+        pool: &PacketPool,
+    ) -> Admission {
         let class = self.class_of(arrival.packet.dscp());
         let queue = &mut self.classes[usize::from(class)].queue;
         let before = queue.backlog().bytes;
@@ -234,7 +243,7 @@ impl PortQueues {
         {
             return Admission::Dropped(Cause::SharedBuffer);
         }
-        let admission = queue.push(handle, &mut arrival, &mut self.dropped);
+        let admission = queue.push(handle, &mut arrival, pool, &mut self.dropped);
         if let Some(shared) = &self.shared {
             shared.changed(before, queue.backlog().bytes);
         }
@@ -387,6 +396,9 @@ impl ClassQueue {
     fn new(config: &QueueConfig, place: &Place) -> ClassQueue {
         match config.start(place) {
             Queue::FqCoDel(flows) => ClassQueue::Flows(flows),
+            Queue::Custom(queue) if queue.ranks() => {
+                ClassQueue::Ranked(Box::new(Ranked::new(queue)))
+            }
             queue => ClassQueue::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
         }
     }
@@ -397,6 +409,7 @@ impl ClassQueue {
                 Backlog { packets: packets.len(), bytes: *bytes }
             }
             ClassQueue::Flows(flows) => flows.backlog(),
+            ClassQueue::Ranked(ranked) => ranked.backlog(),
             ClassQueue::Priorities(queues) => queues.backlog(),
         }
     }
@@ -413,6 +426,7 @@ impl ClassQueue {
         &mut self,
         handle: PacketHandle,
         arrival: &mut Arrival,
+        pool: &PacketPool,
         dropped: &mut Vec<(PacketHandle, Cause)>,
     ) -> Admission {
         match self {
@@ -431,6 +445,12 @@ impl ClassQueue {
                 dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
                 Admission::Admitted { mark: false }
             }
+            ClassQueue::Ranked(ranked) => {
+                match ranked.push(handle.arriving(arrival.now), arrival, pool, dropped) {
+                    Ok(mark) => Admission::Admitted { mark },
+                    Err(cause) => Admission::Dropped(cause),
+                }
+            }
             ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
         }
     }
@@ -444,6 +464,7 @@ impl ClassQueue {
         let (queue, packets, bytes) = match self {
             ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
+            ClassQueue::Ranked(ranked) => return ranked.pop(now, pool, dropped),
             ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
         };
         let plan = queue.at_dequeue(now, || {
@@ -451,7 +472,7 @@ impl ClassQueue {
             packets.iter().map(move |p| {
                 left.packets -= 1;
                 left.bytes -= u64::from(p.ip_len());
-                Head { since: p.arrive, left, packet: pool.get(p.slot()) }
+                Head::new(p, left, pool.get(p.slot()))
             })
         });
         for _ in 0..plan.drop {

@@ -162,7 +162,7 @@ impl Link {
                 (started..).map_while(|place| ring.get(place)).map(move |p| {
                     left.packets -= 1;
                     left.bytes -= u64::from(p.ip_len());
-                    Head { since: p.arrive, left, packet: known.get(p.slot()) }
+                    Head::new(p, left, known.get(p.slot()))
                 })
             });
             if plan != Plan::default() {

@@ -4,8 +4,8 @@ use super::*;
 use crate::energy::eee::{SleepBuffer, Trigger};
 use crate::energy::phy::{KNOWN, Phy};
 use crate::queue::{
-    AdaptiveRedConfig, CoDelConfig, FqCoDelConfig, Level, PieConfig, Protection, RedConfig, Signal,
-    Spread, StepMarkingConfig,
+    AdaptiveRedConfig, CoDelConfig, CustomQueue, CustomQueueConfig, FqCoDelConfig, Head, Level,
+    PieConfig, Protection, QueueModel, RedConfig, Signal, Spread, StepMarkingConfig,
 };
 use crate::scheduler::SchedulerConfig;
 use eastwest_engine::random::Stream;
@@ -495,6 +495,63 @@ fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
     let log = play(&mut Link::new(spec), &offers);
     assert_eq!(log.lost, [1, 2, 3]);
     assert_eq!(log.arrived.len(), 11);
+}
+
+/// Ranks packets by codepoint; counts the bytes of packets that are pushed out.
+#[derive(Clone, Debug, Default)]
+struct ByDscp {
+    pushed_out: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl QueueModel for ByDscp {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(self.clone())
+    }
+    fn ranks(&self) -> bool {
+        true
+    }
+}
+
+impl CustomQueue for ByDscp {
+    fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+        Verdict::Enqueue
+    }
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        u64::from(arrival.packet.dscp())
+    }
+    fn at_push_out(&mut self, _: Time, packet: &Head) {
+        assert_eq!(packet.rank, u64::from(packet.packet.dscp()));
+        let bytes = u64::from(packet.ip_len());
+        self.pushed_out.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_smallest_rank_leaves_first_and_the_largest_is_pushed_out() {
+    let model = ByDscp::default();
+    let pushed_out = model.pushed_out.clone();
+    let queue = |limit| {
+        let model = Arc::new(model.clone());
+        QueueConfig::Custom(CustomQueueConfig { model, limit })
+    };
+    for limit in [Limit::Packets(3), Limit::Bytes(4_500)] {
+        let spec = LinkSpec { queue: queue(limit), ..spec(limit, Mode::TwoEvent) };
+        // packet 0 is sent at once; 1 is pushed out by 4, and 5 does not come in
+        let ranks = [5, 5, 1, 3, 1, 6];
+        let offers: Vec<_> = ranks.map(|rank| (Time::ZERO, packet(1500, rank))).to_vec();
+        let log = play(&mut Link::new(spec), &offers);
+        let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+        assert_eq!((order, log.lost), (vec![0, 2, 4, 3], vec![1, 5]));
+    }
+    assert_eq!(pushed_out.load(std::sync::atomic::Ordering::Relaxed), 2 * 2 * 1_500);
+    // a packet may push out several, and then not come in itself
+    let limit = Limit::Bytes(3_000);
+    let spec = LinkSpec { queue: queue(limit), ..spec(limit, Mode::TwoEvent) };
+    let offers = [(1500, 0), (500, 1), (1000, 7), (1000, 7), (2600, 3)]
+        .map(|(l, r)| (Time::ZERO, packet(l, r)));
+    let log = play(&mut Link::new(spec), &offers);
+    let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+    assert_eq!((order, log.lost), (vec![0, 1], vec![3, 2, 4]));
 }
 
 /// Returns a sleep setting with the buffer below the queue.

@@ -233,6 +233,7 @@ mod tests {
     use super::super::decision::Backlog;
     use super::super::signal::Protection;
     use super::*;
+    use crate::packet_handle::PacketHandle;
     use crate::pool::Stored;
     use eastwest_types::{HostId, Packet, ecn};
 
@@ -249,7 +250,8 @@ mod tests {
     /// Returns a packet that has waited for `waited_ms` with `left` bytes behind it.
     fn head(now: Time, waited_ms: u64, left: u64, packet: &Stored) -> Head<'_> {
         let since = Time(now.0 - Span::from_ms(waited_ms).0);
-        Head { since, left: Backlog { packets: 1, bytes: left }, packet }
+        let handle = PacketHandle::default().arriving(since);
+        Head::new(&handle, Backlog { packets: 1, bytes: left }, packet)
     }
 
     fn at(us: u64) -> Time {

@@ -4,11 +4,16 @@
 //! [`CustomQueue`]. It sees what the built-in disciplines see and answers with a [`Verdict`] or [`Plan`] as
 //! they do. Two rules hold for every answer: a packet beyond the limit of the queue is lost, and no more
 //! packets are dropped than are queued.
+//!
+//! A discipline may also give a [rank](CustomQueue::rank) to each packet, by which packets leave
+//! ([`super::ranked`]), and have a [timer](CustomQueue::update_period). Calls of the timer are carried out
+//! late, before the next other call, like the updates of PIE: a discipline shows its state only in its answers,
+//! so that no result depends on it.
 
 use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
 use eastwest_settings::Section;
-use eastwest_types::{Limit, Time};
+use eastwest_types::{Limit, Span, Time};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +29,48 @@ pub trait CustomQueue: fmt::Debug + Send {
         let _ = (now, heads);
         Plan::default()
     }
+
+    /// Returns the rank of an arriving packet, which [`CustomQueue::at_enqueue`] has admitted: of the queued
+    /// packets, the one with the smallest rank leaves first, of equal ranks the one that arrived first. If the
+    /// queue is full, the packet with the largest rank is dropped. Called only if the model
+    /// [has ranks](QueueModel::ranks).
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        let _ = arrival;
+        0
+    }
+
+    /// Handles the drop of the packet with the largest rank, maybe the arriving one, because the queue is full.
+    /// Called only if the model [has ranks](QueueModel::ranks).
+    fn at_push_out(&mut self, now: Time, packet: &Head) {
+        let _ = (now, packet);
+    }
+
+    /// Returns the period of [`CustomQueue::at_timer`]; `None` without a timer. Asked once, before the first
+    /// packet. The shortest period is 100 ns.
+    fn update_period(&self) -> Option<Span> {
+        None
+    }
+
+    /// Handles the end of a period. Returns whether the queue is at rest: whether further calls would change
+    /// nothing as long as no packet arrives at an idle port; they may then be left out.
+    fn at_timer(&mut self, timer: &Timer) -> bool {
+        let _ = timer;
+        false
+    }
 }
+
+/// The end of a period of [`CustomQueue::update_period`]; the first one begins at time zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Time of the end.
+    pub now: Time,
+    /// Time until all packets have been sent that are at the port now: the queueing delay of a packet that
+    /// would arrive now. A decision at dequeue that drops packets counts from the next arrival on.
+    pub delay: Span,
+}
+
+/// Shortest period of a timer: shorter ones would take most of the time of a run.
+const SHORTEST_PERIOD: Span = Span(100_000);
 
 /// Settings of a queue discipline from another crate, from which each queue is made.
 pub trait QueueModel: fmt::Debug + Send + Sync {
@@ -41,6 +87,12 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
     /// update an average. Runs are faster if it need not.
     fn sees_all(&self) -> bool {
         true
+    }
+
+    /// Whether packets leave in the order of [`CustomQueue::rank`]; ports are then
+    /// [two-event ports](crate::link::Mode::TwoEvent).
+    fn ranks(&self) -> bool {
+        false
     }
 }
 
@@ -73,6 +125,10 @@ impl QueueSettings for CustomQueueConfig {
     fn decides_at_dequeue(&self) -> bool {
         self.model.decides_at_dequeue()
     }
+
+    fn is_one_fifo(&self) -> bool {
+        !self.model.ranks()
+    }
 }
 
 /// Function that reads the settings of a discipline from another crate.
@@ -84,25 +140,92 @@ pub struct Custom {
     queue: Box<dyn CustomQueue>,
     decides_at_dequeue: bool,
     sees_all: bool,
+    ranks: bool,
     limit: Limit,
+    periods: Option<Periods>,
+}
+
+/// Periods of the timer of a queue.
+#[derive(Debug)]
+struct Periods {
+    period: Span,
+    /// End of the last period that the discipline has handled.
+    handled: Time,
+    /// Time at which all packets up to the latest one will have been sent.
+    clear_at: Time,
 }
 
 impl Custom {
     fn new(config: &CustomQueueConfig, place: &Place) -> Custom {
+        let queue = config.model.start(place);
+        let period = queue.update_period().map(|period| period.max(SHORTEST_PERIOD));
         Custom {
-            queue: config.model.start(place),
+            queue,
             decides_at_dequeue: config.model.decides_at_dequeue(),
-            sees_all: config.model.sees_all(),
+            sees_all: config.model.sees_all() || period.is_some(),
+            ranks: config.model.ranks(),
             limit: config.limit,
+            periods: period.map(|period| Periods {
+                period,
+                handled: Time::ZERO,
+                clear_at: Time::ZERO,
+            }),
         }
+    }
+
+    /// Whether packets leave in the order of their ranks.
+    pub(crate) fn ranks(&self) -> bool {
+        self.ranks
+    }
+
+    /// Returns the limit of the queue.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Returns the rank of an admitted packet.
+    pub(super) fn rank(&mut self, arrival: &Arrival) -> u64 {
+        self.queue.rank(arrival)
+    }
+
+    /// Reports the drop of the packet with the largest rank.
+    pub(super) fn at_push_out(&mut self, now: Time, packet: &Head) {
+        self.queue.at_push_out(now, packet);
+    }
+
+    /// Carries out the calls of the timer that are due.
+    fn catch_up(&mut self, now: Time) {
+        let Some(periods) = &mut self.periods else { return };
+        while periods.handled + periods.period <= now {
+            let due = periods.handled + periods.period;
+            let timer = Timer { now: due, delay: Span(periods.clear_at.0.saturating_sub(due.0)) };
+            periods.handled = due;
+            if self.queue.at_timer(&timer) && periods.clear_at <= due {
+                let left_out = now.since(due).0 / periods.period.0;
+                periods.handled += periods.period * left_out;
+            }
+        }
+    }
+
+    fn judge(&mut self, arrival: &Arrival) -> Verdict {
+        let verdict = self.queue.at_enqueue(arrival);
+        let fits = || self.ranks || arrival.fits(self.limit) == Verdict::Enqueue;
+        if verdict.loss().is_none() && !fits() {
+            return Verdict::Drop;
+        }
+        verdict
     }
 }
 
 impl Discipline for Custom {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        let verdict = self.queue.at_enqueue(arrival);
-        if verdict.loss().is_none() && arrival.fits(self.limit) != Verdict::Enqueue {
-            return Verdict::Drop;
+        self.catch_up(arrival.now);
+        let verdict = self.judge(arrival);
+        if let Some(periods) = &mut self.periods {
+            periods.clear_at = match verdict.loss() {
+                None => arrival.clear_at.max(arrival.now) + arrival.send_time,
+                Some(_) => arrival.clear_at,
+            };
         }
         verdict
     }
@@ -115,6 +238,7 @@ impl Discipline for Custom {
         if !self.decides_at_dequeue {
             return Plan::default();
         }
+        self.catch_up(now);
         let seen = Cell::new(0);
         let mut heads = heads().inspect(|_| seen.set(seen.get() + 1));
         let plan = self.queue.at_dequeue(now, &mut heads);
@@ -134,7 +258,9 @@ mod tests {
     use super::super::decision::tests::{Port, arrive};
     use super::super::{Queue, QueueConfig};
     use super::*;
+    use crate::packet_handle::PacketHandle;
     use eastwest_types::Rate;
+    use std::sync::Mutex;
 
     /// Admits every packet and drops every packet at dequeue.
     #[derive(Debug)]
@@ -178,8 +304,62 @@ mod tests {
     fn no_more_is_dropped_than_waits() {
         let packet =
             crate::pool::Stored::new(&eastwest_types::Packet::blank(eastwest_types::HostId(1)));
-        let waiting = [Head { since: Time(1), left: Backlog::default(), packet: &packet }; 3];
+        let handle = PacketHandle::default().arriving(Time(1));
+        let waiting = [Head::new(&handle, Backlog::default(), &packet); 3];
         let plan = careless(10).at_dequeue(Time(2), || waiting.into_iter());
         assert_eq!(plan.drop, 3);
+    }
+
+    /// Records the calls of its timer; at rest after one with an idle port, if `rests`.
+    #[derive(Clone, Debug)]
+    struct Ticks {
+        rests: bool,
+        seen: Arc<Mutex<Vec<Timer>>>,
+    }
+
+    impl CustomQueue for Ticks {
+        fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+            Verdict::Enqueue
+        }
+        fn update_period(&self) -> Option<Span> {
+            Some(Span::from_us(10))
+        }
+        fn at_timer(&mut self, timer: &Timer) -> bool {
+            self.seen.lock().unwrap().push(*timer);
+            self.rests
+        }
+    }
+
+    impl QueueModel for Ticks {
+        fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+            Box::new(self.clone())
+        }
+        fn sees_all(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_timer_is_called_at_each_period_with_the_delay_of_that_time() {
+        for rests in [false, true] {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let model = Arc::new(Ticks { rests, seen: seen.clone() });
+            let place = Place { rate: Rate::gbit(1), mtu: 1500, framing: 38, seed: 1, number: 0 };
+            let limit = Limit::Packets(10);
+            let mut queue = QueueConfig::Custom(CustomQueueConfig { model, limit }).start(&place);
+            assert!(queue.sees_all(), "else a timer would not know all packets");
+            // 12 µs each: the port is busy until 17 µs, then until 120 µs
+            for (us, clear_us) in [(5, 0), (20, 108), (1_000, 120)] {
+                let (now, clear_at) = (Time::ZERO + Span::from_us(us), Span::from_us(clear_us));
+                let port = Port { now, packets: 1, bytes: 1500, clear_at: Time::ZERO + clear_at };
+                arrive(&port, |a| queue.at_enqueue(a));
+            }
+            let seen = seen.lock().unwrap();
+            let us = |span: Span| span.0 / 1_000_000;
+            let calls: Vec<_> =
+                seen.iter().map(|t| (us(t.now.since(Time::ZERO)), us(t.delay))).collect();
+            assert_eq!(calls[..4], [(10, 7), (20, 0), (30, 90), (40, 80)]);
+            assert_eq!(calls.len(), if rests { 12 } else { 100 });
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Input and output of a discipline: the packet and its port, and the possible answers.
 
 use crate::losses::Cause;
+use crate::packet_handle::PacketHandle;
 use crate::pool::Stored;
 use eastwest_engine::random::Stream;
-use eastwest_types::{Limit, Rate, Span, Time};
+use eastwest_types::{HostId, Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Largest packet without payload, which even a very small MTU allows: an ACK of 40 B with timestamps and three
@@ -104,9 +105,22 @@ pub struct Arrival<'p> {
     pub clear_at: Time,
     /// The arriving packet.
     pub packet: &'p Stored,
+    /// Handle of the packet.
+    pub(crate) handle: PacketHandle,
 }
 
 impl Arrival<'_> {
+    /// Returns a number that is equal for all packets of a connection in this direction, see
+    /// [`Stored::flow`].
+    pub fn flow(&self) -> u64 {
+        self.packet.flow(&self.handle)
+    }
+
+    /// Returns the host that receives the packet.
+    pub fn dst(&self) -> HostId {
+        self.handle.dst()
+    }
+
     /// Whether the port is idle: the packet is sent at once and needs no room.
     #[inline]
     pub fn idle(&self) -> bool {
@@ -145,6 +159,35 @@ pub struct Head<'p> {
     pub left: Backlog,
     /// The queued packet.
     pub packet: &'p Stored,
+    /// Rank of the packet, see [`CustomQueue::rank`](super::CustomQueue::rank); 0 in a queue
+    /// without ranks.
+    pub rank: u64,
+    /// Handle of the packet.
+    pub(crate) handle: PacketHandle,
+}
+
+impl<'p> Head<'p> {
+    /// Returns a packet of a queue without ranks, with the backlog behind it.
+    #[inline]
+    pub(crate) fn new(handle: &PacketHandle, left: Backlog, packet: &'p Stored) -> Head<'p> {
+        Head { since: handle.arrived(), left, packet, rank: 0, handle: *handle }
+    }
+
+    /// Returns a number that is equal for all packets of a connection in this direction, see
+    /// [`Stored::flow`].
+    pub fn flow(&self) -> u64 {
+        self.packet.flow(&self.handle)
+    }
+
+    /// Returns the host that receives the packet.
+    pub fn dst(&self) -> HostId {
+        self.handle.dst()
+    }
+
+    /// Returns the IP bytes of the packet.
+    pub fn ip_len(&self) -> u32 {
+        u32::from(self.handle.ip_len())
+    }
 }
 
 /// Decision at dequeue about the packets at the head of a queue.
@@ -240,8 +283,10 @@ pub(super) mod tests {
         judge: impl FnOnce(&Arrival) -> Verdict,
     ) -> Verdict {
         let mut pool = PacketPool::default();
-        let slot = pool.insert(&Packet { ip_len: 1500, payload: 1460, ..*packet });
+        let packet = Packet { ip_len: 1500, payload: 1460, ..*packet };
+        let slot = pool.insert(&packet);
         judge(&Arrival {
+            handle: PacketHandle::new(slot, &packet),
             now: port.now,
             ip_len: 1500,
             send_time: Span::from_us(12),

@@ -252,7 +252,7 @@ impl FqCoDel {
         let heads = flow.packets.iter().map(|p| {
             left.packets -= 1;
             left.bytes -= u64::from(p.ip_len());
-            Head { since: p.arrived(), left, packet: pool.get(p.slot()) }
+            Head::new(p, left, pool.get(p.slot()))
         });
         let plan = flow.codel.next(now, heads);
         let early: Vec<PacketHandle> = flow.packets.drain(..plan.drop).collect();

@@ -10,7 +10,7 @@ use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
 use eastwest_settings::Section;
-use eastwest_types::{HostId, Rate, Time};
+use eastwest_types::{HostId, Rate, Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct Choice<'f> {
     pub flow_hash: u16,
     /// The packet for which a path is chosen.
     pub packet: &'f Stored,
+    /// Number of the link on which the packet entered the switch.
+    pub ingress: u32,
     members: &'f [u32],
     links: &'f [Link],
 }
@@ -47,6 +49,25 @@ impl Choice<'_> {
     /// Returns the number of paths, at least two. Their order does not change while no link fails.
     pub fn paths(&self) -> usize {
         self.members.len()
+    }
+
+    /// Returns the number of the link of a path, which stays its own: the number of a path may change when
+    /// another path fails, or comes back. A path that has failed is no longer among the paths as soon as the
+    /// fabric has new routes.
+    pub fn port(&self, path: usize) -> u32 {
+        self.members[path]
+    }
+
+    /// Returns the path on a link; `None` if none of the paths is on it.
+    pub fn path_of(&self, port: u32) -> Option<usize> {
+        self.members.iter().position(|&link| link == port)
+    }
+
+    /// Returns the time until the port of a path will have sent all its packets, the one that is being sent
+    /// included.
+    pub fn clears_in(&self, path: usize) -> Span {
+        let clear_at = self.link(path).clear_at(self.packet.dscp());
+        Span(clear_at.0.saturating_sub(self.now.0))
     }
 
     /// Returns the backlog at the port of a path, without the packet that is being sent.
@@ -100,8 +121,8 @@ pub struct Custom(Vec<Box<dyn CustomRouting>>);
 impl Chooser for Custom {
     fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
         let &Query { switch, dst, flow_hash, members } = query;
-        let View { now, packet, links, .. } = view();
-        let choice = Choice { now, dst, flow_hash, packet, members, links };
+        let View { now, packet, links, ingress } = view();
+        let choice = Choice { now, dst, flow_hash, packet, ingress, members, links };
         self.0[switch as usize].choose(&choice) % members.len()
     }
 }

@@ -108,6 +108,30 @@ impl CustomQueue for Impatient {
     }
 }
 
+/// Gives every packet the same rank, or the position in its stream.
+#[derive(Clone, Debug)]
+struct Ranks {
+    by_position: bool,
+}
+
+impl QueueModel for Ranks {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(self.clone())
+    }
+    fn ranks(&self) -> bool {
+        true
+    }
+}
+
+impl CustomQueue for Ranks {
+    fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+        Verdict::Enqueue
+    }
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        if self.by_position { arrival.packet.position().into() } else { 0 }
+    }
+}
+
 /// CUBIC without changes.
 #[derive(Clone, Debug)]
 struct Wrapped;
@@ -144,6 +168,9 @@ fn mechanisms() -> Mechanisms {
     });
     all.queue("impatient", "drops at dequeue", |s, _| {
         Impatient(s.get(key("most", "Longest wait.").default("100 us")))
+    });
+    all.queue("ranks", "in order of ranks", |s, _| Ranks {
+        by_position: s.get(key("by_position", "Or all equal.").default("false")),
     });
     all.congestion("wrapped", "CUBIC", |s| {
         let _: bool = s.get(key("nothing", "Does nothing.").default("true"));
@@ -195,6 +222,16 @@ fn drops_at_dequeue_are_carried_out_at_lazy_and_two_event_ports() {
     let lazy = digest("queue = { kind = 'impatient' }", "");
     assert_ne!(lazy, digest("", ""));
     assert_eq!(lazy, digest("reference_ports = true\nqueue = { kind = 'impatient' }", ""));
+}
+
+#[test]
+fn equal_ranks_are_a_drop_tail_queue_and_others_are_not() {
+    let plain = digest("queue = { limit = '20 packets' }", "");
+    let ranked = |more: &str| {
+        digest(&format!("queue = {{ kind = 'ranks', limit = '20 packets'{more} }}"), "")
+    };
+    assert_eq!(ranked(""), plain);
+    assert_ne!(ranked(", by_position = true"), plain);
 }
 
 #[test]

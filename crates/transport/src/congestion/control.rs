@@ -1,7 +1,7 @@
 //! Interface of congestion control algorithms to TCP.
 //!
-//! An algorithm decides how the window grows and how far losses and ECN marks reduce it; one that follows a
-//! model of the path sets window and pacing rate itself. Loss detection, recovery, timers and the handshake
+//! An algorithm decides how the window grows and how far losses and ECN marks reduce it; it may also set the
+//! window at every ACK, and the pacing rate. One that follows a model of the path sets both by its model. Loss detection, recovery, timers and the handshake
 //! belong to TCP: the window after a timeout is one segment, and the window grows only while it limits the
 //! sender.
 
@@ -12,6 +12,10 @@ use eastwest_engine::random::Stream;
 use eastwest_settings::Section;
 use eastwest_types::{Span, Time};
 use std::fmt;
+
+/// Largest window that an algorithm of a user may set, in bytes: far above every receive window (RFC 7323: 1
+/// GiB), and far below an overflow.
+pub const LARGEST_WINDOW: u64 = 1 << 40;
 
 /// The congestion control of one sender: settings and state.
 pub trait CongestionControl: fmt::Debug + Send {
@@ -34,6 +38,16 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = seen;
     }
 
+    /// Observes an ACK like [`CongestionControl::observe`], which it calls unless the algorithm has a method of
+    /// its own. Returns the new window in bytes; `None`: the window stays. TCP ignores the answer while it
+    /// recovers from a loss or reduces the window after marks; after this call the window may still
+    /// [grow](CongestionControl::on_ack).
+    fn act(&mut self, window: &Window, seen: &Seen) -> Option<u64> {
+        let _ = window;
+        self.observe(seen);
+        None
+    }
+
     /// Handles a retransmission timeout, after the slow-start threshold was set. `segment` is the
     /// payload of a full segment in bytes.
     fn after_timeout(&mut self, segment: u64) {
@@ -54,13 +68,14 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 
     /// Returns the sampler of delivery rates and the smallest round-trip time ([`Span::MAX`] before
-    /// the first sample); `None` unless the algorithm follows a model of the path.
+    /// the first sample); `None` if the algorithm needs no samples. The sample of an ACK is in the
+    /// sampler when [`CongestionControl::act`] is called for the ACK.
     fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
         None
     }
 
-    /// Returns the pacing rate in bytes per second; `None` unless the algorithm follows a model of
-    /// the path.
+    /// Returns the pacing rate in bytes of payload per second; `None`: it follows the window. Asked
+    /// before each segment is sent.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }

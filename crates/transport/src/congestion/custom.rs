@@ -23,6 +23,18 @@ pub trait CongestionModel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether segments are paced: at [`CongestionControl::pacing_rate`], or at a rate that follows
+    /// the window while it is `None`.
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// Whether the algorithm has a [sampler](CongestionControl::sampler) of delivery rates. TCP then
+    /// tells the sampler when the application limits the sender.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
     /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does: see
     /// [`CongestionControl::follow`].
     fn follows_path(&self) -> bool {

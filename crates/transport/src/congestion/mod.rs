@@ -22,7 +22,7 @@ pub mod small_queue;
 mod window;
 pub mod windowed_max;
 
-pub use control::{Ack, BuiltIn, CongestionControl, PathAck, Seen, SenderPlace};
+pub use control::{Ack, BuiltIn, CongestionControl, LARGEST_WINDOW, PathAck, Seen, SenderPlace};
 pub use window::Window;
 
 use bbr::Bbr;
@@ -56,6 +56,11 @@ macro_rules! family {
                 /// Whether the algorithm follows a model of the path, see
                 /// [`CongestionKind::follows_path`].
                 follows_path: bool,
+                /// Whether segments are paced, see [`CongestionKind::paces`].
+                paces: bool,
+                /// Whether the algorithm samples delivery rates, see
+                /// [`CongestionKind::samples_rate`].
+                samples_rate: bool,
             },
         }
 
@@ -161,6 +166,20 @@ impl CongestionKind {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
+    /// Whether the algorithm sets the pacing rate.
+    #[inline]
+    pub fn paces(self) -> bool {
+        let own = matches!(self, CongestionKind::Custom { paces: true, .. });
+        own || self.follows_path()
+    }
+
+    /// Whether the algorithm samples delivery rates.
+    #[inline]
+    pub fn samples_rate(self) -> bool {
+        let own = matches!(self, CongestionKind::Custom { samples_rate: true, .. });
+        own || self.follows_path()
+    }
+
     /// Whether the algorithm needs ECN, as DCTCP does.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
@@ -186,7 +205,7 @@ impl CongestionKind {
 
     /// Returns what the algorithm requires of the rules in `[tcp]`.
     pub fn needs(self) -> AlgorithmNeeds {
-        AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
+        AlgorithmNeeds { needs_ecn: self.needs_ecn(), paces: self.paces() }
     }
 }
 
@@ -203,6 +222,10 @@ impl CongestionControl for Algorithm {
     #[inline]
     fn observe(&mut self, seen: &Seen) {
         algorithm!(self, a => a.observe(seen));
+    }
+    #[inline]
+    fn act(&mut self, window: &Window, seen: &Seen) -> Option<u64> {
+        algorithm!(self, a => a.act(window, seen))
     }
     fn after_timeout(&mut self, segment: u64) {
         algorithm!(self, a => a.after_timeout(segment));
@@ -249,8 +272,12 @@ pub fn read_kind(
         Err(entry) => entry,
     };
     let model = own(s, entry);
-    let (echoes_each_mark, follows_path) = (model.echoes_each_mark(), model.follows_path());
-    let kind = CongestionKind::Custom { echoes_each_mark, follows_path };
+    let kind = CongestionKind::Custom {
+        echoes_each_mark: model.echoes_each_mark(),
+        follows_path: model.follows_path(),
+        paces: model.paces(),
+        samples_rate: model.samples_rate(),
+    };
     (kind, Some(CustomCongestionConfig { model, seed: 0 }))
 }
 

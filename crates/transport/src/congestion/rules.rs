@@ -108,8 +108,8 @@ impl Default for CongestionRules {
 pub struct AlgorithmNeeds {
     /// Whether the algorithm needs ECN, as DCTCP does.
     pub needs_ecn: bool,
-    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does.
-    pub follows_path: bool,
+    /// Whether the algorithm sets the pacing rate, as BBR does.
+    pub paces: bool,
 }
 
 impl CongestionRules {
@@ -164,7 +164,7 @@ impl CongestionRules {
                     "Whether segments are paced: at 200 % of cwnd/SRTT in slow start and 120 % \
                      later (Linux, tcp_update_pacing_rate), or at the rate of bbr.",
                 )
-                .computed("true with bbr and bbr3, else false", needs.follows_path),
+                .computed("true with bbr and bbr3, else false", needs.paces),
             ),
             ecn: read_ecn(s, needs.needs_ecn),
         }

@@ -111,7 +111,7 @@ impl TcpConfig {
     /// Whether segments are paced.
     #[inline]
     pub fn paces(&self) -> bool {
-        self.rules.pacing || self.congestion.follows_path()
+        self.rules.pacing || self.congestion.paces()
     }
 }
 

@@ -5,11 +5,14 @@ use super::config::TcpConfig;
 use super::endpoint::Endpoint;
 use super::rtt::timestamp_us;
 use super::scoreboard::SendTimes;
+use super::states::RecoveryPhase;
 use crate::congestion::cwnd_usage::CwndUsage;
 use crate::congestion::hystart::{HyStart, Sample};
 use crate::congestion::pacing::Pacing;
 use crate::congestion::rules::HyStartRule;
-use crate::congestion::{Ack, Algorithm, CongestionControl, Control, Seen, SenderPlace, new_reno};
+use crate::congestion::{
+    Ack, Algorithm, CongestionControl, Control, LARGEST_WINDOW, Seen, SenderPlace, new_reno,
+};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 /// Bytes that Linux expects to be sent or acknowledged in one burst when it measures trains of ACKs: four times
@@ -64,10 +67,22 @@ impl Endpoint {
         }
         let rtt = rtt.map(|us| Span::from_us(u64::from(us)));
         let marked = packet.flags & flag::ECE != 0;
-        control.algorithm.observe(&Seen { now, delivered, marked, una, next, rtt });
+        let seen = Seen { now, delivered, marked, una, next, rtt };
+        let cwnd = control.algorithm.act(&self.window, &seen);
+        if let Some(cwnd) = cwnd {
+            self.set_cwnd(cwnd, config);
+        }
         let Some(rtt) = rtt else { return };
         if config.rules.hystart != HyStartRule::Off && self.window.in_slow_start() {
             self.sample_hystart(now, rtt, config);
+        }
+    }
+
+    /// Sets the window that the algorithm has returned for an ACK, unless TCP itself sets it now.
+    #[cold]
+    fn set_cwnd(&mut self, cwnd: u64, config: &TcpConfig) {
+        if self.recovery.phase == RecoveryPhase::Open && !self.is_reducing_cwnd() {
+            self.window.cwnd = cwnd.clamp(u64::from(config.segment), LARGEST_WINDOW);
         }
     }
 

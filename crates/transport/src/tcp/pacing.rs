@@ -97,13 +97,16 @@ impl Endpoint {
     /// Updates the pacing rate from the congestion window after an ACK (Linux, `tcp_update_pacing_rate`).
     #[inline(never)]
     pub(super) fn update_pacing_rate(&mut self, config: &TcpConfig) {
-        if (config.rules.pacing || config.offload.on || config.small_queues.on)
+        if (config.paces() || config.offload.on || config.small_queues.on)
             && let Some(srtt) = self.timers.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
             && !config.congestion.follows_path()
         {
             let (w, out) = (&self.window, self.stream.outstanding());
-            control.pacing.set_rate_from_window(w.cwnd, w.ssthresh, out, srtt);
+            match control.algorithm.pacing_rate().filter(|_| config.congestion.paces()) {
+                Some(rate) => control.pacing.rate = rate,
+                None => control.pacing.set_rate_from_window(w.cwnd, w.ssthresh, out, srtt),
+            }
         }
         if config.small_queues.on {
             self.drop_idle_small_queue();
@@ -169,7 +172,7 @@ impl Endpoint {
     /// Checks before the application writes whether it has left the window unused, so that delivery-rate
     /// samples are application-limited (Linux, `tcp_rate_check_app_limited`).
     pub(super) fn check_app_limited(&mut self, config: &TcpConfig) {
-        if !config.congestion.follows_path() {
+        if !config.congestion.samples_rate() {
             return;
         }
         let pipe = self.pipe(config);

@@ -24,5 +24,5 @@ class MyMechanism(ew.Queue):
         ramp = max(1, self.max - self.min)
         p = self.max_probability * (arrival.queued_packets - self.min) / ramp
         if arrival.queued_packets >= self.max or (p > 0 and self.random.unit() < p):
-            return self.signal(arrival)  # marks, or drops what does not understand marks
+            return self.signal(arrival)  # marks or drops, by the settings `ecn` and `protection`
         return ew.Verdict.ENQUEUE

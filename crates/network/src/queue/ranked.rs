@@ -1,0 +1,124 @@
+//! Queue in order of ranks: a push-in first-out queue (PIFO; Sivaraman et al., *Programmable Packet Scheduling
+//! at Line Rate*, SIGCOMM 2016), whose ranks a [discipline from another crate](super::custom) computes.
+//!
+//! A packet gets its rank at its arrival and keeps it. The packet with the smallest rank leaves first, of equal
+//! ranks the one that arrived first. If the queue is full, the packet with the largest rank is dropped, of
+//! equal ranks the one that arrived last: it may be the arriving one. So start-time fair queueing (Goyal, Vin
+//! and Cheng, SIGCOMM 1996), pFabric (Alizadeh et al., SIGCOMM 2013) and earliest deadline first are each a
+//! rule for the rank.
+//!
+//! Difference to the PIFO: the paper leaves open what a full queue drops; here it is the largest rank, as in
+//! pFabric.
+
+use super::custom::Custom;
+use super::decision::{Arrival, Backlog, Head, Verdict};
+use super::discipline::Discipline;
+use crate::losses::Cause;
+use crate::packet_handle::PacketHandle;
+use crate::pool::PacketPool;
+use eastwest_types::Time;
+use std::collections::BTreeMap;
+
+/// Rank of a packet, and its number in the order of arrival.
+type Key = (u64, u64);
+
+/// Packets in the order of their ranks, and the discipline that gives the ranks.
+#[derive(Debug)]
+pub struct Ranked {
+    queue: Box<Custom>,
+    packets: BTreeMap<Key, PacketHandle>,
+    bytes: u64,
+    /// Number of packets so far, dropped ones included.
+    arrived: u64,
+}
+
+impl Ranked {
+    /// Returns an empty queue whose ranks `queue` gives.
+    pub fn new(queue: Box<Custom>) -> Ranked {
+        Ranked { queue, packets: BTreeMap::new(), bytes: 0, arrived: 0 }
+    }
+
+    /// Returns the number of queued packets and their IP bytes.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len(), bytes: self.bytes }
+    }
+
+    /// Returns the queued packets in the order of their ranks.
+    pub fn iter(&self) -> impl Iterator<Item = &PacketHandle> {
+        self.packets.values()
+    }
+
+    /// Admits a packet and queues it. Returns whether it must be marked, or the cause of its drop. Packets that
+    /// are dropped to make room are added to `dropped`. At an idle port the packet needs no room.
+    pub fn push(
+        &mut self,
+        handle: PacketHandle,
+        arrival: &mut Arrival,
+        pool: &PacketPool,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Result<bool, Cause> {
+        arrival.backlog = self.backlog();
+        let verdict = self.queue.at_enqueue(arrival);
+        if let Some(cause) = verdict.loss() {
+            return Err(cause);
+        }
+        let key = (self.queue.rank(arrival), self.arrived);
+        self.arrived += 1;
+        let (idle, ip_len, limit) = (arrival.idle(), arrival.ip_len, self.queue.limit());
+        while !idle && !self.backlog().has_room_for(ip_len, limit) {
+            let largest = self.packets.last_entry().filter(|last| *last.key() > key);
+            let Some(last) = largest else {
+                self.queue.at_push_out(arrival.now, &head(key, &handle, self.backlog(), pool));
+                return if dropped.is_empty() {
+                    Err(Cause::QueueFull)
+                } else {
+                    // the port learns of several drops by its list
+                    dropped.push((handle, Cause::QueueFull));
+                    Ok(false)
+                };
+            };
+            let (last, out) = last.remove_entry();
+            self.bytes -= u64::from(out.ip_len());
+            self.queue.at_push_out(arrival.now, &head(last, &out, Backlog::default(), pool));
+            dropped.push((out, Cause::QueueFull));
+        }
+        self.packets.insert(key, handle);
+        self.bytes += u64::from(handle.ip_len());
+        Ok(verdict == Verdict::Mark)
+    }
+
+    /// Removes and returns the packet with the smallest rank, and whether it is to be marked with CE; `None` if
+    /// no packet is left. Packets that the discipline drops before it are added to `dropped`.
+    pub fn pop(
+        &mut self,
+        now: Time,
+        pool: &PacketPool,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
+        let mut left = self.backlog();
+        let packets = &self.packets;
+        let plan = self.queue.at_dequeue(now, || {
+            packets.iter().map(move |(&key, handle)| {
+                left.packets -= 1;
+                left.bytes -= u64::from(handle.ip_len());
+                head(key, handle, left, pool)
+            })
+        });
+        for _ in 0..plan.drop {
+            let handle = self.take_first().expect("the plan drops what waits");
+            dropped.push((handle, Cause::Sojourn));
+        }
+        self.take_first().map(|handle| (handle, plan.mark))
+    }
+
+    fn take_first(&mut self) -> Option<PacketHandle> {
+        let (_, handle) = self.packets.pop_first()?;
+        self.bytes -= u64::from(handle.ip_len());
+        Some(handle)
+    }
+}
+
+/// Returns what a discipline sees of a packet with its key and the backlog behind it.
+fn head<'p>(key: Key, handle: &PacketHandle, left: Backlog, pool: &'p PacketPool) -> Head<'p> {
+    Head { rank: key.0, ..Head::new(handle, left, pool.get(handle.slot())) }
+}
