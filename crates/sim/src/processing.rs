@@ -99,7 +99,7 @@ impl ProcessingConfig {
             ),
             send_segment: h.get(
                 time("send_segment", "Time of a core for each burst of segments that it sends.")
-                    .default("1.9 us"),
+                    .default("1 us"),
             ),
             send_rate: h.get(
                 key("send_rate", "Rate at which a core copies payload from the application.")
