@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import eastwest as ew
-from eastwest.mechanisms import crate, new, sketch
+from eastwest.mechanisms import crate, new, sketch, source
 from eastwest.mechanisms.load import load
 from eastwest.mechanisms.new import Kind
 from eastwest.run import Setting
@@ -368,7 +368,7 @@ def test_names_that_cannot_be_are_refused(name: str, says: str) -> None:
 
 
 def test_without_its_source_a_crate_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new.sources, "folder", lambda: None)
+    monkeypatch.setattr(source, "folder", lambda: None)
     with pytest.raises(ew.InputError, match="installed without its Rust source"):
         new.write("mine", Kind.queue)
     with pytest.raises(ew.InputError, match="is not the source of Eastwest"):
