@@ -211,6 +211,9 @@ def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) ->
             ENOUGH,
             watchdog,
         )
+        on_disk = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir()}
+    for one in result["found"]:
+        one["files"] |= {name: text for name, text in on_disk.items() if name in one["drawn"]}
     tally.add(all_levels, result)
     tally.campaigns.append(
         {

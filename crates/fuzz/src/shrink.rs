@@ -8,6 +8,9 @@ use toml::{Table, Value};
 /// Most scenarios that are tried for one failure.
 const MOST_TRIES: usize = 600;
 
+/// Most scenarios that are tried for one failure with mechanisms of the user, which may be slow.
+const MOST_TRIES_OF_OWN: usize = 60;
+
 /// A step of a path in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
@@ -27,10 +30,12 @@ pub fn shrink(
 ) -> (Table, Failure) {
     let context = generator.context(&case.files);
     let (mut best, mut broken) = (case.given.clone(), failure.clone());
+    let has_own = !context.mechanisms.names().is_empty();
+    let most_tries = if has_own { MOST_TRIES_OF_OWN } else { MOST_TRIES };
     let mut tries = 0;
     let mut breaks = |given: &Table| -> Option<Failure> {
         tries += 1;
-        if tries > MOST_TRIES {
+        if tries > most_tries {
             return None;
         }
         let scenario = read(&text(given), &context, &[]).ok()?;
