@@ -162,7 +162,7 @@ impl CustomQueue for SketchQueue {
         let rests =
             self.object.call("at_timer", (seen,), |answer| answer.extract::<Option<bool>>());
         // After an exception no sketch is called: the other periods may be left out.
-        rests.map_or(true, |rests| rests.unwrap_or(false))
+        rests.is_none_or(|rests| rests.unwrap_or(false))
     }
 }
 
