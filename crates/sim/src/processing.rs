@@ -145,7 +145,7 @@ enum State {
     Idle,
     /// Frames wait for the interrupt.
     Interrupt,
-    /// It takes its next work at this time, after the present event.
+    /// The core takes its next work at this time, after the present event.
     Starting,
     Busy(Work),
 }

@@ -69,7 +69,7 @@ struct Link {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct OnTheWay {
     to: u32,
-    /// Its connection; `None` within a host.
+    /// Connection of the message; `None` within a host.
     conn: Option<u32>,
     message: Message,
 }
