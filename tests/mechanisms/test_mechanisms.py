@@ -260,12 +260,12 @@ class Red(Negative):
     ("class_", "says"),
     [
         (Nothing, "needs one of the methods: at_enqueue, at_dequeue, rank"),
-        (Untyped, "an int, a float or a bool"),
+        (Untyped, "an int, a float, a bool or a Duration"),
         (Unset, "needs a default"),
         (Negative, "not a whole number from 0 on"),
         (Limit, "every queue has a setting of this name"),
         (Red, "a built-in mechanism has this name"),
-        (int, "is no eastwest.Queue"),
+        (int, "is not derived from eastwest.Queue"),
     ],
 )
 def test_classes_that_cannot_be_used_say_why(class_: type, says: str) -> None:
@@ -410,10 +410,11 @@ def test_an_unknown_setting_is_told_with_the_settings_of_its_mechanism() -> None
         'congestion = "halves"\nparameters = { min = 3, kind = 4 }',
     )
     problems = {p["path"]: p for p in ew.check(text, mechanisms=[Late, Turns, Halves])}
+    keys = "limit, threshold, ecn, protection"
     assert {path: problem["message"] for path, problem in problems.items()} == {
         "fabric.routing_parameters.gap": "is not a key of turns, which has no keys",
-        "fabric.queue.weight": "is not a key of late, which has limit, threshold",
-        "fabric.queue.treshold": "is not a key of late, which has limit, threshold",
+        "fabric.queue.weight": f"is not a key of late, which has {keys}",
+        "fabric.queue.treshold": f"is not a key of late, which has {keys}",
         "tcp.parameters.min": "is not a key of halves, which has no keys",
         "tcp.parameters.kind": "is not a key of halves, which has no keys",
     }

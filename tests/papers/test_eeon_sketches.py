@@ -40,6 +40,11 @@ class Packet:
     has_ece: bool = False
     fits: bool = True
 
+    @property
+    def signal_verdict(self) -> int:
+        """The verdict of a signal by default settings: marks, or early drops."""
+        return int(ew.Verdict.MARK if self.understands_marks else ew.Verdict.DROP_EARLY)
+
 
 def _drops(queue: Any, from_us: int, to_us: int) -> list[int]:
     """When packets are dropped of a queue that one leaves every 10 us, in us."""

@@ -259,6 +259,21 @@ GOAL = {"goal": '{ "service.exchange_us.p99" = "< 1 s" }'}
 WHILE = {"measure.window.while": "terasort", "measure.window.purpose": "shuffle"}
 
 
+#: Hosts that take time, and an application.
+APPLICATION = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[hosts]
+[[workload]]
+kind = "quorum"
+name = "store"
+writes = 5
+"""
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
     """Runs that have every table and field in them."""
@@ -274,6 +289,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
         ew.run("service", out=folder / "service", set=TIMES | GOAL),
         ew.run("service", out=folder / "shuffle", set=WHILE),
+        ew.run(APPLICATION, out=folder / "application"),
     ]
 
 
@@ -296,10 +312,10 @@ def fields(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str
     """Paths of all values; keys that a scenario chooses are written in capitals."""
     keys = {"by_purpose": "PURPOSE", "classes": "CLASS", "drops": "CAUSE"}
     keys |= {"CAUSE": "KIND", "marks": "KIND", "arrivals": "KIND"}
-    keys |= {"workloads": "W", "while": "X", "X": "W"}
+    keys |= {"workloads": "W", "while": "X", "X": "W", "applications": "W", "counters": "C"}
     last = above[-1] if above else ""
     for key, value in tree.items():
-        of_workload = last == "W" and isinstance(value, Mapping)
+        of_workload = last == "W" and isinstance(value, Mapping) and key != "counters"
         path = (*above, "MEASURE" if of_workload else keys.get(last, key))
         if isinstance(value, Mapping):
             yield from fields(value, path)
@@ -412,16 +428,21 @@ def test_scenarios_shown_are_accepted(  # noqa: PLR0912  one branch for each kin
             scenario = completed(text)
         path = tmp_path / f"shown-{number}.toml"
         path.write_text(scenario, encoding="utf-8")
-        own = [sketched(tmp_path / str(number))] if '"my-queue"' in text else []
+        own = sketched(tmp_path / str(number), text)
         assert ew.check(path, mechanisms=own) == [], text
 
 
-def sketched(folder: Path) -> Path:
-    """A mechanism of the name that pages give to one's own."""
+def sketched(folder: Path, text: str) -> list[Path]:
+    """Mechanisms of the names that pages give to one's own, where a scenario has the name."""
+    kinds = {"my-queue": mechanisms.Kind.queue, "my-service": mechanisms.Kind.application}
+    found = []
     folder.mkdir()
-    with contextlib.chdir(folder):
-        made = mechanisms.write("my-queue", mechanisms.Kind.queue, python=True)
-        return (made.folder / made.named).absolute()
+    for name, kind in kinds.items():
+        if f'"{name}"' in text:
+            with contextlib.chdir(folder):
+                made = mechanisms.write(name, kind, python=True)
+                found.append((made.folder / made.named).absolute())
+    return found
 
 
 def commands(page: Path) -> Iterator[list[str]]:

@@ -86,6 +86,9 @@ class FakeCore:
     def version(self) -> str:
         return "0.1.0"
 
+    def own_panic(self) -> tuple[str, str] | None:
+        return None
+
     def build_info(self) -> dict[str, Any]:
         return {"profile": "fake"}
 

@@ -50,6 +50,7 @@ fn energy(args: &[String]) -> EnergyConfig {
 fn dcb(args: &[String]) -> DcbConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let pfc = PfcConfig {
+        shared: None,
         priorities: 1,
         buffer: 150_000,
         xoff: 120_000,
@@ -233,6 +234,7 @@ fn main() {
         tcp_overrides: Vec::new(),
         classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
         further: Default::default(),
+        hosts: None,
         workloads: vec![WorkloadPlan {
             transport: Transport::Tcp,
             name: "stride".into(),

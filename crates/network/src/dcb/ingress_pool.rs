@@ -10,7 +10,6 @@
 //! `ingress_lossless_pool`) and `pg_profile_lookup.ini` (`size`, `threshold`, `xon_offset`) of the devices. A
 //! `threshold` of 0 is an alpha of 2^0 = 1. Headroom follows from the cables, as without a pool.
 
-use super::pfc::PRIORITIES;
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};
@@ -129,12 +128,12 @@ impl IngressPool {
 pub(crate) struct PoolUse {
     pub pool: IngressPool,
     /// IP bytes in the headroom, by priority.
-    pub in_headroom: [u64; PRIORITIES],
+    pub in_headroom: [u64; 8],
 }
 
 impl PoolUse {
     pub fn new(pool: IngressPool) -> PoolUse {
-        PoolUse { pool, in_headroom: [0; PRIORITIES] }
+        PoolUse { pool, in_headroom: [0; 8] }
     }
 
     /// Returns the bytes of the shared memory that a priority with `bytes` bytes uses.

@@ -31,11 +31,12 @@ enum ClassQueue {
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
-    /// In order of the ranks that a discipline from another crate gives to packets.
-    #[serde(skip)]
-    Ranked(Box<Ranked>),
     /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
     Priorities(Box<PriorityQueues>),
+    /// In order of the ranks that a discipline from another crate gives to packets. It must be the
+    /// last: serde counts a skipped variant when it writes the number of a variant, not when it reads one.
+    #[serde(skip)]
+    Ranked(Box<Ranked>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]

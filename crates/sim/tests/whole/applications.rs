@@ -79,6 +79,13 @@ fn every_application_goes_on_from_a_checkpoint() {
 }
 
 #[test]
+fn an_application_that_has_not_sent_anything_goes_on_from_a_checkpoint() {
+    let text = text("duration = '1 ms'", "kind = 'parameter-server'")
+        .replace("[tcp]", "[fabric.pfc]\n[tcp]");
+    goes_on_in(&context(), &text, &[]);
+}
+
+#[test]
 fn every_application_runs_with_flows() {
     for kind in KINDS {
         let flows = outcome(&text("fidelity = 'flow'", kind), &[]);

@@ -1,8 +1,8 @@
 //! Requests that a process answers after a service time. Requests do not wait for each other: a server has
 //! as many processors as requests.
 
-use super::{Content, Message, Process};
-use eastwest_settings::{Section, key};
+use super::process::{Content, Message, Process};
+use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,4 +49,14 @@ pub(super) fn read_server_time(s: &mut Section) -> Span {
         .default("0 s")
         .range("0 s", "1 h"),
     )
+}
+
+/// Reads the bytes of a message.
+pub(super) fn read_bytes(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    default: u64,
+) -> u64 {
+    s.get(key::<Bytes>(name, doc).value(Bytes(default)).range("1 B", "1 TB")).0
 }

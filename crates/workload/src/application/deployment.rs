@@ -5,9 +5,10 @@
 //! first message. Replies take the connection of their request. Messages and timers have one numbering: it is
 //! the tag of request and response in the flow table, so that exchanges are measured as those of services.
 
+use super::family::{Model, Program};
 use super::process::{Act, Content, Kind, Message, Place, Process};
+use super::role::Role;
 use super::tally::Tally;
-use super::{Model, Program, Role};
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
@@ -446,7 +447,7 @@ impl Deployment {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Application, ApplicationModel};
+    use super::super::interface::{Application, ApplicationModel};
     use super::*;
     use crate::ideal::{Ideal, cluster};
     use eastwest_types::Span;

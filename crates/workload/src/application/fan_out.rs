@@ -9,11 +9,13 @@
 //! time; `late`: responses after the deadline. Measure `query`: time from a query to its answer, at most the
 //! deadline.
 
-use super::answers::{Answers, read_server_time};
-use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use super::answers::{Answers, read_bytes, read_server_time};
+use super::interface::{Application, BuiltIn};
+use super::process::{Content, Message, Place, Process};
+use super::role::Role;
 use crate::arrivals::exponential;
 use crate::service::ServiceConfig;
-use eastwest_settings::{Bytes, Section, key};
+use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,16 +97,6 @@ impl BuiltIn for FanOutConfig {
             answers: Answers::default(),
         }
     }
-}
-
-/// Reads the bytes of a message.
-pub(super) fn read_bytes(
-    s: &mut Section,
-    name: &'static str,
-    doc: &'static str,
-    default: u64,
-) -> u64 {
-    s.get(key::<Bytes>(name, doc).value(Bytes(default)).range("1 B", "1 TB")).0
 }
 
 /// A query that is not answered yet.
@@ -222,7 +214,11 @@ mod tests {
     }
 
     fn on_five_hosts(config: FanOutConfig) -> Outcome {
-        run(super::super::Model::FanOut(config), FanOutConfig::ROLES, &[&[0], &[1, 2, 3, 4]])
+        run(
+            super::super::family::Model::FanOut(config),
+            FanOutConfig::ROLES,
+            &[&[0], &[1, 2, 3, 4]],
+        )
     }
 
     #[test]

@@ -11,9 +11,10 @@
 //! `failed` (operations without response after all retries). Measure `operation`: time from the operation to
 //! its first response.
 
-use super::answers::{Answers, read_server_time};
-use super::fan_out::read_bytes;
-use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use super::answers::{Answers, read_bytes, read_server_time};
+use super::interface::{Application, BuiltIn};
+use super::process::{Content, Message, Place, Process};
+use super::role::Role;
 use crate::arrivals::exponential;
 use crate::service::ServiceConfig;
 use eastwest_settings::{Fraction, Section, key};
@@ -288,7 +289,7 @@ mod tests {
     }
 
     fn with_three_servers(config: HedgedConfig) -> Outcome {
-        run(super::super::Model::Hedged(config), HedgedConfig::ROLES, &[&[0], &[1, 2, 3]])
+        run(super::super::family::Model::Hedged(config), HedgedConfig::ROLES, &[&[0], &[1, 2, 3]])
     }
 
     #[test]

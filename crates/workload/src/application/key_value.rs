@@ -7,9 +7,10 @@
 //!
 //! Counters: `reads`, `writes`. Measures: `read`, `write`: time from a request to its response.
 
-use super::answers::{Answers, read_server_time};
-use super::fan_out::read_bytes;
-use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use super::answers::{Answers, read_bytes, read_server_time};
+use super::interface::{Application, BuiltIn};
+use super::process::{Content, Message, Place, Process};
+use super::role::Role;
 use crate::arrivals::exponential;
 use eastwest_engine::random::{Stream, mix};
 use eastwest_settings::{Fraction, Ratio, Section, key};
@@ -275,7 +276,7 @@ mod tests {
             value_bytes: 1_000,
             server_time: Span::ZERO,
         };
-        let model = super::super::Model::KeyValue(config);
+        let model = super::super::family::Model::KeyValue(config);
         let outcome = run(model, KeyValueConfig::ROLES, &[&[0], &[1, 2, 3]]);
         let (reads, writes) = (outcome.counter("reads"), outcome.counter("writes"));
         assert_eq!(reads + writes, 3_000);

@@ -8,8 +8,10 @@
 //! Counter: `iterations` (of all workers). Measures: `iteration`: time of an iteration of a worker;
 //! `communication`: its part after the computation.
 
-use super::fan_out::read_bytes;
-use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use super::answers::read_bytes;
+use super::interface::{Application, BuiltIn};
+use super::process::{Content, Message, Place, Process};
+use super::role::Role;
 use crate::arrivals::exponential;
 use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
@@ -158,7 +160,7 @@ mod tests {
             compute_time: Span::from_ms(3),
             compute_jitter: Span::ZERO,
         };
-        let model = super::super::Model::ParameterServer(config);
+        let model = super::super::family::Model::ParameterServer(config);
         let hosts: &[&[u32]] = &[&[0, 1, 2], &[3, 4]];
         let outcome = run(model, ParameterServerConfig::ROLES, hosts);
         assert_eq!(outcome.measures["iteration"], (60, 3_100.0));

@@ -1,6 +1,6 @@
 //! What a process of an application knows and can do while it handles an event.
 
-use super::Role;
+use super::role::Role;
 use super::tally::Tally;
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Span, Time};

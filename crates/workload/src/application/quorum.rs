@@ -7,9 +7,10 @@
 //! Counters: `writes`, `confirmations`. Measures: `write`: time to the W-th confirmation; `replicated`: time to
 //! the N-th.
 
-use super::answers::{Answers, read_server_time};
-use super::fan_out::read_bytes;
-use super::{Application, BuiltIn, Content, Message, Place, Process, Role};
+use super::answers::{Answers, read_bytes, read_server_time};
+use super::interface::{Application, BuiltIn};
+use super::process::{Content, Message, Place, Process};
+use super::role::Role;
 use crate::arrivals::exponential;
 use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
@@ -186,7 +187,11 @@ mod tests {
     }
 
     fn on_six_hosts(config: QuorumConfig) -> Outcome {
-        run(super::super::Model::Quorum(config), QuorumConfig::ROLES, &[&[0], &[1, 2, 3, 4, 5]])
+        run(
+            super::super::family::Model::Quorum(config),
+            QuorumConfig::ROLES,
+            &[&[0], &[1, 2, 3, 4, 5]],
+        )
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! All applications: those that come with Eastwest, and those of users.
+
+use super::fan_out;
+use super::hedged;
+use super::interface::{Application, ApplicationModel, BuiltIn};
+use super::key_value;
+use super::parameter_server;
+use super::process::Place;
+use super::quorum;
+use super::role::Role;
+use eastwest_settings::{Entry, Section};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An application that scenarios may name as `kind` of a workload.
+#[derive(Clone)]
+pub struct ApplicationEntry {
+    /// Name, explanation, and how the settings are read.
+    pub entry: Entry<ReadApplication>,
+    /// Roles of its processes.
+    pub roles: Arc<[Role]>,
+}
+
+/// Function that reads the settings of an application from its table `[[workload]]`.
+pub type ReadApplication = dyn Fn(&mut Section) -> Model + Send + Sync;
+
+/// A built-in application: name, explanation, roles, function that reads its settings.
+pub struct Named {
+    /// Kind of the workload in scenarios.
+    pub name: &'static str,
+    /// One line that explains the application.
+    pub doc: &'static str,
+    /// Roles of its processes.
+    pub roles: &'static [Role],
+    /// Reads the settings.
+    pub read: fn(&mut Section) -> Model,
+}
+
+/// Defines the settings, the processes and the list of the family.
+macro_rules! family {
+    ($($name:ident($settings:ty)),* $(,)?) => {
+        /// Settings of an application of any kind.
+        #[derive(Clone, Debug)]
+        pub enum Model {
+            $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
+            /// An application of the user, from another crate or a Python file.
+            Custom(Arc<dyn ApplicationModel>),
+        }
+
+        /// State of one process of any application.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub(crate) enum Program {
+            $($name(<$settings as BuiltIn>::State),)*
+            /// Checkpoints do not support applications of the user.
+            #[serde(skip)]
+            Custom(Box<dyn Application>),
+        }
+
+        /// Built-in applications.
+        pub const BUILT_IN: &[Named] = &[$(Named {
+            name: <$settings>::NAME,
+            doc: <$settings>::DOC,
+            roles: <$settings>::ROLES,
+            read: |s| Model::$name(<$settings>::read(s)),
+        }),*];
+
+        impl Model {
+            /// Returns objections to the numbers of processes of each role.
+            pub(crate) fn problems(&self, members: &[usize]) -> Vec<String> {
+                match self {
+                    $(Model::$name(settings) => settings.problems(members),)*
+                    Model::Custom(model) => model.problems(members),
+                }
+            }
+
+            /// Returns a process before its start.
+            pub(crate) fn start(&self, place: &Place) -> Program {
+                match self {
+                    $(Model::$name(settings) => Program::$name(settings.start(place)),)*
+                    Model::Custom(model) => Program::Custom(model.start(place)),
+                }
+            }
+        }
+
+        impl Program {
+            /// Returns the process as its application.
+            pub(crate) fn application(&mut self) -> &mut dyn Application {
+                match self {
+                    $(Program::$name(state) => state,)*
+                    Program::Custom(state) => state.as_mut(),
+                }
+            }
+        }
+    };
+}
+
+family! {
+    FanOut(fan_out::FanOutConfig),
+    Hedged(hedged::HedgedConfig),
+    Quorum(quorum::QuorumConfig),
+    KeyValue(key_value::KeyValueConfig),
+    ParameterServer(parameter_server::ParameterServerConfig),
+}
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Model) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
