@@ -292,7 +292,13 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         ) from cause
     except BaseException as error:
         # A panic in Rust is a PanicException of PyO3, which is no Exception.
-        panic = None if isinstance(error, Exception) else module.own_panic()
+        if isinstance(error, (Exception, KeyboardInterrupt)):
+            raise
+        if isinstance(error, SystemExit):
+            raise MechanismError(
+                "a mechanism in Python has called exit; no result was written"
+            ) from error
+        panic = module.own_panic()
         if panic is None:
             raise
         message, stack = panic

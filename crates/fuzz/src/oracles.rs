@@ -589,11 +589,13 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
             return Err(format!("{what}: {a}, and {b}"));
         }
     }
-    // CNMs belong to no class, and have no latency
+    // CNMs belong to no class, and have no latency; nor have frames that hosts have not processed
     let (latencies, delivered) =
         (count(&summary["latency_us"], "count"), count(packets, "delivered"));
     let messages = count(&summary["dcb"], "qcn_messages");
-    if latencies > delivered || delivered - latencies > messages {
+    let hosts = &summary["hosts"];
+    let of_hosts = count(hosts, "ring_drops") + count(hosts, "unprocessed_frames");
+    if latencies + of_hosts > delivered || delivered - latencies - of_hosts > messages {
         return Err(format!("{delivered} packets delivered, {latencies} latencies"));
     }
     Ok(())

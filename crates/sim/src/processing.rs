@@ -375,10 +375,18 @@ impl Processing {
         let busiest = self.cores.iter().map(share).fold(0.0, f64::max);
         let mean = self.cores.iter().map(share).sum::<f64>() / self.cores.len().max(1) as f64;
         let c = &self.counts;
+        let unprocessed = |core: &Core| {
+            let in_work = match &core.state {
+                State::Busy(Work::Received(_, born)) => born.len(),
+                _ => 0,
+            };
+            core.ring.len() + in_work
+        };
+        let unprocessed: usize = self.cores.iter().map(unprocessed).sum();
         json!({
             "busy_mean": mean, "busy_max": busiest, "received_frames": c.frames,
             "received_segments": c.segments, "sent_segments": c.sent, "bursts": c.bursts,
-            "interrupts": c.interrupts, "ring_drops": c.lost,
+            "interrupts": c.interrupts, "ring_drops": c.lost, "unprocessed_frames": unprocessed,
         })
     }
 }

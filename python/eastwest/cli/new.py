@@ -23,7 +23,7 @@ def new(
     ],
     kind: Annotated[
         str,
-        typer.Option(metavar="queue|congestion|routing", help="Kind of the mechanism."),
+        typer.Option(metavar="queue|congestion|routing|application", help="Kind of the mechanism."),
     ] = "queue",
     python: Annotated[
         bool,

@@ -94,9 +94,9 @@ def sweep(
         "set": dict(overrides("", settings)) if settings else None,
         "seeds": _seeds(seeds),
     }
+    recipe = use_mechanisms(mechanisms, release)
     spec = load(file, changes)
     folder = out or default_folder(spec)
-    recipe = use_mechanisms(mechanisms, release)
     with SweepBar(errors(), spec.name) as bar:
         driver = prepare(
             spec,

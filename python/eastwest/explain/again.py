@@ -38,6 +38,8 @@ def record(
     ``senders`` are values of ``measure.flow_parts``. Returns the reason for a failure, or None.
     """
     result = evidence.result
+    if "hosts" in result.summary:
+        return "its hosts take time for packets ([hosts]), which the parts of a flow do not show"
     if not is_possible(result):
         return "only runs of packets without own mechanisms are simulated again"
     told: Callable[[core.Progress], None] = progress or (lambda _: None)

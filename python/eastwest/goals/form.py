@@ -46,6 +46,9 @@ _OF_WORKLOAD = re.compile(
     rf"\.(?:{'|'.join(STATISTICS)}))"
 )
 
+#: A counter or a measure of an application, after the name of its workload.
+_OF_APPLICATION = re.compile(rf"counters\.[a-z0-9_]+|[a-z0-9_]+_us\.(?:{'|'.join(STATISTICS)})")
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -321,6 +324,16 @@ class _Names:
         part, _, own = measure.partition(".")
         if part == "applications" and not any(own.startswith(f"{each}.") for each in self.kinds):
             message = f"is not a measure: after applications. is a workload ({self._listed()})"
+            return _problem(f"goal.{measure}", None, message)
+        if part == "applications" and not any(
+            _OF_APPLICATION.fullmatch(own[len(each) + 1 :])
+            for each in self.kinds
+            if own.startswith(f"{each}.")
+        ):
+            message = (
+                "is not a measure: after the workload are counters.NAME or NAME_us with one of "
+                f"{', '.join(STATISTICS)}"
+            )
             return _problem(f"goal.{measure}", None, message)
         before, _, rest = measure.partition(".by_purpose.")
         purpose, dot, after = rest.partition(".")

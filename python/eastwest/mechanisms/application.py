@@ -10,6 +10,10 @@ from typing import Any, ClassVar, Protocol
 from eastwest.mechanisms.base import Base, Duration
 
 _LONGEST = 2**63 - 1
+#: Largest message in bytes (crates/workload/src/application/deployment.rs).
+_LARGEST = 10**15
+#: Hooks that the simulator calls.
+HOOKS = ("on_start", "on_message", "on_timer", "on_close")
 
 
 class Message(Protocol):
@@ -106,7 +110,7 @@ class Application(Base):
 
         ``data`` is any object; :meth:`on_timer` gets it. Raises ``ValueError``.
         """
-        delay_ps = Duration(delay) if isinstance(delay, str) else operator.index(delay)
+        delay_ps = Duration(delay) if isinstance(delay, str) else _whole("a delay in ps", delay)
         if not 0 <= delay_ps <= _LONGEST:
             raise ValueError(f"a timer of {delay_ps} ps: it must be 0 to {_LONGEST}")
         self._acts.append(("timer", int(delay_ps), data))
@@ -157,28 +161,28 @@ class Application(Base):
         return self._next - 1
 
     def _process(self, number: int) -> int:
-        number = operator.index(number)
+        number = _whole("the number of a process", number)
         if not 0 <= number < len(self.hosts):
             raise ValueError(f"there is no process {number}: there are 0 to {len(self.hosts) - 1}")
         return number
 
     @staticmethod
     def _size(size: int) -> int:
-        size = operator.index(size)
-        if not 1 <= size <= _LONGEST:
-            raise ValueError(f"a message of {size} bytes: it needs at least 1")
+        size = _whole("the size of a message", size)
+        if not 1 <= size <= _LARGEST:
+            raise ValueError(f"a message of {size} bytes: a message has 1 to {_LARGEST}")
         return size
 
     @staticmethod
     def _connection(connection: int) -> int:
-        connection = operator.index(connection)
+        connection = _whole("the number of a connection", connection)
         if not 0 <= connection <= 0xFFFF:
             raise ValueError(f"connection {connection}: connections are 0 to 65535")
         return connection
 
     @staticmethod
     def _natural(name: str, value: int) -> int:
-        value = operator.index(value)
+        value = _whole(name, value)
         if not 0 <= value <= _LONGEST:
             raise ValueError(f"{name} is {value}: it must be 0 to {_LONGEST}")
         return value
@@ -186,5 +190,20 @@ class Application(Base):
     def _step(self, now_ps: int, following: int, hook: str, *given: Any) -> list[tuple[Any, ...]]:
         """Call a hook and return what the process has asked for (crates/bindings/src/sketch)."""
         self.now_ps, self._next, self._acts = now_ps, following, []
-        getattr(self, hook)(*given)
+        try:
+            getattr(self, hook)(*given)
+        except Exception as error:
+            role, host = self.role, self.hosts[self.number]
+            error.add_note(
+                f"in process {self.number} ({role}, host {host}) at {now_ps / 1e6:.6f} us"
+            )
+            raise
         return self._acts
+
+
+def _whole(name: str, value: Any) -> int:
+    """Return a whole number. Raises ``TypeError`` with the way to get one."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r:.60}: use // or int()") from None

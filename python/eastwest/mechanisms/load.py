@@ -66,6 +66,9 @@ class _Loaded:
 
     def _add(self, label: str, source: bytes, classes: list[type]) -> None:
         described = [sketch.describe(class_) for class_ in classes]
+        for one in described:
+            if any((one.kind, one.name) == (other.kind, other.name) for other in self.sketches):
+                raise InputError(f"{label}: the {one.kind} {one.name} is named twice")
         self.sketches += described
         names = [f"{one.kind} {one.name}" for one in described]
         sha256 = hashlib.sha256(source).hexdigest()

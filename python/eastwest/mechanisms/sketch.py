@@ -12,13 +12,13 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar, Protocol
 
 from eastwest.errors import InputError
-from eastwest.mechanisms.application import Application
+from eastwest.mechanisms.application import HOOKS, Application
 from eastwest.mechanisms.base import Base, Duration
 
 
@@ -435,6 +435,11 @@ def describe(class_: type) -> Sketch:
     doc = lines[0] if lines else "a sketch in Python"
     stream = getattr(class_, "stream", "") or name
     roles = _roles(class_) if issubclass(class_, Application) else []
+    for unknown in (each for each in vars(class_) if each.startswith("on_")):
+        if issubclass(class_, Application) and unknown not in HOOKS:
+            raise InputError(
+                f"{class_.__name__}.{unknown} is not a hook: hooks are {_listed(HOOKS)}"
+            )
     return Sketch(kind, name, doc, stream, _parameters(class_, base), methods, class_, roles)
 
 
@@ -443,13 +448,20 @@ def _roles(class_: type[Application]) -> list[tuple[str, str]]:
     roles = getattr(class_, "roles", None)
     where = f"{class_.__name__}.roles"
     if not isinstance(roles, Mapping) or not 1 <= len(roles) <= _MOST_ROLES:
-        raise InputError(f"{where}: a mapping of 1 to {_MOST_ROLES} names to their meanings")
+        raise InputError(
+            f"{where}: a mapping of 1 to {_MOST_ROLES} names to their meanings, such as "
+            '{"clients": "Hosts that ask."}'
+        )
     for name in roles:
         if not isinstance(name, str) or not _ROLE.fullmatch(name):
             raise InputError(f"{where}: {name!r} is no name: use a to z, 0 to 9 and _")
         if name in _TAKEN_ROLES:
             raise InputError(f"{where}: every workload has a setting {name}")
     return [(name, str(meaning)) for name, meaning in roles.items()]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
 
 
 def _kebab(name: str) -> str:
@@ -464,7 +476,20 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
         raise InputError(f"{class_.__name__}: its annotations cannot be read: {error}") from None
     inherited = {*typing.get_type_hints(base), *dir(base)}
     found = []
+    own = {
+        name
+        for part in class_.__mro__
+        if issubclass(part, base) and part is not base
+        for name in vars(part).get("__annotations__", {})
+    }
     for name, hint in hints.items():
+        redefined = callable(getattr(base, name, None)) or not hasattr(base, name)
+        is_setting = typing.get_origin(hint) is not ClassVar and hint is not ClassVar
+        if name in own & inherited and redefined and is_setting and not name.startswith("_"):
+            raise InputError(
+                f"{class_.__name__}.{name}: {base.__name__} has an attribute of this name; use "
+                "another name"
+            )
         if name in inherited or name.startswith("_") or typing.get_origin(hint) is ClassVar:
             continue
         if base is Queue and name in _TAKEN:
@@ -486,7 +511,11 @@ def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, 
     value = getattr(class_, name)
     if hint is bool and isinstance(value, bool):
         return "bool", "true" if value else "false"
-    if hint is Duration and isinstance(value, Duration) and value >= 0:
+    if hint is Duration:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InputError(
+                f'{where}: its default {value!r} is not a time such as ew.Duration("100 us")'
+            )
         return "duration", f"{int(value)} ps"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"{where}: its default {value!r} is not of its type")

@@ -124,9 +124,10 @@ def sweep(
     if axes is not None:
         listed = [{"path": path, "values": list(values)} for path, values in axes.items()]
         source = {"scenario": str(source), "axis": listed}
-    spec = load(source, {"seeds": seeds, "set": set})
-    folder = Path(out) if out is not None else default_folder(spec)
     wanted, recipe = take_in(mechanisms)
+    with core.using(wanted):
+        spec = load(source, {"seeds": seeds, "set": set})
+    folder = Path(out) if out is not None else default_folder(spec)
     with core.using(wanted), watched(progress, spec.name, SweepWords()) as told:
         driver = prepare(
             spec,

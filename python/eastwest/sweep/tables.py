@@ -252,7 +252,7 @@ def runs_by_point(
     """Return these metrics of every run by point and seed; a run may lack some of them."""
     found = {}
     for point, part in _parts(rows.select("point", "seed", *metrics)):
-        values = zip(*(part[metric] for metric in metrics), strict=True)
+        values = part.select(metrics).rows() if metrics else [()] * part.height
         found[point] = {
             seed: {m: v for m, v in zip(metrics, row, strict=True) if v is not None}
             for seed, row in zip(part["seed"], values, strict=True)

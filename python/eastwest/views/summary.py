@@ -128,9 +128,18 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
         yield "energy", f"{joules(energy)}, {saved}, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tcp_counters(s.get("tcp"))
+    yield from _hosts(s)
     if isinstance(s.get("rocev2"), Mapping):
         sums = ("retransmits", "timeouts", "naks", "cnps")
         yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums}, len(sums))
+
+
+def _hosts(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a row on the cores of hosts, where hosts take time for packets."""
+    busy, lost = pick(s, "hosts", "busy_max"), pick(s, "hosts", "ring_drops")
+    if busy is not None:
+        lost_text = f", {count(lost)} frames lost in full rings of hosts" if lost else ""
+        yield "hosts", f"the busiest core works {percent(busy)} of the time{lost_text}"
 
 
 def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:

@@ -14,7 +14,7 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Settings of an application and the hosts of its processes.
@@ -116,6 +116,8 @@ pub struct Deployment {
     messages: BTreeMap<u64, OnTheWay>,
     timers: BTreeMap<u64, Timer>,
     asked: BTreeMap<u64, Asked>,
+    /// Messages on the way within hosts, in the order in which they were sent.
+    local: VecDeque<u64>,
     /// Time of the last event, and number of events at this time.
     instant: (Time, u64),
     finished: bool,
@@ -123,6 +125,8 @@ pub struct Deployment {
 
 /// Token of the wake-up that starts all processes; others have the number of their message or timer.
 const START: u64 = u64::MAX >> 16;
+/// Token of the wake-ups for messages within a host. Wake-ups of one time come in any order, messages in theirs.
+const LOCAL: u64 = START - 1;
 
 impl Deployment {
     /// Returns an application before its start, or the reasons why the settings are impossible.
@@ -180,6 +184,7 @@ impl Deployment {
             messages: BTreeMap::new(),
             timers: BTreeMap::new(),
             asked: BTreeMap::new(),
+            local: VecDeque::new(),
             instant: (Time::ZERO, 0),
             finished: false,
         }
@@ -211,7 +216,16 @@ impl Deployment {
                     self.turn(now, number, &Turn::Start, out);
                 }
             }
-            Event::Wake { token } => self.wake(now, token, out),
+            Event::Wake { token: LOCAL } => {
+                if let Some(tag) = self.local.pop_front() {
+                    self.deliver(now, tag, out);
+                }
+            }
+            Event::Wake { token } => {
+                if let Some(timer) = self.timers.remove(&token) {
+                    self.turn(now, timer.of, &Turn::Timer(timer.value), out);
+                }
+            }
             Event::Delivered { tag, .. } => self.deliver(now, tag, out),
             Event::Failed { conn } => self.fail(now, conn.0, out),
             Event::Received { .. } | Event::Arrived { .. } => {
@@ -241,14 +255,6 @@ impl Deployment {
         let open = std::mem::take(&mut self.links);
         out.extend(open.keys().map(|&conn| Action::Close { conn: ConnId(conn) }));
         self.end(Action::Finished, out);
-    }
-
-    fn wake(&mut self, now: Time, token: u64, out: &mut Vec<Action>) {
-        if let Some(timer) = self.timers.remove(&token) {
-            self.turn(now, timer.of, &Turn::Timer(timer.value), out);
-        } else if self.messages.get(&token).is_some_and(|m| m.conn.is_none()) {
-            self.deliver(now, token, out);
-        }
     }
 
     fn deliver(&mut self, now: Time, tag: u64, out: &mut Vec<Action>) {
@@ -312,7 +318,7 @@ impl Deployment {
             Turn::Close(peer, failed) => application.on_close(&mut process, peer, failed),
         }
         if let Some(problem) = self.tally.problem.take() {
-            return self.end(Action::Fail(problem), out);
+            return self.end(Action::Fail(format!("process {number}: {problem}")), out);
         }
         for act in acts {
             if let Err(why) = self.carry_out(now, number, act, out) {
@@ -393,7 +399,8 @@ impl Deployment {
         let arriving = OnTheWay { to, conn, message: Message { from, content, kind, sent: now } };
         let Some(conn) = conn else {
             self.messages.insert(tag, arriving);
-            out.push(Action::Wake { at: now, token: tag });
+            self.local.push_back(tag);
+            out.push(Action::Wake { at: now, token: LOCAL });
             return Ok(());
         };
         let Some(link) = self.links.get_mut(&conn) else { return Ok(()) }; // closed by the client
@@ -590,6 +597,37 @@ pub(super) mod tests {
         let outcome = run(Model::Custom(Arc::new(Script(act))), roles, &[&[3], &[3]]);
         assert_eq!((outcome.counter("answers"), outcome.ideal.opened), (1, 0));
         assert_eq!(outcome.measures["took"], (1, 0.0));
+    }
+
+    #[test]
+    fn messages_within_a_host_keep_their_order() {
+        let roles = &[Role { name: "a", doc: "" }, Role { name: "b", doc: "" }];
+        let act: fn(&mut Process, Option<&Message>, Option<u64>) = |p, message, timer| {
+            if p.role() == 0 && message.is_none() && timer.is_none() {
+                let other = p.members(1)[0];
+                (0..6).for_each(|n| {
+                    p.send(other, Content { bytes: 1, words: [n, 0, 0], connection: 0 })
+                });
+                p.request(other, 1);
+            } else if let Some(message) = message {
+                // Each message is the next one.
+                let n = p.number() as u64 * 100;
+                p.count("sum", n + message.content.words[0]);
+                if message.is_request() {
+                    p.reply(message, 1);
+                }
+            }
+        };
+        let config = config(Model::Custom(Arc::new(Script(act))), roles, &[&[3], &[3]]);
+        let mut application = Deployment::new(config, &cluster(8)).expect("possible");
+        let (mut out, mut arrived) = (Vec::new(), Vec::new());
+        application.handle(Time::ZERO, Event::Begin, &mut out);
+        application.handle(Time::ZERO, Event::Wake { token: START }, &mut out);
+        while let Some(&tag) = application.local.front() {
+            arrived.push(tag);
+            application.handle(Time::ZERO, Event::Wake { token: LOCAL }, &mut out);
+        }
+        assert_eq!(arrived, [0, 1, 2, 3, 4, 5, 6, 6]);
     }
 
     #[test]

@@ -88,6 +88,15 @@ impl BuiltIn for FanOutConfig {
         }
     }
 
+    fn problems(&self, members: &[usize]) -> Vec<String> {
+        let workers = members[WORKER];
+        let width = self.width.filter(|&width| width as usize > workers);
+        width
+            .map(|width| format!("width: {width} workers of a query, but there are {workers}"))
+            .into_iter()
+            .collect()
+    }
+
     fn start(&self, place: &Place) -> FanOut {
         FanOut {
             config: *self,

@@ -68,7 +68,7 @@ impl BuiltIn for HedgedConfig {
         const BACKOFF: &str = "Upper end of the random time before the first retry. It doubles with \
                                each further retry.";
         let time = |name, doc| key::<Span>(name, doc).range("1 ns", "1 h");
-        HedgedConfig {
+        let config = HedgedConfig {
             operations: s.get(
                 key("operations", "Number of operations of each client.")
                     .default("1000")
@@ -124,7 +124,15 @@ impl BuiltIn for HedgedConfig {
                     .default("10 ms")
                     .range("0 s", "1 h"),
             ),
-        }
+        };
+        let hedges = match (config.hedge_after, config.timeout) {
+            (Some(hedge_after), Some(timeout)) => hedge_after < timeout,
+            _ => true,
+        };
+        s.demand(hedges, &["hedge_after", "timeout"], || {
+            "must be below `timeout`: otherwise no second server is asked".to_owned()
+        });
+        config
     }
 
     fn start(&self, place: &Place) -> Hedged {
