@@ -78,9 +78,10 @@ fn scenarios_whose_times_of_flows_are_divided_satisfy_all_oracles() {
 #[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
-    // of 1,500 cases 208 ran partitioned: 80 are too few for a firm share
+    // Of 1,500 cases 208 ran partitioned before the table `[hosts]`, which keeps a run on one thread; 13 of 147
+    // with it. 80 cases are too few for a firm share.
     let (cases, covered) = judge(3, 160, &always);
-    assert!(covered.in_parts > cases / 12, "{}", said(&covered));
+    assert!(covered.in_parts > cases / 16, "{}", said(&covered));
 }
 
 #[test]

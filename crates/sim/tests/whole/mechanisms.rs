@@ -256,7 +256,7 @@ fn settings_are_judged_as_those_of_built_in_mechanisms() {
     };
     let found = problems("queue = { kind = 'ramp', mni = 3, max = 5000, ecn = 'no' }", "");
     let all = found.join("\n");
-    assert!(all.contains("fabric.queue.mni|is not a known key|Some(\"min\")"), "{all}");
+    assert!(all.contains("fabric.queue.mni|is not a key of ramp, which has limit, min, max, ecn, protection|Some(\"min\")"), "{all}");
     assert!(all.contains("fabric.queue.max|must be 1 to 1000|None"), "{all}");
     assert!(all.contains("fabric.queue.ecn|") && found.len() == 3, "{all}");
     let found = problems("queue = { kind = 'ramp', min = 20 }", "");
