@@ -286,7 +286,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     except getattr(module, "SketchError", ()) as error:
         cause = error.__cause__
         trace = "".join(traceback.format_exception(cause)) if cause is not None else ""
-        what = traceback.format_exception_only(cause)[-1].strip() if cause is not None else ""
+        what = _line(cause) if cause is not None else ""
         raise MechanismError(
             f"a mechanism in Python raised an error; no result was written: {what}", trace
         ) from cause
@@ -303,6 +303,13 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
             raise
         message, stack = panic
         raise MechanismError(message, stack) from None
+
+
+def _line(error: BaseException) -> str:
+    """Return an exception and its notes in one line."""
+    said = [*traceback.format_exception_only(type(error), error)]
+    notes = getattr(error, "__notes__", [])
+    return ", ".join([said[-1 - len(notes)].strip(), *notes])
 
 
 def scenario_error() -> type[Exception]:

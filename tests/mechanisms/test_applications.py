@@ -145,7 +145,7 @@ def test_random_numbers_depend_on_seed_and_process() -> None:
     [
         (lambda p: p.send(9, 100), "there is no process 9: there are 0 to 5"),
         (lambda p: p.send(1, 0), "a message of 0 bytes"),
-        (lambda p: p.send("1", 100), "'str' object cannot be interpreted as an integer"),
+        (lambda p: p.send("1", 100), "the number of a process is a whole number, not '1'"),
         (lambda p: p.timer("5 parsecs"), "'5 parsecs' is not a time such as '10 ms'"),
         (lambda p: p.timer(-1), "a timer of -1 ps"),
         (lambda p: p.count("a", -1), "by is -1"),

@@ -548,7 +548,8 @@ def test_python_shown_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for number, text in enumerate(blocks(page, "python")):
-        exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+        code = compile(text, f"{page.name}, block {number}", "exec", dont_inherit=True)
+        exec(code, names)
 
 
 def test_the_settings_to_tune_exist() -> None:
