@@ -252,10 +252,9 @@ def runs_by_point(
     """Return these metrics of every run by point and seed; a run may lack some of them."""
     found = {}
     for point, part in _parts(rows.select("point", "seed", *metrics)):
-        values = part.select(metrics).rows() if metrics else [()] * part.height
         found[point] = {
-            seed: {m: v for m, v in zip(metrics, row, strict=True) if v is not None}
-            for seed, row in zip(part["seed"], values, strict=True)
+            seed: {m: part[m][row] for m in metrics if part[m][row] is not None}
+            for row, seed in enumerate(part["seed"])
         }
     return found
 
