@@ -221,3 +221,65 @@ def test_a_sweep_has_columns_of_the_application() -> None:
         mechanisms=[Chain],
     )
     assert found.runs["applications.app.counters.hops"].to_list() == [4, 4, 6, 6]
+
+
+def test_a_sweep_whose_only_goal_names_a_missing_measure_has_results(tmp_path: Path) -> None:
+    file = tmp_path / "chain.toml"
+    file.write_text(scenario("chain"))
+    swept = ew.sweep(
+        {
+            "scenario": str(file),
+            "axis": [{"path": "workload.app.hops", "values": [2, 3]}],
+            "seeds": [1],
+            "goal": {"applications.app.none_us.p99": "< 1 s"},
+        },
+        jobs=0,
+        mechanisms=[Chain],
+    )
+    assert swept.runs["applications.app.counters.hops"].to_list() == [3, 4]
+
+
+def test_misspelt_hooks_and_taken_names_are_refused() -> None:
+    class Misspelt(ew.Application):
+        def on_start(self) -> None:
+            """Do nothing."""
+
+        def on_mesage(self, message: ew.Message) -> None:
+            """Never called."""
+
+    class Taken(ew.Application):
+        number: int = 3
+
+        def on_start(self) -> None:
+            """Do nothing."""
+
+    class Late(ew.Application):
+        wait: ew.Duration = 2.5  # type: ignore[assignment]
+
+        def on_start(self) -> None:
+            """Do nothing."""
+
+    for class_, says in [
+        (Misspelt, "on_mesage is not a hook: hooks are on_start"),
+        (Taken, "number: Application has an attribute of this name"),
+        (Late, "2.5 is not a time such as"),
+    ]:
+        with pytest.raises(InputError, match=says):
+            sketch.describe(class_)
+    twice = (InputError, "the application chain is named twice")
+    with pytest.raises(twice[0], match=twice[1]):
+        ew.run(scenario("chain"), mechanisms=[Chain, Chain])
+
+
+def test_an_exception_names_process_and_time() -> None:
+    class Raises(ew.Application):
+        def on_start(self) -> None:
+            self.timer("1 us" if self.number == 4 else "2 us")
+
+        def on_timer(self, data: object) -> None:
+            raise KeyError("server")
+
+    with pytest.raises(
+        InputError, match=r"KeyError: 'server', in process 4 \(hosts, host 4\) at 1"
+    ):
+        ew.run(scenario("raises"), mechanisms=[Raises])

@@ -385,6 +385,13 @@ _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
 _MOST_ROLES = 20
+#: Attributes that the simulator sets, by kind (crates/bindings/src/sketch).
+_GIVEN = {
+    "queue": {"random", "rate_bps", "mtu", "limit_packets", "limit_bytes"},
+    "congestion": {"random", "segment", "initial_window"},
+    "routing": {"random", "switch"},
+    "application": {"random", "number", "role", "hosts", "members", "now_ps"},
+}
 #: Names of the base classes, for messages.
 BASES = "eastwest.Queue, Congestion, Routing or Application"
 _LARGEST = 2**63 - 1
@@ -476,16 +483,9 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
         raise InputError(f"{class_.__name__}: its annotations cannot be read: {error}") from None
     inherited = {*typing.get_type_hints(base), *dir(base)}
     found = []
-    own = {
-        name
-        for part in class_.__mro__
-        if issubclass(part, base) and part is not base
-        for name in vars(part).get("__annotations__", {})
-    }
+    given = next(_GIVEN[kind] for kind, each in KINDS.items() if each is base)
     for name, hint in hints.items():
-        redefined = callable(getattr(base, name, None)) or not hasattr(base, name)
-        is_setting = typing.get_origin(hint) is not ClassVar and hint is not ClassVar
-        if name in own & inherited and redefined and is_setting and not name.startswith("_"):
+        if name in given or callable(getattr(base, name, None)):
             raise InputError(
                 f"{class_.__name__}.{name}: {base.__name__} has an attribute of this name; use "
                 "another name"
