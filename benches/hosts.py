@@ -2,7 +2,8 @@
 
 The measurements are those of Cai et al., *Understanding Host Network Stack Overheads* (SIGCOMM
 2021), on Linux 5.4 with Xeon Gold 6128 and ConnectX-5: throughput that one saturated core reaches.
-The first two were used to choose the defaults of ``[hosts]``; the others are predictions.
+The numbers are quoted from memory (only the abstract could be read). The first two were used to
+choose the defaults of ``[hosts]``; the others are predictions.
 """
 
 from __future__ import annotations
