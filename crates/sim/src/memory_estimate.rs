@@ -5,6 +5,7 @@
 //! flight, and of tables that grow with the length of a run, is not known in advance. docs/internals/memory.md
 //! compares the estimates with measurements.
 
+use crate::processing::Processing;
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use eastwest_engine::tournament::Tournament;
 use eastwest_fluid::network::Network;
@@ -54,6 +55,7 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
         built("any run", ANY_RUN),
         built("rates", rates),
         built("listed flows", worlds * listed(scenario)),
+        built("cores of hosts", cores(scenario, sizes.hosts)),
         Part { name: "connections", bytes: connections(scenario, sizes.hosts), built: false },
         Part { name: "table of links", bytes: sizes.ports() * LINK_ROW, built: false },
     ];
@@ -69,6 +71,11 @@ fn may_be_divided(scenario: &Scenario) -> bool {
         && matches!(fabric.topology, Topology::LeafSpine { .. } | Topology::FatTree { .. })
         && fabric.faults.is_empty()
         && fabric.routing == RoutingConfig::Ecmp(Ecmp)
+}
+
+/// Returns the bytes of the cores of hosts, if hosts take time for packets.
+fn cores(scenario: &Scenario, hosts: u64) -> u64 {
+    scenario.hosts.map_or(0, |c| Processing::bytes(hosts.saturating_mul(c.cores())))
 }
 
 /// Returns the bytes of flows that a file lists: one copy as read, and one for the workload.

@@ -48,6 +48,11 @@ pub struct ProcessingConfig {
 const BUDGET: usize = 64;
 
 impl ProcessingConfig {
+    /// Returns the number of cores of each host.
+    pub fn cores(&self) -> u64 {
+        u64::from(self.cores)
+    }
+
     /// Reads `[hosts]`; `None` without this table.
     pub fn read(s: &mut Section) -> Option<ProcessingConfig> {
         let given = s.has("hosts");
@@ -138,7 +143,7 @@ pub enum Work {
     Message,
 }
 
-/// What a core does.
+/// State of a core.
 #[derive(Debug, Default, Serialize, Deserialize)]
 enum State {
     #[default]
@@ -196,6 +201,11 @@ impl Processing {
         Processing { config, cores: cores.collect(), timers, counts: Counts::default() }
     }
 
+    /// Returns the bytes of the state of `cores` idle cores.
+    pub fn bytes(cores: u64) -> u64 {
+        cores.saturating_mul(size_of::<Core>() as u64)
+    }
+
     /// Returns the event key of the next event of a core.
     pub fn first(&self) -> Key {
         self.timers.first()
@@ -228,7 +238,9 @@ impl Processing {
             State::Idle => {
                 core.state = State::Interrupt;
                 self.counts.interrupts += 1;
-                self.schedule(now + self.config.interrupt_delay, at);
+                let is_due = waiting >= self.config.interrupt_frames;
+                let delay = if is_due { Span::ZERO } else { self.config.interrupt_delay };
+                self.schedule(now + delay, at);
             }
             State::Interrupt if waiting == self.config.interrupt_frames => self.schedule(now, at),
             State::Interrupt | State::Starting | State::Busy(_) => {}
@@ -473,6 +485,13 @@ mod tests {
             all.receive(Time(0), HostId(0), segment(i * 1_000, 1_000));
         }
         assert_eq!(finished(&mut all), [(4 + 10 + 4, 4_000, 4)]);
+    }
+
+    #[test]
+    fn an_interrupt_for_each_frame_has_no_delay() {
+        let mut all = Processing::new(ProcessingConfig { interrupt_frames: 1, ..config() }, 1, 1);
+        all.receive(Time(0), HostId(0), segment(0, 1_000));
+        assert_eq!(finished(&mut all), [(1 + 10 + 1, 1_000, 1)]);
     }
 
     #[test]

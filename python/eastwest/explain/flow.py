@@ -330,7 +330,12 @@ def _unknown(
             "Duration of the handshake and the request, which preceded the message and is not a "
             "part of its time."
         )
-    if not divided:
+    if not divided and "hosts" in evidence.result.summary:
+        result.unknown.append(
+            "How the sending time divides into the time of hosts ([hosts]), queues and a full "
+            "window."
+        )
+    elif not divided:
         result.unknown.append(
             "How the sending time divides into a full window, the queue of each port, pacing and "
             "delayed ACKs: eastwest explain --rerun, or a run with "

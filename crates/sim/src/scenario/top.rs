@@ -108,6 +108,12 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         "flow_parts: the parts of flows are not known if hosts take time for packets ([hosts])"
             .to_owned()
     });
+    if hosts.is_some() && !used(Transport::Tcp) && !s.describing() {
+        notes.push(
+            "[hosts] has no effect: only TCP takes time in hosts, and no workload uses it"
+                .to_owned(),
+        );
+    }
     let scenario = Scenario {
         schema,
         name: name.0,

@@ -235,15 +235,16 @@ impl Deployment {
         if self.finished {
             return;
         }
-        let pending = self.messages.len() + self.timers.len();
         if self.instant.1 > MOST_AT_ONCE {
             self.end(Action::Fail(format!("{MOST_AT_ONCE} events at one time, {now}")), out);
-        } else if pending > MOST_PENDING {
-            let why = format!("more than {MOST_PENDING} messages and timers are pending");
-            self.end(Action::Fail(why), out);
-        } else if pending == 0 {
+        } else if self.pending() == 0 {
             self.finish(out);
         }
+    }
+
+    /// Returns the number of messages on the way and of timers.
+    fn pending(&self) -> usize {
+        self.messages.len() + self.timers.len()
     }
 
     fn end(&mut self, action: Action, out: &mut Vec<Action>) {
@@ -321,6 +322,10 @@ impl Deployment {
             return self.end(Action::Fail(format!("process {number}: {problem}")), out);
         }
         for act in acts {
+            if self.pending() > MOST_PENDING {
+                let why = format!("more than {MOST_PENDING} messages and timers are pending");
+                return self.end(Action::Fail(why), out);
+            }
             if let Err(why) = self.carry_out(now, number, act, out) {
                 return self.end(Action::Fail(format!("process {number} {why}")), out);
             }

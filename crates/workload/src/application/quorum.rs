@@ -56,7 +56,7 @@ impl BuiltIn for QuorumConfig {
         s.demand(quorum <= replicas, &["quorum", "replicas"], || {
             format!("must be at most `replicas`, {replicas}")
         });
-        QuorumConfig {
+        let config = QuorumConfig {
             writes: s.get(
                 key("writes", "Number of writes of each client.")
                     .default("1000")
@@ -72,7 +72,12 @@ impl BuiltIn for QuorumConfig {
             value_bytes: read_bytes(s, "value_bytes", "Bytes of a value.", 1_000),
             confirmation_bytes: read_bytes(s, "confirmation_bytes", "Bytes of a confirmation.", 50),
             server_time: read_server_time(s),
-        }
+        };
+        let at_once = u64::from(config.outstanding) * u64::from(config.replicas);
+        s.demand(at_once <= 1_000_000, &["outstanding", "replicas"], || {
+            "times `replicas` must be at most 1,000,000".to_owned()
+        });
+        config
     }
 
     fn problems(&self, members: &[usize]) -> Vec<String> {

@@ -11,7 +11,7 @@ use eastwest::parameters::{Bytes, Section, key};
 use eastwest::{Mechanisms, Span, Time};
 use std::collections::BTreeMap;
 
-/// What the scenario says, in the table of the workload.
+/// Settings of the scenario, in the table of the workload.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     queries: u64,

@@ -11,7 +11,7 @@ use eastwest::congestion::{
 };
 use eastwest::parameters::{Fraction, Ratio, Section, key};
 
-/// What the scenario says, in `[tcp.parameters]`.
+/// Settings of the scenario, in `[tcp.parameters]`.
 #[derive(Clone, Debug)]
 struct Settings {
     increase: f64,

@@ -9,7 +9,7 @@ use eastwest::{Mechanisms, Stream};
 use eastwest::parameters::{Fraction, Section, key, read_signal};
 use eastwest::queue::{Arrival, CustomQueue, Limit, Place, QueueModel, Signal, Verdict};
 
-/// What the scenario says, in the table of the queue.
+/// Settings of the scenario, in the table of the queue.
 #[derive(Clone, Debug)]
 struct Settings {
     min: u32,

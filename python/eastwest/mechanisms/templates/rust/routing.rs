@@ -8,7 +8,7 @@ use eastwest::Mechanisms;
 use eastwest::parameters::{Section, key};
 use eastwest::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
 
-/// What the scenario says, in `[fabric.routing_parameters]`.
+/// Settings of the scenario, in `[fabric.routing_parameters]`.
 #[derive(Clone, Debug)]
 struct Settings {
     margin: u32,
