@@ -63,6 +63,11 @@ impl PfcConfig {
         );
         let shared = IngressPool::read(s, frames.mtu);
         if let Some(pool) = shared {
+            for name in ["buffer", "xoff", "xon"] {
+                if s.former::<Bytes>(name).is_some() {
+                    s.wrong(name, "has no effect with `shared`: thresholds follow from `alpha` and the free memory");
+                }
+            }
             let response = read_response(s);
             let (quanta, refresh, watchdog) = read_pauses(s);
             let config = PfcConfig {

@@ -115,4 +115,7 @@ fn a_memory_below_one_packet_is_refused() {
     let problems = read(&text, &context(), &[]).expect_err("wrong");
     let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert!(all.iter().any(|one| one.contains("too small")), "{all:?}");
+    let both = four_to_one("shared = '1 MB'\nxoff = '3 KB'");
+    let problems = read(&both, &context(), &[]).expect_err("wrong");
+    assert!(problems.len() == 1 && problems[0].message.contains("has no effect with `shared`"));
 }
