@@ -648,3 +648,11 @@ def test_damaged_inventories_are_read_or_refused(tmp_path: Path, kind: str) -> N
             assert str(error).strip()
             assert "\x1b" not in str(error)
     assert read > 0
+
+
+def test_an_empty_file_and_unknown_json_say_what_they_are(tmp_path: Path) -> None:
+    for content, says in ((b" \n", "is empty"), (b"[1, 2]", "is JSON, but of no inventory")):
+        file = tmp_path / "given"
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=says):
+            topologies.read_all([file])

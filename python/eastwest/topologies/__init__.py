@@ -59,6 +59,9 @@ def read_all(
     Raises ``InputError`` with place and reason where they are invalid, or describe no fabric.
     """
     files = load_all(paths)
+    for path, file in zip(paths, files, strict=True):
+        if form is None and file.data.lstrip().startswith(b"[") and sniff(file.data) == "htsim":
+            raise InputError(f"{path}: is JSON, but of no inventory that Eastwest knows")
     forms = {form or sniff(file.data) for file in files}
     if len(forms) > 1:
         raise InputError(f"the files are of different formats: {', '.join(sorted(forms))}")
@@ -79,7 +82,10 @@ def load_all(paths: Sequence[Path]) -> list[Described]:
         raise InputError(f"one to {_MOST_FILES:,} files are needed")
     files, total = [], 0
     for path in paths:
-        files.append(Described(str(path), load(path)))
+        data = load(path)
+        if not data.strip():
+            raise InputError(f"{path}: is empty")
+        files.append(Described(str(path), data))
         total += len(files[-1].data)
         if total > _MOST_ALL_BYTES:
             raise InputError(f"the files have more than {_MOST_ALL_BYTES >> 20} MiB in all")
