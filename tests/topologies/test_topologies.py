@@ -166,7 +166,7 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Tiers is 0"),
+        ("", "is empty"),
         (TINY.replace("Radix_Down 4", "Radix_Down 5"), "need 4 ports"),
         (TINY.replace("Nodes 32", "Nodes 33"), "33 is not a multiple of 8"),
         (TINY.replace("Nodes 32", "Nodez 32"), "line 2: Nodez is not a key"),
@@ -187,7 +187,7 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
         (cluster(100_000, 900, ROUTER), "at most 200000"),
         ("<a>" * 60, "too many elements"),
         ("{", "is not JSON"),
-        ("[" * 100_000, "is no"),
+        ("[" * 100_000, "is JSON, but of no inventory"),
         ("{" * 100_000, "is not JSON"),
         ("{}", "no list of nodes"),
         (CITIES.replace('"id": 2', '"id": 1'), "two nodes have the id 1"),
