@@ -19,6 +19,7 @@ from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
+from eastwest.host_cores import host_cores
 from eastwest.memory import Watched
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
@@ -52,8 +53,6 @@ class Source:
 
 #: Override that removes the goals of a scenario.
 NO_GOALS = ("goal", "{}")
-#: Share of time from which a core counts as saturated.
-_SATURATED = 0.9
 _GOAL = re.compile(r"""^\s*\[?\s*["']?goal\b""", re.MULTILINE)
 
 
@@ -238,7 +237,7 @@ def measured(
     summary |= _by_workload(tables, summary)
     summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
-    summary["notes"] = [*raw["notes"], *_of_window(summary), *_of_hosts(summary)]
+    summary["notes"] = [*raw["notes"], *_of_window(summary), *host_cores(summary)]
     summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []
@@ -291,23 +290,6 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
     return by_workload.measured(
         tables, float(summary.get("simulated_s", 0.0)), summary.get("window", {})
     )
-
-
-def _of_hosts(summary: Mapping[str, Any]) -> list[str]:
-    """Return notes on hosts that limit the run, not the network."""
-    busy, lost = pick(summary, "hosts", "busy_max"), pick(summary, "hosts", "ring_drops")
-    notes = []
-    if busy is not None and busy >= _SATURATED:
-        notes.append(
-            f"the busiest core of a host works {busy:.0%} of the time: this host, not the "
-            "network, limits what it sends or receives ([hosts])"
-        )
-    if lost:
-        notes.append(
-            f"{count(lost)} frames were lost in full rings of hosts (hosts.ring_drops); drops of "
-            "the network do not include them"
-        )
-    return notes
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:

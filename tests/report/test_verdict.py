@@ -84,3 +84,18 @@ def test_used_uplinks_and_fabrics_that_are_not_over_subscribed_need_no_verdict(
     assert not marks(said(tmp_path / "a", 0.3, 0.2, 1_600_000_000), "over-subscribed")
     assert not marks(said(tmp_path / "b", 0.3, 0.01, 4_000_000_000), "over-subscribed")
     assert not marks(said(tmp_path / "c", 0.3, 0.01, 1_600_000_000, flows=0), "over-subscribed")
+
+
+def test_a_saturated_core_is_told_above_the_links(tmp_path: Path) -> None:
+    """A core that works 99 % of the time, and frames lost in a ring, come before the links."""
+    rows = [{**row, "utilisation": 0.36, "packets": 1} for row in links()]
+    for busy, lost, expected in ((0.987, 3, ["look", "look"]), (0.4, 0, [])):
+        hosts = {"busy_max": busy, "ring_drops": lost}
+        result = folder(tmp_path / str(lost), {"links": rows, "flows": [flow(0)]}, {"hosts": hosts})
+        told = verdicts(Facts(result))
+        assert marks(told, "busiest core of a host works") == expected[:1]
+        assert marks(told, "3 frames were lost in full rings") == expected[1:]
+        if expected:
+            texts = [text for _, text in told]
+            first = next(i for i, text in enumerate(texts) if "busiest core" in text)
+            assert first < next(i for i, text in enumerate(texts) if "busiest link" in text)

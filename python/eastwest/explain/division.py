@@ -34,6 +34,8 @@ _WINDOWS = {
 _SINCE = 9
 #: Maximum number of ports whose waiting times are listed separately.
 _MOST_PORTS = 6
+#: Parts below half a picosecond, in µs, are the rounding of floating-point numbers.
+_ROUNDING_US = 5e-7
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Division:
         rest = self.parts_us["queueing_us"] - sum(wait for _, wait in named)
         if len(self.waits_us) > len(named):
             parts.append(Part(f"queueing at {len(self.waits_us) - len(named)} other ports", rest))
-        return sorted((part for part in parts if part.us > 0), key=lambda part: -part.us)
+        told = (part for part in parts if part.us > _ROUNDING_US)
+        return sorted(told, key=lambda part: -part.us)
 
 
 def of_flow(evidence: Evidence, flow: int) -> Division | None:

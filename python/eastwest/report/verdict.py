@@ -9,6 +9,7 @@ import polars as pl
 from eastwest import fidelity, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
+from eastwest.host_cores import host_cores
 from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.views.facts import Facts
@@ -34,6 +35,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_lost(facts),
         *_timeouts(facts),
         *_pauses(facts),
+        *(("look", as_sentence(note)) for note in host_cores(facts.result.summary)),
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),
