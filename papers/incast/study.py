@@ -5,12 +5,13 @@
     python papers/incast/study.py --draw     # the pictures again, from the kept numbers
 
 Each sweep is a file of its own that ``eastwest sweep`` runs as well; runs come from the store
-where it has them. The folder results/study has one CSV per sweep with means and 95 %
+where it has them. The folder results/study has one Parquet file per sweep with means and 95 %
 intervals over seeds, and the pictures (pictures.py).
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 import tomllib
@@ -23,7 +24,7 @@ import polars as pl
 
 import eastwest as ew
 from eastwest.claims.measures import Data
-from eastwest.cli.study import interval, keep_table
+from eastwest.cli.study import interval, kept_table
 from eastwest.plot.picture import save
 from eastwest.plot.style import style
 from pictures import CAUSE, GOODPUT, NAMES, PICTURES, TIMEOUTS, reads_of_kernel_tcp
@@ -178,12 +179,9 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [name for name in names if name not in PICTURES]
     if unknown:
         raise SystemExit(f"unknown sweep {', '.join(unknown)}; allowed: {', '.join(PICTURES)}")
-    KEPT.mkdir(parents=True, exist_ok=True)
     for name in names:
-        kept = KEPT / f"{name}.csv"
-        if not only_draw:
-            keep_table(run(name), kept)
-        table = pl.read_csv(kept)
+        made = None if only_draw else functools.partial(run, name)
+        table = kept_table(KEPT / f"{name}.parquet", made)
         for picture, draw in PICTURES[name].items():
             with style():
                 save(draw(table), KEPT / f"{picture}.png", dpi=110)

@@ -137,8 +137,9 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
     held: dict[str, Any] = {"format": FORMAT}
     for name in SUMS:
         held[name] = getattr(tally, name)
-    held["campaigns"] = tally.campaigns
     lines = [json.dumps(held, indent=1).removesuffix("\n}")]
+    campaigns = ",\n".join("  " + json.dumps(campaign) for campaign in tally.campaigns)
+    lines.append(f' "campaigns": [\n{campaigns}\n ]')
     lines.append(' "levels": ' + json.dumps([list(level) for level in levels]))
     inner = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
     lines.append(f' "pairs": [\n{inner}\n ]\n}}')

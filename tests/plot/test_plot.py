@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,6 +15,7 @@ from matplotlib.patches import Rectangle
 
 import eastwest as ew
 from eastwest import plot
+from eastwest.plot import picture
 from eastwest.plot.style import style
 from eastwest.report import parts
 from eastwest.views.facts import Facts
@@ -193,3 +195,15 @@ def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) 
         plot.cdf(empty, "purpose")
     with pytest.raises(ew.InputError, match="utilisation"):
         plot.link_heat(empty, "colour")
+
+
+def test_svg_is_short_and_has_the_same_lines() -> None:
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.plot([0, 1, 1, 2], [0, 0, 1, 3], gid="line", solid_joinstyle="miter")
+    text = picture.drawn(figure, ".svg").decode()
+    line = re.search(r'<g id="line">\s*<path d="([^"]*)"', text)
+    assert line is not None
+    # A move, a horizontal line, a vertical line, and an oblique line.
+    assert re.fullmatch(r"M[\d.]+ [\d.]+H[\d.]+V[\d.]+L[\d.]+ [\d.]+", line[1])
+    assert "rotate(-0" not in text

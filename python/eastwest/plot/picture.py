@@ -1,7 +1,8 @@
 """Figures as files, complete or absent, in the formats of pages and papers.
 
 Files are small and repeatable: they have no date and no version, coordinates of SVG have two
-decimals (a hundredth of 1/72 inch), and PNG has a palette of 256 colours.
+decimals (a hundredth of 1/72 inch), paths of SVG are written in their short form, and PNG has a
+palette of 256 colours.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 #: Attributes of SVG that hold coordinates in points; a scale is not a coordinate.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
+#: Rotations by zero, and spaces at the beginning of a line.
+_NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +')
+#: A command of a path of SVG and its numbers.
+_COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
 
 def check(path: Path) -> None:
@@ -50,7 +55,8 @@ def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
     )
     data = stream.getvalue()
     if ending == ".svg":
-        return _COORDINATES.sub(_short, data.decode()).encode()
+        text = _NO_EFFECT.sub("", data.decode())
+        return _COORDINATES.sub(_short, text).encode()
     return with_palette(data) if ending == ".png" else data
 
 
@@ -66,5 +72,29 @@ def with_palette(data: bytes) -> bytes:
 
 
 def _short(found: re.Match[str]) -> str:
-    """Return an attribute of SVG with two decimals in each number."""
-    return found[1] + _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[2])
+    """Return an attribute of SVG with two decimals in each number, a path in its short form."""
+    text = _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[2])
+    return found[1] + (_short_path(text) if found[1] == ' d="' else text)
+
+
+def _short_path(path: str) -> str:
+    """Return a path of SVG without spaces around commands, with H and V for straight lines.
+
+    A line to a point with the same y is ``H x``, one to a point with the same x is ``V y``
+    (SVG 1.1, section 8.3.4). Paths with relative commands are returned as they are.
+    """
+    parts: list[str] = []
+    at: list[str] = []
+    for command, numbers in _COMMAND.findall(path):
+        values = numbers.split()
+        if command not in "MLQCz":
+            return path
+        if command == "L" and len(values) == len(at) == 2 and values[1] == at[1]:
+            parts.append("H" + values[0])
+        elif command == "L" and len(values) == len(at) == 2 and values[0] == at[0]:
+            parts.append("V" + values[1])
+        else:
+            parts.append(command + " ".join(values))
+        # After z the current point is the start of the subpath, which is not kept here.
+        at = values[-2:]
+    return "".join(parts)
