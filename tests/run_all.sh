@@ -5,6 +5,8 @@
 # pytest at its end or here; with EASTWEST_REQUIRE_TOOLS=1 it fails instead.
 cd "$(dirname "$0")/.." || exit 1
 BIN="$PWD/.venv/bin"
+# Commands that the tests start read compiled Python.
+unset PYTHONDONTWRITEBYTECODE
 # The same interpreter as in the build, or cargo would compile PyO3 again.
 export PYO3_PYTHON="$BIN/python"
 report=""

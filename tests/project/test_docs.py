@@ -506,19 +506,19 @@ def own_claims() -> list[Claim]:
 def leave_folder(name: str, given: dict[str, Any]) -> None:
     """Leave the folder that `optimize` or `observe workload` would."""
     if name == "optimize":
-        folder = given["out"] or optimize_folder(load_optimisation(given["file"]))
+        folder = Path(given["out"] or optimize_folder(load_optimisation(given["file"])))
         folder.mkdir(parents=True)
         for file in ("scenario.toml", "recommended.toml"):
             (folder / file).write_text(load_source("first").text, encoding="utf-8")
     elif "between" in given:
-        a_workload(given["out"])
+        a_workload(Path(given["out"]))
 
 
 def follow_sweep(given: dict[str, Any]) -> None:
     """Check what a sweep would read, and leave the folder that it would."""
     spec = sweeps.load(given["file"])
     check_sweep(spec, source_of(spec))
-    folder = given["out"] or default_folder(spec)
+    folder = Path(given["out"] or default_folder(spec))
     assert given["resume"] or not folder.exists(), given
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "scenario.toml").touch()
@@ -531,9 +531,10 @@ def follow(name: str, given: dict[str, Any]) -> None:
     own = list(Path().glob("*.py")) if given.get("mechanisms") else []
     assert ew.check(given["scenario"], dict(changed), mechanisms=own) == [], given
     if name == "run" and given["out"] is not None:
-        assert given["force"] or not given["out"].exists(), given
-        given["out"].mkdir(parents=True)
-        (given["out"] / "scenario.toml").write_text(source.text, encoding="utf-8")
+        folder = Path(given["out"])
+        assert given["force"] or not folder.exists(), given
+        folder.mkdir(parents=True)
+        (folder / "scenario.toml").write_text(source.text, encoding="utf-8")
 
 
 def test_unknown_commands_and_flags_would_be_noticed() -> None:
