@@ -1,9 +1,11 @@
-//! Prints hashes of the results of runs: `cargo run --release -p eastwest-fuzz --example digests -- files
-//! FILE...` or `-- generated COUNT`. `benches/digests.py` compares them with the committed ones.
+//! Prints hashes of the results of runs: `cargo run --release -p eastwest-fuzz --example digests --
+//! files FILE...` or `-- generated COUNT`. `benches/digests.py` compares them with the committed
+//! hashes.
 //!
-//! A line is `file PATH HASH`, or `case NUMBER TEXT HASH` with a hash of the scenario as it was drawn, so that
-//! a changed scenario is not taken for a changed result. HASH is over the summary, which has the digest of the
-//! run, over all tables and files; or over the reason for which a run has none.
+//! A line of output is `file PATH HASH` or `case NUMBER TEXT HASH`. TEXT is a hash of the generated
+//! scenario, by which a changed scenario is distinguished from a changed result. HASH covers the
+//! summary (which includes the digest of the run), all tables and all files; if the run has no
+//! result, it covers the reason.
 
 use eastwest_fuzz::campaign::Campaign;
 use eastwest_fuzz::generate::text;
@@ -17,14 +19,14 @@ use sha2::{Digest, Sha256};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-/// The allocator of the Python extension.
+/// Memory allocator of this program, the same as in the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Number of events after which generated scenarios end, as in a campaign.
+/// Largest number of events of a generated scenario, as in a campaign.
 const MOST_EVENTS: u64 = 150_000;
 
-/// Number of events after which shipped scenarios end, so that the largest take half a minute.
+/// Largest number of events of a scenario file, so that the largest ones take half a minute.
 const MOST_OF_FILE: u64 = 200_000_000;
 
 fn main() {
@@ -46,7 +48,7 @@ fn of_file(name: &str) {
         data_dir: PathBuf::from("python/eastwest/data"),
         ..Context::default()
     };
-    // a whole day of Facebook takes an hour to run
+    // the whole day of the Facebook trace takes an hour to simulate
     let set = match file.file_stem() {
         Some(stem) if stem == "fb2010" => vec![("duration".to_owned(), "1 h".to_owned())],
         _ => Vec::new(),
@@ -79,7 +81,7 @@ fn of_generated(count: u64) {
     std::fs::remove_dir_all(&folder).expect("the folder can be removed");
 }
 
-/// Returns the hash of a scenario, run packet by packet for at most `most` events.
+/// Returns the hash of the results of a scenario, run for at most `most` events.
 fn hash_of(scenario: &Scenario, most: u64) -> String {
     let mut looks = 0;
     let results = match scenario.fidelity {
@@ -102,7 +104,7 @@ fn hash_of(scenario: &Scenario, most: u64) -> String {
     }
 }
 
-/// Returns the summary, all tables and all files, as bytes.
+/// Returns the summary, all tables and all files of a result as bytes.
 fn left_behind(results: &Results) -> Vec<u8> {
     let mut all = results.summary.to_string().into_bytes();
     for table in &results.tables {

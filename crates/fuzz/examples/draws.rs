@@ -1,4 +1,5 @@
-//! Prints generated scenarios: `cargo run --profile checked -p eastwest-fuzz --example draws -- FIRST COUNT`.
+//! Prints generated scenarios and the reasons for refused ones: `cargo run --profile checked -p
+//! eastwest-fuzz --example draws -- FIRST COUNT`.
 
 use eastwest_fuzz::campaign::{Campaign, Covered};
 use eastwest_fuzz::generate::text;

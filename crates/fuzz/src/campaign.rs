@@ -1,5 +1,5 @@
-//! Campaigns of many generated scenarios (cases): the pairs of setting values that they cover, how
-//! many ran in all ways that must agree, and the failures found.
+//! Campaigns of many generated scenarios (cases): which pairs of setting values they cover, how
+//! many were run in all ways that must agree, and which failures were found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
 use crate::generate::{Case, Generator, Refusal, Wish, last_read, text};
@@ -21,17 +21,18 @@ use toml::Table;
 /// impossible, if the pair was never accepted.
 pub const REFUSED_AFTER: u32 = 12;
 
-/// Number of failures after which no more cases are begun, because the reduction of each failing
-/// scenario takes a while.
+/// Number of failures after which a campaign begins no more cases, because the reduction of each
+/// failing scenario takes a while.
 const MOST_FAILED: u64 = 20;
 
-/// Rare levels that a case should have beside those of its pair, if possible.
+/// Number of further rare levels (values of settings) that a case should have in addition to its
+/// pair of levels, if possible.
 const BESIDE: usize = 8;
 
-/// Random levels of which one is chosen beside a pair.
+/// Number of random levels (values of settings) from which one further level of a case is chosen.
 const CANDIDATES: usize = 12;
 
-/// Maximum number of draws for a case that can run on several threads.
+/// Largest number of draws that are tried to find a case that can run on several threads.
 const MOST_DRAWS: u32 = 60;
 
 /// A generated scenario (case) that violates an oracle, and its reduced form.
@@ -45,7 +46,7 @@ pub struct Found {
     pub drawn: String,
     /// The reduced scenario, as TOML.
     pub reduced: String,
-    /// Files that the scenario may name: content by file name.
+    /// Content of the files that the scenario may name, by file name.
     pub files: Files,
     /// Number of threads in the parallel run of the case.
     pub threads: usize,
@@ -68,7 +69,7 @@ pub struct Covered {
     pub events: u64,
     /// Number of packets sent in the first runs (one thread, no stop) of all cases that hold.
     pub packets: u64,
-    /// For each pair of setting values (levels): how often it was tried, and how often refused.
+    /// Number of trials and of refusals for each pair of setting values (levels).
     pub pairs: Pairs,
 }
 
@@ -99,26 +100,26 @@ impl Covered {
     }
 }
 
-/// Probability that a case uses a mechanism of the user at its main place, if it has several: a queue
-/// discipline in `fabric.queue` and not in a class.
+/// Probability that a case uses a user's mechanism at its main place, if several settings can name
+/// it. For a queue discipline, the main place is `fabric.queue` and not the queue of a class.
 const MAIN_PLACE: f64 = 0.75;
 
-/// Fabrics with several shortest paths, on which a routing of the user acts.
+/// Kinds of fabric with several shortest paths, on which a user's routing has an effect.
 const SEVERAL_PATHS: [&str; 2] = ["leaf-spine", "fat-tree"];
 
-/// A mechanism of the user, which cases have to use.
+/// A mechanism of the user (plug-in), which the cases of a campaign have to use.
 struct Own {
     /// Name of the mechanism in scenarios.
     name: String,
     /// Paths of the settings that can name it, the main one first.
     paths: Vec<String>,
-    /// Whether it acts only on fabrics with several shortest paths.
+    /// Whether the mechanism has an effect only on fabrics with several shortest paths.
     needs_paths: bool,
 }
 
 impl Own {
-    /// Returns the mechanism with this kind and name, with its paths in the schema; `None` if no
-    /// setting can name it.
+    /// Returns the user's mechanism of this kind and name, with the paths of the settings that can
+    /// name it; `None` if there is no such setting.
     fn of(rows: &[KeyDoc], kind: &str, name: &str) -> Option<Own> {
         let names_it = |row: &&KeyDoc| row.choices.iter().any(|choice| choice.0 == name);
         let mut paths: Vec<String> = rows.iter().filter(names_it).map(KeyDoc::path).collect();
@@ -128,8 +129,8 @@ impl Own {
         is_there.then(|| Own { name: name.to_owned(), paths, needs_paths: kind == "routing" })
     }
 
-    /// Returns the wishes of a case that uses the mechanism: the setting that names it, simulated
-    /// packets, and for a routing a fabric with several paths.
+    /// Returns the setting values that a case needs to use the user's mechanism: the setting that
+    /// names it, the simulation of packets, and for a routing a fabric with several paths.
     fn wishes(&self, random: &mut Stream) -> Vec<Wish> {
         let any = random.below(self.paths.len() as u64) as usize;
         let path = &self.paths[if random.unit() < MAIN_PLACE { 0 } else { any }];
@@ -142,7 +143,8 @@ impl Own {
     }
 }
 
-/// Whether a case is drawn so that it can run on several threads: one in eight.
+/// Whether the case with this number is drawn so that it can run on several threads; true for one
+/// in eight.
 fn is_divided(number: u64) -> bool {
     number % 8 == 7
 }
@@ -158,7 +160,7 @@ pub struct Progress {
     pub current: Vec<u64>,
 }
 
-/// A case and the two setting values (levels) that were requested for it.
+/// A generated scenario (case), and the two setting values (levels) that were requested for it.
 pub struct Drawn {
     /// Numbers of the two requested levels (values of settings), as in [`Features::number`].
     pub pair: (usize, usize),
@@ -170,30 +172,30 @@ pub struct Drawn {
     pub case: Result<Case, Refusal>,
 }
 
-/// Generates scenarios (cases), and judges them by the oracles.
+/// Campaign: generates scenarios (cases), and judges them by the oracles.
 pub struct Campaign {
     generator: Generator,
     features: Features,
     seed: u64,
-    /// Pairs that cases should have, in the order of requests.
+    /// Pairs of levels (values of settings) that cases should have, in the order of requests.
     wanted: Vec<(usize, usize)>,
-    /// Further wishes for each case.
+    /// Setting values that every case should have in addition to its pair.
     always: Vec<Wish>,
-    /// Mechanisms of the user; each case uses one of them.
+    /// Mechanisms of the user; each case must use one of them.
     own: Vec<Own>,
-    /// Function that returns the error of a mechanism of the user.
+    /// Function that returns the last error which a mechanism of the user has reported.
     fault: Box<Reported>,
-    /// Whether the pairs of `wanted` are rare ones.
+    /// Whether `wanted` contains only pairs of levels that were rarely tried before.
     is_focused: bool,
     /// The pairs of `wanted` as a set.
     is_wanted: BTreeSet<(usize, usize)>,
 }
 
 impl Campaign {
-    /// Returns the campaign of a seed, whose cases request pairs of setting values in random order.
-    /// With `before`, the counts of earlier campaigns, only pairs that were tried less than
-    /// `enough` times are requested. Without it, or if there is no such pair, all pairs are
-    /// requested.
+    /// Returns the campaign of a seed, whose cases request pairs of setting values (levels) in
+    /// random order. If `before`, the counts of earlier campaigns, is given, only pairs that were
+    /// tried less than `enough` times are requested. Without `before`, or if no pair is rare, all
+    /// pairs are requested.
     pub fn new(context: Context, seed: u64, before: Option<&Pairs>, enough: u32) -> Campaign {
         let names = context.mechanisms.names();
         let generator = Generator::new(context);
@@ -204,7 +206,7 @@ impl Campaign {
         let pairs = before.unwrap_or(&all);
         let is_pair = |(a, b): &(usize, usize)| {
             features.level(*a).axis != features.level(*b).axis || {
-                // two workloads or faults can have both
+                // two entries of a list, for example two workloads, can have both levels
                 features.name(features.level(*a)).0.contains('*')
             }
         };
@@ -223,9 +225,9 @@ impl Campaign {
         Campaign { generator, features, seed, wanted, always, own, fault, is_focused, is_wanted }
     }
 
-    /// Returns the campaign with the additional wishes `always` for each of its cases. If no valid
-    /// scenario has these values and the requested pair of levels, the case is drawn without the
-    /// pair.
+    /// Returns the campaign with the additional setting values `always` for each of its cases. If
+    /// no valid scenario has these values and the requested pair of levels, the case is drawn
+    /// without the pair.
     pub fn with(self, always: Vec<Wish>) -> Campaign {
         Campaign { always, ..self }
     }
@@ -236,8 +238,8 @@ impl Campaign {
         Campaign { fault, ..self }
     }
 
-    /// Returns the wishes for the case with this number: those of all cases, and those for one of
-    /// the mechanisms of the user, if there are any.
+    /// Returns the setting values that the case with this number must have: those of all cases, and
+    /// those that use one of the user's mechanisms, if there are any.
     fn always(&self, number: u64, random: &mut Stream) -> Vec<Wish> {
         let mut wishes = self.always.clone();
         if let Some(own) = self.own.get((number % self.own.len().max(1) as u64) as usize) {
@@ -260,9 +262,9 @@ impl Campaign {
         (path != THREADS).then(|| Wish::firm(path, level))
     }
 
-    /// Returns further levels that are rare beside those of a pair, so that one case covers many rare pairs:
-    /// each is the one of some random levels that makes most rare pairs with those before it. They need not be
-    /// granted.
+    /// Returns further levels (values of settings) for a case, so that one case covers many rare
+    /// pairs. Each one is chosen from some random levels: it makes most rare pairs with the levels
+    /// before it. The case need not have these levels if the reader refuses them.
     fn beside(&self, pair: (usize, usize), random: &mut Stream) -> Vec<Wish> {
         let mut chosen = vec![pair.0, pair.1];
         let among = self.wanted.len() as u64;
@@ -292,8 +294,8 @@ impl Campaign {
         wishes.map(|wish| Wish { is_firm: false, ..wish }).collect()
     }
 
-    /// Draws, without a requested pair of levels, until a case can run on several threads, which
-    /// few cases can.
+    /// Draws cases without a requested pair of levels until one can run on several threads, which
+    /// few cases can. After `MOST_DRAWS` draws, returns the last case.
     fn draw_divided(&self, always: &[Wish], random: &mut Stream) -> Result<Case, Refusal> {
         let mut case = self.generator.case(random, always)?;
         for _ in 0..MOST_DRAWS {
@@ -358,7 +360,8 @@ impl Campaign {
         let mut drawn = self.draw_case(number);
         let refused = drawn.case.is_err();
         if refused {
-            // the case is not lost: without the pair nearly every draw gives a scenario
+            // the case is drawn again without the pair, since nearly every such draw gives a valid
+            // scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
             let mut wishes = self.always(number, &mut random);
             wishes.extend(self.beside(drawn.pair, &mut random));
@@ -403,7 +406,7 @@ impl Campaign {
         failure.map(|failure| self.found(number, case, &failure, *threads))
     }
 
-    /// Reduces a case that fails.
+    /// Reduces a failing case to the smallest scenario that violates the same oracle.
     fn found(&self, number: u64, case: &Case, failure: &Failure, threads: usize) -> Found {
         let at = (threads, number);
         let (reduced, failure) = shrink(&self.generator, case, failure, at, &*self.fault);
@@ -411,9 +414,9 @@ impl Campaign {
         Found { case: number, failure, drawn, reduced, files: case.files.clone(), threads }
     }
 
-    /// Draws and judges cases `first` to `first + count - 1` on `at_once` threads. `look` gets the
-    /// progress several times a second; if it returns false, no more cases are begun. Returns the
-    /// coverage, and the failures in the order of the numbers of their cases.
+    /// Draws and judges cases `first` to `first + count - 1` on `at_once` threads. `look` is called
+    /// with the progress several times a second; if it returns false, no more cases are begun.
+    /// Returns the coverage, and the failures in the order of the numbers of their cases.
     pub fn run(
         &self,
         (first, count): (u64, u64),

@@ -1,5 +1,6 @@
-//! Drawing of values for rows of the schema, with a bias to small and busy scenarios: short times, few hosts,
-//! small messages, queues of some packets. Only the type, the range and the default of the row decide.
+//! Drawing of random values for settings, given their rows in the schema. Small and busy scenarios
+//! are preferred: short times, few hosts, small messages, queues of some packets. Only the type,
+//! the range and the default in the row determine the value.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::row::KeyDoc;
@@ -8,24 +9,24 @@ use eastwest_types::{Limit, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use toml::Value;
 
-/// Names to which values may refer, as far as they are known when a value is drawn.
+/// Names to which a drawn value may refer, if they are already known.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Names of hosts.
+    /// Names of the hosts of the fabric.
     pub hosts: Vec<String>,
-    /// Names of switches.
+    /// Names of the switches of the fabric.
     pub switches: Vec<String>,
     /// Names of the two nodes at the ends of every cable.
     pub cables: Vec<(String, String)>,
-    /// Names of classes and workloads.
+    /// Names of traffic classes and workloads.
     pub others: Vec<String>,
-    /// Names of files beside the scenario.
+    /// Names of files that the scenario may read.
     pub files: Vec<String>,
 }
 
 impl Names {
-    /// Returns the names of the switches on a shortest path from one host to another; none if there
-    /// is no path.
+    /// Returns the names of the switches on a shortest path from one host to another; empty if
+    /// there is no path.
     pub fn path(&self, from: &str, to: &str) -> Vec<String> {
         let mut came: BTreeMap<&str, &str> = BTreeMap::from([(from, from)]);
         let mut waiting = VecDeque::from([from]);
@@ -50,8 +51,8 @@ impl Names {
     }
 }
 
-/// Draws a value for a row of the schema, that is, for a setting. `None` if values of its type
-/// cannot be drawn, or would need a name that is not known.
+/// Draws a value for a setting, given its row in the schema. Returns `None` if no rule exists for
+/// values of its type, or if the value needs a name that is not known.
 pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> {
     if !row.choices.is_empty() {
         let choice = row.choices[random.below(row.choices.len() as u64) as usize].0;
@@ -76,7 +77,7 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
             0 => text(Limit::Bytes(logarithmic(random, (2_000, 300_000)))),
             _ => text(Limit::Packets(logarithmic(random, (1, 200)) as u32)),
         },
-        // a name that is defined, or one that is referred to
+        // a setting called "name" defines a name, all others refer to one
         "name" if row.name == "name" => one_of(random, &names.others)?,
         "name" => name(random, names)?,
         "hosts" => hosts(random, names)?,
@@ -93,10 +94,10 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
     })
 }
 
-/// Types of settings for which no value is drawn, because no rule of this file knows their meaning.
+/// Types of settings for which no value is drawn, because this file has no rule for them.
 pub const NOT_DRAWN: [&str; 3] = ["properties", "point", "goals"];
 
-/// Range and default of a row, and a source of random numbers.
+/// Range and default of a setting, from its row in the schema, and a source of random numbers.
 struct Bounds<'a> {
     row: &'a KeyDoc,
     random: &'a mut Stream,
@@ -109,8 +110,8 @@ impl Bounds<'_> {
         T::parse(&value).ok()
     }
 
-    /// Draws a number in the smallest unit: near the default, at an end of the range, or anywhere in the part
-    /// of `usual` that the range allows.
+    /// Draws a number in the smallest unit of its type: near the default, at the lower end of the
+    /// range, or anywhere in the part of `usual` that the range allows.
     fn units<T: Quantity>(self, of: impl Fn(&T) -> u64, usual: (u64, u64)) -> Option<u64> {
         let Bounds { row, random } = self;
         let range = row.range.map(|(low, high)| (Self::parsed::<T>(low), Self::parsed::<T>(high)));
@@ -130,7 +131,7 @@ impl Bounds<'_> {
         Some(rounded(drawn.clamp(low, high)).clamp(low, high))
     }
 
-    /// Draws a number with decimals.
+    /// Draws a number with decimals, with the same rules as `units`.
     fn real<T: Quantity>(self, of: impl Fn(&T) -> f64, usual: (f64, f64)) -> f64 {
         let Bounds { row, random } = self;
         let end = |text: Option<&str>| text.and_then(Self::parsed::<T>).map(|value| of(&value));
@@ -143,19 +144,19 @@ impl Bounds<'_> {
             (Some(default), 2..6) if default > 0.0 => default * (0.25 + 3.0 * random.unit()),
             _ => usual.0 + (usual.1 - usual.0) * random.unit(),
         };
-        // few digits: people read failing cases
+        // few digits, because people read failing cases
         let digits = 10_000.0;
         ((drawn.clamp(low, high) * digits).round() / digits).clamp(low, high)
     }
 }
 
-/// Draws a number whose logarithm is uniform.
+/// Draws a number from `low` to `high` whose logarithm is uniformly distributed.
 fn logarithmic(random: &mut Stream, (low, high): (u64, u64)) -> u64 {
     let (low, high) = (low.max(1) as f64, high.max(low.max(1)) as f64);
     libm::exp(libm::log(low) + random.unit() * (libm::log(high) - libm::log(low))).round() as u64
 }
 
-/// Rounds a number to its two leading digits: people read failing cases.
+/// Rounds a number down to its two leading digits, because people read failing cases.
 fn rounded(n: u64) -> u64 {
     let mut unit = 1;
     while n / unit >= 100 {
@@ -177,7 +178,8 @@ fn integer(n: u64) -> Value {
     Value::Integer(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-/// Draws a usual rate of Ethernet, or one at which a byte does not take whole picoseconds.
+/// Draws a rate in one of two ways: near the default of the setting, or a common rate of Ethernet;
+/// at some of the rates a byte does not take an integer number of picoseconds.
 fn rate(bounds: Bounds) -> Value {
     const MBIT: u64 = 1_000_000;
     const USUAL: [u64; 8] = [100, 333, 1_000, 1_000, 2_500, 10_000, 10_000, 40_000];
@@ -196,7 +198,7 @@ fn one_of(random: &mut Stream, names: &[String]) -> Option<Value> {
     Some(Value::String(names[random.below(names.len() as u64) as usize].clone()))
 }
 
-/// Draws the name of a host, a switch, a class or a workload; mostly that of a host.
+/// Draws the name of a host, a switch, a class or a workload; in half of the cases that of a host.
 fn name(random: &mut Stream, names: &Names) -> Option<Value> {
     let pool = match random.below(6) {
         0..3 => &names.hosts,
@@ -206,7 +208,7 @@ fn name(random: &mut Stream, names: &Names) -> Option<Value> {
     one_of(random, pool).or_else(|| Some(Value::String(format!("n{}", random.below(9)))))
 }
 
-/// Draws some hosts, or a range of them.
+/// Draws a list of up to four hosts, or a range of hosts.
 fn hosts(random: &mut Stream, names: &Names) -> Option<Value> {
     let all = names.hosts.len() as u64;
     if all == 0 {
@@ -220,7 +222,7 @@ fn hosts(random: &mut Stream, names: &Names) -> Option<Value> {
     }
 }
 
-/// Draws some different values.
+/// Draws a list of at most `most` different values.
 fn list(
     random: &mut Stream,
     most: u64,
@@ -236,7 +238,7 @@ fn list(
     Some(Value::Array(items))
 }
 
-/// Draws a node, a cable, a port, the stream between two hosts, or all of them.
+/// Draws a place in the fabric: a node, a cable, a port, the path between two hosts, or all places.
 fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     let cable = |random: &mut Stream| {
         (!names.cables.is_empty())
@@ -256,7 +258,7 @@ fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     Some(Value::String(text))
 }
 
-/// Draws a distribution of sizes.
+/// Draws a distribution of sizes, given by two points of its CDF.
 fn points(random: &mut Stream) -> Value {
     let sizes = [logarithmic(random, (64, 2_000)), logarithmic(random, (2_001, 60_000))];
     let point =

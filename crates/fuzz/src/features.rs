@@ -1,9 +1,9 @@
-//! Settings that are combined in pairs, and how often each pair has been tried.
+//! Settings that are combined in pairs, and the number of times that each pair was tried.
 //!
-//! An axis is a setting with few values: a choice, true or false, or whether an optional table or list is
-//! given. Its values are levels. All axes come from the rows of the schema: those of the sections of a
-//! scenario, of their entries, and of the tables of `[fabric]` and other single sections. One more axis is the
-//! number of threads.
+//! An axis is a setting with few values: a choice, true or false, or whether an optional table or
+//! list is given. Its values are called levels. All axes come from the rows of the schema: rows of
+//! the sections of a scenario, of their entries, and of the tables of `[fabric]` and other single
+//! sections. One additional axis is the number of threads.
 
 use eastwest_settings::row::KeyDoc;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use toml::{Table, Value};
 /// Level of an axis that is a table or a list: the scenario contains it.
 pub const GIVEN: &str = "given";
 
-/// Axis of the number of threads, which is not a setting of a scenario.
+/// Path of the axis for the number of threads, which is not a setting of a scenario.
 pub const THREADS: &str = "threads";
 
 /// Numbers of threads with which cases are run in parallel.
@@ -28,7 +28,8 @@ pub struct Axis {
     pub levels: Vec<String>,
 }
 
-/// A value of a setting, by the index of the setting and the index of the value.
+/// A value of a setting (level of an axis), given by the index of the setting and the index of the
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level {
     /// Index of the setting in [`Features::axes`].
@@ -41,7 +42,8 @@ pub struct Level {
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     axes: Vec<Axis>,
-    /// Number of the first level of each axis; the last element is the number of all levels.
+    /// Number of the first level of each axis, when all levels are counted; the last element is the
+    /// number of all levels.
     first: Vec<usize>,
 }
 
@@ -86,7 +88,7 @@ impl Features {
         self.first[level.axis] + level.level
     }
 
-    /// Returns the level with this number, the inverse of [`Features::number`].
+    /// Returns the level with the number `number`; the inverse of [`Features::number`].
     pub fn level(&self, number: usize) -> Level {
         let axis = self.first.partition_point(|first| *first <= number) - 1;
         Level { axis, level: number - self.first[axis] }
@@ -98,9 +100,9 @@ impl Features {
         (&axis.path, &axis.levels[level.level])
     }
 
-    /// Returns the levels that a scenario has. Values are those of `resolved`, the text with all
-    /// defaults; tables and lists count if `given`, the scenario as drawn, contains them. `threads`
-    /// is the number of threads of its parallel run.
+    /// Returns the levels (values of settings) that a scenario has. Values come from `resolved`,
+    /// the scenario with all defaults; a table or list counts as given if `given`, the scenario as
+    /// drawn, contains it. `threads` is the number of threads of the scenario's parallel run.
     pub fn of_scenario(&self, given: &Table, resolved: &Table, threads: usize) -> Vec<Level> {
         let mut found = Vec::new();
         for (axis, Axis { path, levels }) in self.axes.iter().enumerate() {
@@ -121,7 +123,8 @@ impl Features {
     }
 }
 
-/// Whether a section is one of the scenario, an entry of one, or a table of a single section.
+/// Whether a place in the schema is a section of the scenario, an entry of a list section, or a
+/// table within a single section.
 fn is_near_the_top(place: &str) -> bool {
     let steps: Vec<&str> = place.split('.').collect();
     !place.contains(": ") && steps.len() <= 2 && !steps[..steps.len() - 1].contains(&"*")
@@ -137,7 +140,8 @@ fn levels_of(row: &KeyDoc) -> Vec<String> {
     }
 }
 
-/// Calls `seen` with every value at a path, in which `*` stands for each entry of a list.
+/// Calls `seen` with every value at a path in a scenario; `*` in the path stands for each entry of
+/// a list.
 fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
     match (steps, value) {
         ([], value) => seen(value),
@@ -153,13 +157,13 @@ fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// Returns a value as text without quotes.
+/// Returns a TOML value as text, strings without quotes.
 fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// For each pair of levels (values of settings): how often it was tried, and how often the reader
-/// refused scenarios with it.
+/// Counts for each pair of levels (values of settings): how often it was tried, and how often the
+/// reader refused scenarios with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     levels: usize,
@@ -192,7 +196,8 @@ impl Pairs {
         high * (high - 1) / 2 + low
     }
 
-    /// Counts a case that was tried: every pair of the levels, given by their numbers, that it has.
+    /// Counts as tried every pair among the levels that a case has; `levels` are the numbers of
+    /// these levels.
     pub fn count(&mut self, levels: &[usize]) {
         for (i, &a) in levels.iter().enumerate() {
             for &b in &levels[..i] {
@@ -218,7 +223,7 @@ impl Pairs {
         self.refused[self.place(a, b)]
     }
 
-    /// Adds the counts of `others`, which has equally many levels.
+    /// Adds the counts of `others`, which must have the same number of levels.
     pub fn add(&mut self, others: &Pairs) {
         let sum = |own: &mut Vec<u32>, theirs: &[u32]| {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));
@@ -227,8 +232,8 @@ impl Pairs {
         sum(&mut self.refused, &others.refused);
     }
 
-    /// Returns for every pair: the numbers of its levels, the lower first, how often it was tried,
-    /// and how often it was refused.
+    /// Yields for every pair of levels: the numbers of both, the lower first, how often the pair
+    /// was tried, and how often it was refused.
     pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), u32, u32)> {
         let pairs = (0..self.levels).flat_map(|high| (0..high).map(move |low| (low, high)));
         pairs.zip(self.tried.iter().zip(&self.refused)).map(|(pair, (t, r))| (pair, *t, *r))

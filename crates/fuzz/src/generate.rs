@@ -1,10 +1,11 @@
-//! Draws whole scenarios from the rows of the schema, and repairs them until the reader accepts them.
+//! Generator of scenarios: draws whole scenarios from the rows of the schema, and repairs them
+//! until the reader accepts them.
 //!
-//! A scenario is drawn section by section. The reader then reports every problem with its path; the value at
-//! that path is drawn again, left out, or drawn for the first time where it is required, until no problem is
-//! left. So only the reader knows the dependencies between settings.
+//! A scenario is drawn section by section. The reader then reports every problem with its path. The
+//! value at this path is drawn again, removed, or added if it is required, until no problem is
+//! left. So the generator needs no knowledge of the dependencies between settings.
 //!
-//! The fabric comes first: its nodes and cables are names for everything else.
+//! The fabric is drawn first, because other settings name its nodes and cables.
 
 use crate::draw::{self, Names};
 use crate::features::GIVEN;
@@ -20,24 +21,25 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::{Table, Value};
 
-/// Rounds of repair after which a scenario is given up.
+/// Largest number of attempts to repair a scenario, after which it is given up.
 const MOST_ROUNDS: usize = 60;
 
-/// Most nodes of a fabric: larger ones find nothing more.
+/// Largest number of nodes of a fabric; larger fabrics take longer and find no more failures.
 const MOST_NODES: usize = 60;
 
-/// Probability that an optional section is given, in addition to that of optional settings.
+/// Probability with which an optional section is given, in addition to the probability of optional
+/// settings.
 const SECTIONS: f64 = 0.1;
 
-/// Minimum number of hosts: fewer leave hardly any traffic possible.
+/// Smallest number of hosts of a fabric; with fewer hosts hardly any traffic is possible.
 const LEAST_HOSTS: u32 = 3;
 
-/// A value that a scenario should have.
+/// Requested value of a setting: a value that a generated scenario should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Path in the schema: `workload.*.kind`.
+    /// Path of the setting in the schema, for example `workload.*.kind`.
     pub path: String,
-    /// The value as text; [`GIVEN`] for a table or a list that the scenario should contain.
+    /// Requested value as text; [`GIVEN`] for a table or a list that the scenario should contain.
     pub level: String,
     /// True: the step that makes a scenario valid keeps this value, and gives up if that is
     /// impossible. False: the step may change the value.
@@ -55,7 +57,7 @@ impl Wish {
 pub struct Case {
     /// The scenario as drawn, as a TOML table without defaults.
     pub given: Table,
-    /// Files that the scenario may name: content by file name.
+    /// Content of the files that the scenario may name, by file name.
     pub files: Files,
     /// The scenario as read, with all defaults.
     pub scenario: Scenario,
@@ -64,7 +66,7 @@ pub struct Case {
 /// Reason why no valid scenario was found: the last problem that the reader of scenarios reported.
 pub type Refusal = String;
 
-/// A row of the schema with its path, which is used very often.
+/// A row of the schema, with its path stored because it is used very often.
 struct Row {
     doc: KeyDoc,
     path: String,
@@ -88,38 +90,40 @@ pub fn last_read() -> String {
     LAST_READ.with(|last| last.borrow().clone())
 }
 
-/// Draws random scenarios from the rows of the schema.
+/// Generator of random scenarios from the rows of the schema.
 pub struct Generator {
     rows: BTreeMap<String, Vec<Row>>,
     context: Context,
 }
 
-/// State while sections are drawn.
+/// Context in which a section is drawn: random numbers, known names, requested values.
 struct Hand<'a> {
     random: &'a mut Stream,
     names: &'a Names,
     wishes: &'a [Wish],
-    /// Whether the shape of the fabric is fixed: names of hosts and switches depend on it.
+    /// Whether the shape of the fabric is fixed, because known names of hosts and switches depend
+    /// on it.
     shaped: bool,
-    /// Fraction of optional settings that are given.
+    /// Probability with which an optional setting is given.
     density: f64,
 }
 
 impl Hand<'_> {
-    /// Whether a setting belongs to the shape of the fabric, which is fixed.
+    /// Whether a setting must not change because it determines the shape of the fabric, which is
+    /// fixed.
     fn keeps(&self, row: &Row) -> bool {
         self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
     }
 
-    /// Returns the wishes that must be granted.
+    /// Returns the requested values that the scenario must have.
     fn firm(&self) -> impl Iterator<Item = &Wish> {
         self.wishes.iter().filter(|wish| wish.is_firm)
     }
 }
 
 impl Generator {
-    /// Returns a generator of scenarios whose schema includes the mechanisms of this context. Scenarios have
-    /// no goals, on which no run depends.
+    /// Returns a generator of scenarios whose schema includes the mechanisms of `context`.
+    /// Generated scenarios have no goals, since goals have no effect on a run.
     pub fn new(context: Context) -> Generator {
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for doc in rows_with(&context).into_iter().filter(|doc| doc.kind_of_value != "goals") {
@@ -134,7 +138,7 @@ impl Generator {
         self.rows.values().flatten().map(|row| row.doc.clone()).collect()
     }
 
-    /// Returns the context in which a scenario with these files beside it is read.
+    /// Returns the context for reading a scenario that may name the files in `files`.
     pub fn context(&self, files: &Files) -> Context {
         let mut context = self.context.clone();
         let bytes = files.iter().map(|(name, text)| (name.clone(), text.as_bytes().into()));
@@ -142,9 +146,9 @@ impl Generator {
         context
     }
 
-    /// Draws a random scenario with the values of `wishes`, and repairs it until the reader accepts
-    /// it. Wishes that are not firm may remain ungranted. Fails with the last problem of the
-    /// reader.
+    /// Draws a random scenario with the requested values `wishes`, and repairs it until the reader
+    /// accepts it. It may lack requested values that are not firm. Returns the last problem of the
+    /// reader if no valid scenario is found.
     pub fn case(&self, random: &mut Stream, wishes: &[Wish]) -> Result<Case, Refusal> {
         let density = [0.02, 0.05, 0.1, 0.2][random.below(4) as usize];
         let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
@@ -158,7 +162,8 @@ impl Generator {
         Ok(Case { given, files, scenario })
     }
 
-    /// Adds to a fabric the lists of tables that are wished for: their entries name nodes.
+    /// Adds to a fabric those lists of tables for which values are requested. They are drawn after
+    /// the fabric because their entries name its nodes.
     fn named(&self, mut fabric: Table, hand: &mut Hand) -> Table {
         let rows = self.rows_at("fabric").iter().filter(|row| row.kind_of_value == "tables");
         for row in rows {
@@ -170,7 +175,8 @@ impl Generator {
         fabric
     }
 
-    /// Draws a small fabric; returns it with the file of its graph, if it has one, and its names.
+    /// Draws a small fabric. Returns it with its topology file, and the names of its nodes and
+    /// cables.
     fn fabric(
         &self,
         random: &mut Stream,
@@ -179,7 +185,7 @@ impl Generator {
     ) -> Result<(Table, Files, Names), Refusal> {
         let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
         let mut refusal = "no fabric is small enough".to_owned();
-        // entries of lists name nodes, which do not exist yet
+        // entries of lists name nodes, which do not exist before the fabric is drawn
         let is_later = |wish: &&Wish| {
             let mut rows = self.rows_at("fabric").iter();
             rows.any(|row| row.kind_of_value == "tables" && is_on(&wish.path, &row.path))
@@ -215,7 +221,7 @@ impl Generator {
         self.rows.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Draws a section of the schema.
+    /// Draws a section of the scenario; `place` is its path in the schema.
     fn section(&self, place: &str, hand: &mut Hand) -> Table {
         let mut table = Table::new();
         let kind = self.kind(place, hand);
@@ -235,8 +241,8 @@ impl Generator {
         table
     }
 
-    /// Chooses the kind of a section so that all settings that are wished for exist: those that must be
-    /// granted, or else any.
+    /// Chooses the kind of a section so that it has all settings whose values are requested; if
+    /// there is no such kind, those that must be granted; otherwise any kind.
     fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
         let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
         let firm: Vec<Wish> = hand.firm().cloned().collect();
@@ -250,7 +256,8 @@ impl Generator {
         Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
     }
 
-    /// Returns the kinds of a section, of which this is the row, that have all settings wished for there.
+    /// Returns the kinds of a section that have all settings of the section whose values are
+    /// requested; `row` is the row of the setting `kind`.
     fn kinds_with(&self, row: &Row, wishes: &[Wish]) -> Vec<&'static str> {
         let grants = |kind: &str, wish: &Wish| {
             if wish.path == row.path {
@@ -270,7 +277,7 @@ impl Generator {
         kinds.filter(|kind| here().all(|wish| grants(kind, wish))).collect()
     }
 
-    /// Draws a setting, if it is to be given.
+    /// Draws the value of a setting; `None` if the setting is not given in this scenario.
     fn setting(&self, row: &Row, hand: &mut Hand) -> Option<Value> {
         let path = &row.path;
         let wish = hand.wishes.iter().find(|wish| wish.path == *path);
@@ -281,7 +288,7 @@ impl Generator {
                 .then(|| Value::Table(self.section(path, hand))),
             "tables" => {
                 let few = u64::from(chance < SECTIONS + 2.0 * hand.density || wished_below);
-                // a scenario needs a workload
+                // a scenario needs at least one workload
                 let least = u64::from(row.place.is_empty() && row.name == "workload");
                 let count = few.max(least) + least * hand.random.below(3);
                 (count > 0).then(|| self.entries(&format!("{path}.*"), count, hand))
@@ -297,8 +304,8 @@ impl Generator {
         }
     }
 
-    /// Draws entries of a list of tables: one for each group of wishes that one entry can grant together,
-    /// and others without wishes.
+    /// Draws the entries of a list of tables: one entry for each group of requested values that one
+    /// entry can have together, and further entries without requested values.
     fn entries(&self, place: &str, count: u64, hand: &mut Hand) -> Value {
         let kind = self.rows_at(place).iter().find(|row| row.name == "kind");
         let mut groups: Vec<Vec<Wish>> = Vec::new();
@@ -324,7 +331,8 @@ impl Generator {
         Value::Array(entries)
     }
 
-    /// Reads a scenario, and repairs what the reader objects to.
+    /// Reads a scenario and changes the values that the reader refuses, until the reader accepts
+    /// the scenario.
     fn repair(
         &self,
         given: &mut Table,
@@ -334,8 +342,8 @@ impl Generator {
         let context = self.context(files);
         let mut last = String::new();
         for round in 0..MOST_ROUNDS {
-            // a scenario that takes long to read is too large: the first look, after some thousand steps, ends
-            // it
+            // a scenario that takes long to read is too large: the check for interruption, which
+            // comes every some thousand steps, stops the reader
             let written = text(given);
             LAST_READ.with(|last| last.borrow_mut().clone_from(&written));
             let problems = match watched(|| false, || read(&written, &context, &[])) {
@@ -351,7 +359,7 @@ impl Generator {
         Err(last)
     }
 
-    /// Changes the value that a problem concerns.
+    /// Changes the value that a problem of the reader concerns.
     fn mend(&self, given: &mut Table, problem: &Problem, round: usize, hand: &mut Hand) {
         let steps: Vec<&str> = problem.path.split('.').filter(|step| !step.is_empty()).collect();
         let (depth, place) = deepest(given, &steps);
@@ -363,7 +371,7 @@ impl Generator {
         let name = steps.get(depth).copied().unwrap_or("");
         let row = self.rows_at(&place).iter().filter(|row| row.name == name).find(fits);
         let path = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-        // a value that only has to be given may be changed
+        // if only the presence of a setting is requested, its value may be changed
         let is_fixed =
             |wish: &Wish| is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN);
         let is_wished = hand.firm().any(|wish| is_on(&wish.path, &path));
@@ -404,8 +412,9 @@ impl Generator {
         }
     }
 
-    /// Draws another value of a section: one that the message names, or a required one. A problem is reported
-    /// at the first of the settings concerned, and another one may be wrong.
+    /// Draws a new value for another setting of a section: one that the message names, or a
+    /// required one. The reader reports a problem at the first of several settings, of which
+    /// another one may be wrong.
     fn redraw_another(&self, given: &mut Table, steps: &[&str], message: &str, hand: &mut Hand) {
         let place = place_of(steps);
         let Some(table) = table_at(given, steps) else { return };
@@ -431,8 +440,8 @@ impl Generator {
         }
     }
 
-    /// Draws a value again. A list of names beside the names of two nodes becomes a path between them; of files
-    /// the next one is taken, so that each is tried.
+    /// Draws a new value for a setting. A list of names in a table with the nodes `from` and `to`
+    /// becomes a path between them. A file becomes the next known file, so that each is tried.
     fn related(
         &self,
         row: &KeyDoc,
@@ -456,8 +465,8 @@ impl Generator {
         draw::value(row, hand.random, hand.names)
     }
 
-    /// Removes one optional setting of a section, or of the section above if it has none, or an entry of a list
-    /// of tables.
+    /// Removes one optional setting or one optional table of a section; if the section has none, of
+    /// the section that contains it.
     fn thin(&self, given: &mut Table, steps: &[&str], hand: &mut Hand) {
         for depth in (0..=steps.len()).rev() {
             let place = place_of(&steps[..depth]);
@@ -469,7 +478,7 @@ impl Generator {
                         if place.is_empty() { (*name).clone() } else { format!("{place}.{name}") };
                     let mut rows = self.rows_at(&place).iter().filter(|row| row.name == **name);
                     let needed = rows.any(|row| row.required || hand.keeps(row));
-                    // without these there is no scenario
+                    // these settings are the base of every scenario
                     let is_base =
                         ["fabric", "workload", "kind", "duration"].contains(&name.as_str());
                     !needed && !is_base && !hand.firm().any(|wish| is_on(&wish.path, &path))
@@ -484,8 +493,8 @@ impl Generator {
     }
 }
 
-/// Draws the maximum duration of the simulation: some milliseconds, or seconds if heartbeats are sent about
-/// every second.
+/// Draws the maximum simulated duration: some milliseconds, or 20 or 60 seconds with MapReduce,
+/// whose heartbeats are about a second apart.
 fn duration(given: &Table, random: &mut Stream) -> Value {
     let workloads = given.get("workload").and_then(Value::as_array);
     let is_slow = |entry: &Value| {
@@ -499,7 +508,7 @@ fn duration(given: &Table, random: &mut Stream) -> Value {
     Value::String(format!("{us} us"))
 }
 
-/// Returns the value of a level.
+/// Returns the TOML value for a level, which is a value of a setting as text.
 fn level_value(row: &KeyDoc, level: &str) -> Value {
     match row.kind_of_value {
         "true or false" => Value::Boolean(level == "true"),
@@ -507,18 +516,19 @@ fn level_value(row: &KeyDoc, level: &str) -> Value {
     }
 }
 
-/// Whether a path equals another one or lies below it.
+/// Whether `path` equals `above` or is below it.
 fn is_on(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the place in the schema of a section of a file: numbers of entries become `*`.
+/// Returns the path in the schema of a section of a scenario: indices of list entries become `*`.
 fn place_of(steps: &[&str]) -> String {
     let star = |step: &&str| if step.parse::<usize>().is_ok() { "*" } else { *step }.to_owned();
     steps.iter().map(star).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the number of steps of a path to the deepest table that exists, and its place in the schema.
+/// Returns the number of steps of a path to the deepest existing table of a scenario, and the path
+/// of this table in the schema.
 fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     let mut copy = given.clone();
     let last = steps.len().saturating_sub(1);
@@ -527,7 +537,7 @@ fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     (depth, place_of(&steps[..depth]))
 }
 
-/// Returns the table at a path.
+/// Returns the table at a path in a scenario; `None` if there is no table.
 fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
     let Some((first, rest)) = steps.split_first() else { return Some(given) };
     let mut at = given.get_mut(*first)?;
@@ -541,7 +551,8 @@ fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
     at.as_table_mut()
 }
 
-/// Returns the names of a fabric.
+/// Returns the names of the nodes and cables of a fabric, with fixed names of classes and
+/// workloads.
 fn names_of(graph: &Graph) -> Names {
     let name = |node: u32| graph.names[node as usize].clone();
     let (hosts, switches) = graph.names.split_at(graph.hosts as usize);

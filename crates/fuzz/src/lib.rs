@@ -1,12 +1,15 @@
-//! Valid scenarios made at random from the schema, and the oracles that their runs must satisfy.
+//! Random valid scenarios, generated from the schema, and the oracles (rules) that their runs must
+//! satisfy.
 //!
-//! * [`draw`] draws a value of each type of the schema; [`generate`] draws whole scenarios, reads them,
-//!   and repairs what the reader objects to. Both know only the rows of the schema: a new setting takes
-//!   part without being named here.
-//! * [`features`] derives from the same rows which settings are crossed in pairs, and counts the pairs.
-//! * [`oracles`] runs a scenario in several ways that must agree, and checks what must hold of any run.
+//! * [`draw`] draws a value of each type of the schema; [`generate`] draws whole scenarios, reads
+//!   them, and changes the values that the reader refuses. Both use only the rows of the schema, so
+//!   a new setting takes part without a change of this crate.
+//! * [`features`] finds the settings whose values are combined in pairs, also from the rows of the
+//!   schema, and counts the pairs.
+//! * [`oracles`] runs a scenario in several ways that must agree, and checks rules that hold for
+//!   every run.
 //! * [`shrink`] reduces a scenario that breaks an oracle to a few lines.
-//! * [`campaign`] does all of that for many cases and adds up what was covered.
+//! * [`campaign`] applies these steps to many cases and adds up the coverage.
 //!
 //! Case `n` of seed `s` is the same on every machine and for any number of threads.
 

@@ -1,18 +1,19 @@
-//! Runs a scenario in several ways that must agree, and checks what must hold of any run.
+//! Oracles: runs a scenario in several ways whose results must agree, and checks rules that hold
+//! for every run.
 //!
-//! | oracle | what must hold |
+//! | oracle | rule |
 //! |---|---|
 //! | check | the reader of scenarios does not panic |
-//! | run | the run ends without a panic, within the most events |
-//! | mechanism | with mechanisms of the user: none of them reports an error |
+//! | run | the run ends without a panic, within [`MOST_EVENTS`] events |
+//! | mechanism | with mechanisms of the user: no mechanism reports an error |
 //! | repeat | with mechanisms of the user: a second run has equal tables and summary |
-//! | reference | with two events for each packet and port: equal tables |
+//! | reference | run with two events for each packet and port: equal tables |
 //! | conservation | between events every packet is delivered, lost, or on exactly one link |
-//! | checkpoint | stopped, saved, loaded and continued: equal tables and summary |
-//! | threads | on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
-//! | order | with the settings of each table in another order: equal tables and summary |
+//! | checkpoint | run stopped, saved, loaded and continued: equal tables and summary |
+//! | threads | run on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
+//! | order | scenario with the settings of each table in another order: equal tables and summary |
 //! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
-//! | bounds | no message is faster than an idle path; parts of times of flows add up; counts of the summary and of links add up; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
+//! | bounds | no message is faster than an idle path; the parts of a flow's time add up to it; counts in the summary and in the table of links agree; switches with PFC lose no packets; the times in the states of a link add up to the run's duration; energy is between ideal and always on |
 
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
@@ -32,10 +33,11 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Maximum number of events of a case: it counts as too large if its first run needs more.
+/// Largest number of events of a case; the case is too large if its first run needs more.
 pub const MOST_EVENTS: u64 = 150_000;
 
-/// Options for a partitioned run from the first event to nearly the last, however few events there are.
+/// Options for a run that is partitioned from its first event to nearly its last, even if it has
+/// few events.
 const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::ZERO,
@@ -43,7 +45,7 @@ const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     spans: None,
 };
 
-/// Options like [`ALWAYS_IN_PARTS`], but one thread and several threads alternate.
+/// Options like [`ALWAYS_IN_PARTS`], but the run alternates between one thread and several threads.
 const BY_TURNS: ParallelOptions = ParallelOptions {
     spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
@@ -56,7 +58,7 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS_IN_PARTS
 };
 
-/// Watcher that stops a partitioned run after a number of looks, and saves it.
+/// Watcher that stops a partitioned run after `looks` progress reports, and saves a checkpoint.
 struct Stopping {
     looks: u64,
     identity: Identity,
@@ -116,7 +118,7 @@ pub struct Looked {
     pub packets: u64,
 }
 
-/// Verdict of a case.
+/// Verdict about a case: all oracles hold, or one fails, or the case is too large.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// All oracles hold.
@@ -127,10 +129,10 @@ pub enum Verdict {
     Fails(Failure),
 }
 
-/// The end of a run.
+/// Result of one run of a scenario.
 enum End {
     Done(Box<Results>),
-    /// The simulator reports that the run can no longer finish, or that it reached a limit.
+    /// The simulator reports that the run cannot finish, or that it has reached a limit.
     Stopped(String),
     TooLarge,
 }
@@ -232,7 +234,8 @@ impl Judge<'_> {
         Ok(Verdict::Holds(looked))
     }
 
-    /// Runs the scenario once more: a mechanism of the user may depend on a clock or on addresses.
+    /// Runs the scenario a second time and compares the results, because a user's mechanism may
+    /// depend on a clock or on memory addresses.
     fn repeated(&self, expected: &End) -> Result<(), Failure> {
         let again = guarded("repeat", || plain(&self.case.scenario, false))?;
         same(expected, &again).map_err(|difference| {
@@ -245,12 +248,13 @@ impl Judge<'_> {
 
     fn reference(&self, expected: &End) -> Result<(), Failure> {
         let other = guarded("reference", || plain(&self.case.scenario, true))?;
-        // numbers of events and samples differ by definition of the mode
+        // The reference mode has other numbers of events and samples by definition, so only tables
+        // are compared.
         same_tables(expected, &other).map_err(fails("reference"))
     }
 
-    /// Runs with three stops, at which packets must be conserved; at the second one the run is saved, dropped
-    /// and loaded. Returns whether it was.
+    /// Runs the scenario with three stops, at which packets must be conserved. At the second stop
+    /// the run is saved as a checkpoint, dropped and loaded. Returns whether this was done.
     fn stopped_and_gone_on(&self, expected: &End, events: u64) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let mut random = Stream::new(self.seed, "stops");
@@ -280,13 +284,13 @@ impl Judge<'_> {
         Ok(kept)
     }
 
-    /// Runs on several threads. After some looks the run is saved, dropped and loaded. Returns whether the run
-    /// was partitioned to its end.
+    /// Runs the scenario on several threads. After some progress reports the run is saved as a
+    /// checkpoint, dropped and loaded. Returns whether the run was partitioned to its end.
     fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
         let options = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
-        // a clock that advances by a millisecond each time it is read
+        // artificial clock that advances by a millisecond each time it is read
         let ticks = Cell::new(0);
         let clock = || {
             ticks.set(ticks.get() + 1);
@@ -329,7 +333,7 @@ impl Judge<'_> {
         let mut context = self.context.clone();
         context.files = held.map(|file| (file.name.clone(), file.bytes.clone())).collect();
         if scenario.attached.iter().any(|file| file.path.is_some()) {
-            return Ok(()); // files that are not held in memory lie in the folder of the result
+            return Ok(()); // such files are read from the folder of the result
         }
         let again = read(scenario.resolved(), &context, &[])
             .map_err(|problems| problems[0].to_string())
@@ -349,7 +353,7 @@ fn fails(oracle: &'static str) -> impl Fn(String) -> Failure {
     move |message| Failure { oracle, message }
 }
 
-/// Executes a function that may panic; a panic is a failure of the oracle.
+/// Executes a function that may panic; returns a panic as a failure of the oracle `oracle`.
 pub fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|_| fails(oracle)(PANIC.with(|said| said.borrow().clone())))
@@ -361,12 +365,13 @@ fn new_world(scenario: &Scenario, reference: bool) -> Result<World, String> {
     World::new(plan)
 }
 
-/// Returns a world that replaces one that is taken.
+/// Returns a new world, which replaces a world that is moved out of a reference.
 fn empty(scenario: &Scenario) -> World {
     new_world(scenario, false).expect("the world of this plan was built before")
 }
 
-/// Executes one run from begin to end.
+/// Executes one run of a scenario from begin to end; with `reference`, ports use two events for
+/// each packet.
 fn plain(scenario: &Scenario, reference: bool) -> End {
     if scenario.fidelity == Fidelity::Flow {
         let mut looks = 0;
@@ -383,7 +388,7 @@ fn plain(scenario: &Scenario, reference: bool) -> End {
     match new_world(scenario, reference) {
         Err(error) => End::Stopped(error),
         Ok(mut world) => {
-            // the reference mode has up to twice the events
+            // the reference mode has more events, so its limit is four times as high
             let most = if reference { 4 * MOST_EVENTS } else { MOST_EVENTS };
             let ended = world.run_to(most, &mut |_| true);
             finished(ended, || world)
@@ -407,7 +412,7 @@ fn read_back(scenario: &Scenario, world: &World) -> Result<World, String> {
     kept.into_world().ok_or_else(|| "a run on one thread was kept as one in parts".to_owned())
 }
 
-/// Compares all results of two runs.
+/// Compares all results of two runs; returns the first difference as error.
 fn same(expected: &End, other: &End) -> Result<(), String> {
     same_tables(expected, other)?;
     let (End::Done(a), End::Done(b)) = (expected, other) else { return Ok(()) };
@@ -424,7 +429,7 @@ fn same(expected: &End, other: &End) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the tables and the digests.
+/// Compares the tables and the digests of two runs; returns the first difference as error.
 fn same_tables(expected: &End, other: &End) -> Result<(), String> {
     let (a, b) = match (expected, other) {
         (End::Done(a), End::Done(b)) => (a, b),
@@ -450,7 +455,7 @@ fn said(end: &End) -> String {
     }
 }
 
-/// Returns the first difference of two tables.
+/// Returns a description of the first difference between two tables.
 fn difference(a: &Table, b: &Table) -> String {
     if a.rows() != b.rows() {
         return format!("table {} has {} and {} rows", a.name, a.rows(), b.rows());
@@ -469,10 +474,11 @@ fn count(summary: &Value, name: &str) -> u64 {
     summary[name].as_u64().unwrap_or(0)
 }
 
-/// Checks invariants of any run.
+/// Checks the rules that hold for every run, and returns the first violation.
 fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
     if scenario.fidelity == Fidelity::Packet {
-        // after a failure the detour may have faster links, or several paths may be used at once
+        // after a link failure, a detour may have faster links, or several paths may be used at
+        // once
         let fails = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
         if !scenario.fabric.faults.iter().any(fails) {
             no_message_is_too_fast(results)?;
@@ -492,7 +498,7 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
     }
 }
 
-/// Checks that each message takes at least as long as over an idle path.
+/// Checks that no message is faster than over an idle path (slowdown at least 1).
 fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
         Some((row, slowdown)) => {
@@ -502,8 +508,8 @@ fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     }
 }
 
-/// Checks that the parts of the times of flows add up: all of them to the time of the flow, and the waiting
-/// times by link to the time in queues.
+/// Checks that the parts of the flows' times add up: all parts to the completion time of the flow,
+/// and the queueing times by link to the queueing time.
 fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     let of = |name: &str| column(results, "flow_parts", name);
     for (whole, parts) in [
@@ -527,7 +533,7 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     ] {
         for (row, expected) in of(whole).iter().enumerate() {
             let sum: f64 = parts.iter().map(|part| of(part)[row]).sum();
-            // a picosecond, or the rounding of doubles
+            // tolerance: a picosecond, or the rounding of doubles
             if (sum - expected).abs() > 1e-6 + expected * 1e-12 {
                 return Err(format!("{whole} of row {row} of flow_parts: {sum} and {expected} µs"));
             }
@@ -541,7 +547,7 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the sum of a column of whole numbers of the table of links.
+/// Returns the sum of an integer column of the table of links; 0 if the column does not exist.
 fn of_links(results: &Results, name: &str) -> u64 {
     let links = results.tables.iter().find(|table| table.name == "links");
     match links.and_then(|table| table.column(name)) {
@@ -551,7 +557,7 @@ fn of_links(results: &Results, name: &str) -> u64 {
     }
 }
 
-/// Returns the sum of all numbers below a value.
+/// Returns the sum of all integers in a JSON value, at any depth.
 fn sum_of(value: &Value) -> u64 {
     match value {
         Value::Object(below) => below.values().map(sum_of).sum(),
@@ -559,7 +565,8 @@ fn sum_of(value: &Value) -> u64 {
     }
 }
 
-/// Checks that the summary and the table of links count equal packets, by kind and by cause.
+/// Checks that packet counts of the summary and of the table of links are equal, by kind and by
+/// cause.
 fn counts_add_up(results: &Results) -> Result<(), String> {
     let summary = &results.summary;
     let packets = &summary["packets"];
@@ -589,7 +596,8 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
             return Err(format!("{what}: {a}, and {b}"));
         }
     }
-    // CNMs belong to no class, and have no latency; nor have frames that hosts have not processed
+    // CNMs belong to no class and have no latency; frames that hosts have not processed have no
+    // latency either
     let (latencies, delivered) =
         (count(&summary["latency_us"], "count"), count(packets, "delivered"));
     let messages = count(&summary["dcb"], "qcn_messages");
@@ -601,7 +609,7 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that switches lose only CNMs if all traffic is in lossless priorities.
+/// Checks that switches drop no data packets (only CNMs) if all traffic has lossless priorities.
 fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
     let FabricConfig { dcb, faults, .. } = &scenario.fabric;
     let Some(pfc) = &dcb.pfc else { return Ok(()) };
@@ -618,8 +626,8 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that times in the states of each link add up to the run, and that energy lies between ideal and
-/// always on.
+/// Checks that the times in the states of each link add up to the run's duration, and that its
+/// energy is between the ideal energy and the energy of a link that is always on.
 fn states_fill_the_time(results: &Results) -> Result<(), String> {
     let run_s = results.summary["simulated_s"].as_f64().unwrap_or(0.0);
     let of = |name| column(results, "links", name);

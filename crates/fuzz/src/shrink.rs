@@ -1,26 +1,28 @@
-//! Reduction of a scenario that breaks an oracle: removes what is not needed, and makes numbers small.
+//! Reduction of a scenario that violates an oracle: removes everything that is not needed for the
+//! failure, and makes numbers small.
 
 use crate::generate::{Case, Generator, text};
 use crate::oracles::{Failure, Reported, Verdict, judge_with};
 use eastwest_sim::scenario::read;
 use toml::{Table, Value};
 
-/// Most scenarios that are tried for one failure.
+/// Largest number of scenarios that are tried to reduce one failing scenario.
 const MOST_TRIES: usize = 600;
 
-/// Most scenarios that are tried for one failure with mechanisms of the user, which may be slow.
+/// Largest number of scenarios that are tried to reduce one failing scenario with mechanisms of the
+/// user, which may be slow.
 const MOST_TRIES_OF_OWN: usize = 60;
 
-/// A step of a path in a scenario.
+/// A step of a path in a scenario: the name of a key, or the index of a list entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Name(String),
     Entry(usize),
 }
 
-/// Returns the smallest scenario found that violates the oracle that `case` violates, and its
-/// failure. `threads`, `seed` and `fault` are passed to [`judge_with`]. The search is greedy: each
-/// change that keeps the failure is kept.
+/// Returns the smallest scenario found that violates the same oracle as `case`, and its failure.
+/// `threads`, `seed` and `fault` are passed to [`judge_with`]. The search is greedy: each change
+/// that does not remove the failure is accepted.
 pub fn shrink(
     generator: &Generator,
     case: &Case,
@@ -77,7 +79,7 @@ pub fn shrink(
     }
 }
 
-/// Returns all paths of a scenario, those of tables and lists before those inside them.
+/// Returns the paths of all values of a scenario; a table or list comes before the values in it.
 fn paths(given: &Table) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     for (name, value) in given {
@@ -121,7 +123,8 @@ fn value_at_mut<'t>(given: &'t mut Table, path: &[Step]) -> Option<&'t mut Value
     })
 }
 
-/// Removes a value; returns whether it was there.
+/// Removes the value at a path of a scenario; returns false if there is none, or if it is the only
+/// entry of a list.
 fn remove(given: &mut Table, path: &[Step]) -> bool {
     match path {
         [Step::Name(name)] => given.remove(name).is_some(),
@@ -137,7 +140,7 @@ fn remove(given: &mut Table, path: &[Step]) -> bool {
     }
 }
 
-/// Returns smaller values that may have an equal effect.
+/// Returns smaller values that may have the same effect, for an integer or a number with a unit.
 fn simpler(value: Option<&Value>) -> Vec<Value> {
     match value {
         Some(Value::Integer(n)) => {
@@ -146,7 +149,7 @@ fn simpler(value: Option<&Value>) -> Vec<Value> {
             fewer.map(Value::Integer).collect()
         }
         Some(Value::String(text)) => {
-            // a number with a unit
+            // text that consists of a number and a unit
             let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
             let Ok(number) = number.parse::<f64>() else { return Vec::new() };
             let whole = |n: f64| Value::String(format!("{} {unit}", n.round()).trim().to_owned());

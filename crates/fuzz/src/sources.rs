@@ -1,5 +1,6 @@
-//! Small files that scenarios may name: one of each format that settings of type *file* read. Which setting
-//! reads which format is not known here; the reader refuses a wrong one, and another is drawn.
+//! Small files that generated scenarios may name, one for each format that settings of type *file*
+//! read. The generator does not know which setting reads which format: the reader refuses a wrong
+//! file, and another one is drawn.
 
 use crate::draw::Names;
 use eastwest_engine::random::Stream;
@@ -8,10 +9,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-/// Content of files by file name.
+/// Contents of files, by file name.
 pub type Files = BTreeMap<String, String>;
 
-/// Name of the MPI trace, which the simulator reads from disk.
+/// File name of the MPI trace, which the simulator reads from disk.
 const CALLS: &str = "calls.ti";
 
 /// Number of ranks of the MPI trace.
@@ -22,7 +23,7 @@ pub fn write(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(CALLS), calls())
 }
 
-/// Returns calls of four ranks: a ring of messages, and collectives.
+/// Returns the text of the MPI trace: a ring of messages between four ranks, and collective calls.
 fn calls() -> String {
     let mut text = String::new();
     for rank in 0..RANKS {
@@ -36,8 +37,8 @@ fn calls() -> String {
     text
 }
 
-/// Returns a random topology file: up to five switches in a chain, up to two more cables between
-/// them, and hosts on any of them.
+/// Returns the text of a random topology file: up to five switches in a chain, up to two more
+/// cables between switches, and up to seven hosts, each on a random switch.
 pub fn graph(random: &mut Stream) -> String {
     let (switches, hosts) = (1 + random.below(5), 2 + random.below(6));
     let mut text = format!(
@@ -67,7 +68,7 @@ pub fn graph(random: &mut Stream) -> String {
     text
 }
 
-/// Returns small files of flows, transactions, jobs and rank placement for a fabric whose nodes
+/// Returns small files of flows, transactions, jobs and rank placement, for a fabric whose nodes
 /// have these names.
 pub fn files(names: &Names) -> Files {
     let (hosts, n) = (&names.hosts, names.hosts.len().max(1));
@@ -77,7 +78,7 @@ pub fn files(names: &Names) -> Files {
         "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\trequest_bytes\t\
          response_bytes\tafter\tgap_s\trest_s\n",
     );
-    // components have names of hosts, so that they can be placed by name
+    // components of transactions have names of hosts, so that they can be placed by name
     let (web, cart, ads) = (host(0), host(1), host(2));
     let mut placed = String::new();
     for i in 0..6 {

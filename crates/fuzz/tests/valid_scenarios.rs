@@ -1,5 +1,6 @@
-//! Tests that generated scenarios satisfy all oracles, and so do those that were found in earlier campaigns
-//! (`tests/found`). For more of them: `EASTWEST_CASES=3000`; to start at another one: `EASTWEST_FIRST=500`.
+//! Tests that generated scenarios satisfy all oracles, and also the scenarios found in earlier
+//! campaigns (`tests/found`). `EASTWEST_CASES=3000` sets the number of cases, `EASTWEST_FIRST=500`
+//! the first one.
 
 use eastwest_fuzz::campaign::{Campaign, Covered};
 use eastwest_fuzz::features::GIVEN;
@@ -9,12 +10,12 @@ use eastwest_fuzz::sources;
 use eastwest_sim::scenario::{Context, read};
 use std::path::Path;
 
-/// Returns a number from the environment, or `otherwise`.
+/// Returns the number in an environment variable, or `otherwise` if it is not set.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |n| n.parse().expect("a number"))
 }
 
-/// Describes the coverage of some cases, without pairs.
+/// Returns a text with the coverage of cases, without the counts of pairs.
 fn said(c: &Covered) -> String {
     format!(
         "{} cases, {} refused, {} too large, {} kept, {} in parts, {} packets",
@@ -22,7 +23,8 @@ fn said(c: &Covered) -> String {
     )
 }
 
-/// Judges cases, all of which have these levels; none may fail.
+/// Judges `cases` cases, each of which must have the setting values `always`; panics if an oracle
+/// fails. Returns the number of cases and their coverage.
 fn judge(seed: u64, cases: u64, always: &[(&str, &str)]) -> (u64, Covered) {
     let cases = number("EASTWEST_CASES", cases);
     let folder = std::env::temp_dir().join(format!("eastwest-fuzz-{}-{seed}", std::process::id()));
@@ -50,7 +52,7 @@ fn judge(seed: u64, cases: u64, always: &[(&str, &str)]) -> (u64, Covered) {
 #[test]
 fn generated_scenarios_satisfy_all_oracles() {
     let (cases, covered) = judge(1, 300, &[]);
-    // cases that do not exercise the oracles prove nothing
+    // the test proves nothing if too few cases exercise the oracles
     assert!(covered.cases > cases * 8 / 10 && covered.kept > cases * 7 / 10, "{}", said(&covered));
     assert!(covered.in_parts > cases / 60 && covered.packets > 200 * cases, "{}", said(&covered));
 }
@@ -78,8 +80,8 @@ fn scenarios_whose_times_of_flows_are_divided_satisfy_all_oracles() {
 #[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
-    // Of 1,500 cases 208 ran partitioned before the table `[hosts]`, which keeps a run on one thread; 13 of 147
-    // with it. 80 cases are too few for a firm share.
+    // Before the table `[hosts]` existed, 208 of 1,500 cases ran partitioned; with it, which forces
+    // a run onto one thread, 13 of 147. 80 cases are too few for a reliable fraction.
     let (cases, covered) = judge(3, 160, &always);
     assert!(covered.in_parts > cases / 16, "{}", said(&covered));
 }

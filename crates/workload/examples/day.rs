@@ -1,10 +1,11 @@
-//! Cost of the Hadoop model alone: a day of jobs over a network without cost.
+//! Measures the cost of the Hadoop model alone: runs a day of jobs over a network model without
+//! cost.
 //!
-//! Every message takes 50 µs plus its size at 50 MB/s, independent of other messages. Prints tasks,
-//! actions by kind, time and peak memory. Arguments: trace, nodes, nodes of the original cluster,
-//! nodes per rack, first and last hour, and the model: `coarse` (approximate) or `sent` (every
-//! message), both with a cluster like that of Facebook in 2010, or `plain`, every message with
-//! default settings.
+//! Every message takes 50 µs plus its size at 50 MB/s, independent of other messages. Prints the
+//! numbers of tasks and of actions by kind, CPU time and peak memory. Arguments: trace, number of
+//! nodes, number of nodes of the original cluster, nodes per rack, first and last hour, and a mode.
+//! The mode is `coarse` (approximate), `sent` (every message), both for a cluster like that of
+//! Facebook in 2010, or `plain` (every message, with default settings).
 //!
 //! ```sh
 //! cargo run --release -p eastwest-workload --example day -- trace.tsv 600 600 40 0 24 coarse
@@ -23,7 +24,7 @@ use std::collections::BinaryHeap;
 const LATENCY: Span = Span::from_us(50);
 const RATE: Rate = Rate::megabytes(50);
 
-/// Scheduled events in the order of their times, then of their scheduling.
+/// Queue of scheduled events, ordered by time, then by the order of scheduling.
 #[derive(Default)]
 struct Network {
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -57,7 +58,7 @@ impl Network {
     }
 }
 
-/// Number of actions by kind.
+/// Numbers of actions by kind, and a hash of the end times of tasks and jobs.
 #[derive(Default, Debug)]
 struct Counts {
     wakes: u64,
@@ -165,10 +166,10 @@ fn main() {
         other => panic!("{other} is neither coarse, sent nor plain"),
     }
     if args[6] != "plain" {
-        // About a gigabyte of heap for reduces with gigabytes of input.
+        // About a gigabyte of heap, since reduces have gigabytes of input.
         config.shuffle.heap_bytes = 1 << 30;
         config.hdfs.block_bytes = 128 << 20;
-        // 15 tasks on a machine, and about 1 MB/s for each: Facebook in 2010.
+        // 15 tasks on a machine with about 1 MB/s each, as at Facebook in 2010.
         (config.map_slots, config.reduce_slots) = (9, 6);
         (config.costs.map_rate, config.costs.reduce_rate) =
             (Rate::megabytes(1), Rate::megabytes(1));

@@ -1,9 +1,10 @@
-//! Time per assignment by number of queued jobs and workers, for every scheduler.
+//! Measures the time per assignment of a map, by number of queued jobs and of workers, for every
+//! scheduler.
 //!
-//! A cluster of two map slots per worker, in racks of forty, is full. When a task ends, its worker
-//! asks and is given a map; when the last map of a job is given out the next job is queued, so that
-//! the queue keeps its length. Jobs have eight maps with three replicas, ten pools or queues and
-//! five users.
+//! A cluster with two map slots per worker, in racks of forty workers, is full. When a task ends,
+//! its worker asks for a task and gets a map. When the last map of a job is assigned, another job
+//! is queued, so that the length of the queue is constant. Jobs have eight maps with three
+//! replicas; there are ten pools or queues and five users.
 //!
 //! ```sh
 //! cargo run --release -p eastwest-workload --example schedulers
@@ -66,7 +67,7 @@ impl Cluster {
         self.queued += 1;
     }
 
-    /// Executes a heartbeat of a worker; returns the number of maps given to it.
+    /// Executes a heartbeat of a worker; returns the number of maps assigned to it.
     fn ask(&mut self, worker: u32) -> u32 {
         self.now += Span::from_us(1500);
         let free = &mut self.free[worker as usize];
@@ -87,7 +88,8 @@ impl Cluster {
     }
 }
 
-/// Returns nanoseconds per assignment (median), without those of the first fill.
+/// Returns the median time per assignment in nanoseconds, without the assignments that fill the
+/// empty cluster.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the machine's clock")]
 fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) -> u64 {
     let mut cluster = Cluster::new(kind, config, jobs, workers);
@@ -100,7 +102,7 @@ fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) ->
             break;
         }
     }
-    // The median of batches: other work on the machine disturbs some of them.
+    // The median over batches, because other programs on the machine disturb some of them.
     let mut batches: Vec<u64> = (0..BATCHES)
         .map(|_| {
             let mut given = 0;
@@ -113,7 +115,8 @@ fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) ->
                     cluster.scheduler.finished(TaskKind::Map, job);
                     given += cluster.ask(worker);
                 }
-                // Another worker asks too: a job that waits for a nearer split does not wait for ever.
+                // A random worker asks too, so that a job that waits for a nearer split does not
+                // wait for ever.
                 given += cluster.ask(stream.below(u64::from(workers)) as u32);
             }
             u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(given)

@@ -6,9 +6,9 @@
 //! start within `[0, start_window)`.
 //!
 //! With `repeat` the flow of a pair is sent several times, one after the other and each over a new
-//! connection, before the host continues with the next pair. With a request each host fetches from
-//! all others, as the reduces of a shuffle do: it connects and sends a request, and the other end
-//! sends the flow.
+//! connection, before the host continues with the next pair. With a request, each host fetches from
+//! all others, as the reduces of a shuffle do: it connects to another host and sends a request, and
+//! that host sends the flow.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -22,16 +22,16 @@ use serde::{Deserialize, Serialize};
 pub struct AllToAllConfig {
     /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Number of times that each host sends a flow to each other host, one after the other.
+    /// Number of times that a flow is sent from each host to each other host, one after the other.
     pub repeat: u32,
-    /// Bytes of the request for a flow; 0 if flows are sent without request.
+    /// Bytes of the request for a flow; 0 if flows are sent without a request.
     pub request_bytes: u64,
     /// Largest number of flows that a host has in progress at once; `None` for no limit.
     pub parallel: Option<u32>,
     /// Width of the interval from time zero in which the first flows start, at uniformly drawn
     /// times.
     pub start_window: Span,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the exchange.
     pub class: ClassId,
 }
 
@@ -48,7 +48,8 @@ pub struct AllToAll {
 }
 
 impl AllToAll {
-    /// Returns an all-to-all exchange, or the reasons why the settings are impossible.
+    /// Returns an all-to-all exchange before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
@@ -81,7 +82,7 @@ impl AllToAll {
         self.flows.progress()
     }
 
-    /// Returns the number of flows; `None` if some flows start only after the end of others or
+    /// Returns the number of flows; `None` if some flows start only after the end of other flows or
     /// after a request. See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()

@@ -1,21 +1,22 @@
-//! Random arrival processes: Poisson and periodic arrivals.
+//! Random arrival processes of packets, bursts and flows: Poisson and periodic arrivals.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Distribution of the gaps between arrivals.
+/// Distribution of the time between two arrivals of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// Exponential gaps: independent arrivals.
+    /// Exponentially distributed gaps between arrivals: a Poisson process.
     Poisson,
-    /// Equal gaps; the first arrival is at a random point of the first gap, so that sources with
-    /// equal gaps are not synchronized.
+    /// Equal gaps between arrivals. The first arrival is at a random point of the first gap, so
+    /// that sources with equal gaps are not synchronized.
     Periodic,
 }
 
 impl Arrivals {
-    /// Draws the time from the start of a source to its first arrival; `mean` is the mean gap.
+    /// Draws the time from the start of a source to its first arrival; `mean` is the mean time
+    /// between arrivals.
     pub(crate) fn first(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -23,7 +24,8 @@ impl Arrivals {
         }
     }
 
-    /// Draws the time from one arrival to the next; `mean` is the mean gap.
+    /// Draws the time from one arrival of a source to the next; `mean` is the mean time between
+    /// arrivals.
     pub(crate) fn gap(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -32,10 +34,10 @@ impl Arrivals {
     }
 }
 
-/// Draws an exponentially distributed duration with this mean by inversion, rounded to the nearest
-/// picosecond.
+/// Draws an exponentially distributed duration with the mean `mean`, by inversion, rounded to the
+/// nearest picosecond.
 pub fn exponential(mean: Span, stream: &mut Stream) -> Span {
-    // 1 − u lies in (0, 1]: the logarithm is finite. `as` saturates.
+    // 1 − u is in (0, 1], so the logarithm is finite; the cast `as` saturates.
     let ps = -libm::log(1.0 - stream.unit()) * mean.0 as f64;
     Span(((ps + 0.5) as u64).min(Span::MAX.0))
 }

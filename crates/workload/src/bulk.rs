@@ -1,8 +1,9 @@
 //! Bulk transfers of a fixed duration, like `iperf3 -t 20`.
 //!
-//! Each connection has data to send from its start until all stop. Then its application writes no
-//! more: data that TCP has sent is delivered, unsent data is dropped with the sender's buffer. The
-//! bytes of the flow are those that were sent, so that bytes over time is its goodput.
+//! Each connection always has data to send, from its start until a time at which all connections
+//! stop. Then its application writes no more: data that TCP has sent is delivered, unsent data is
+//! dropped with the sender's buffer. The bytes of the flow are those that were sent, so its goodput
+//! is these bytes divided by its duration.
 
 #![cfg_attr(
     not(test),
@@ -15,8 +16,8 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Bytes that a connection has to send: more than any link carries in the longest run, so that its
-/// data never ends.
+/// Bytes that a connection without end has to send: more than any link can carry in the longest
+/// run.
 pub(crate) const ENDLESS: u64 = 1 << 60;
 
 /// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
@@ -25,7 +26,7 @@ const STOP: u64 = u64::MAX;
 /// Settings of bulk transfers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BulkConfig {
-    /// Sender and receiver of each pair.
+    /// Sender and receiver of each pair of hosts.
     pub pairs: Vec<(HostId, HostId)>,
     /// Number of connections of each pair.
     pub connections: u32,
@@ -35,7 +36,7 @@ pub struct BulkConfig {
     pub start_window: Span,
     /// Time from `start` until all connections stop sending.
     pub duration: Span,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the transfers.
     pub class: ClassId,
 }
 
@@ -44,7 +45,8 @@ impl BulkConfig {
     pub const MOST_CONNECTIONS: u64 = 1_000_000;
 }
 
-/// Bulk transfers in progress. Connection number `i` belongs to pair `i / connections`; its name is `i`.
+/// Bulk transfers in progress. Connection number `i` belongs to pair `i / connections` and has the
+/// identifier `ConnId(i)`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bulk {
     config: BulkConfig,
@@ -53,7 +55,8 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Returns bulk transfers, or the reasons why the settings are impossible.
+    /// Returns bulk transfers before their first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();

@@ -1,8 +1,9 @@
-//! Packets without connection, at Poisson or equal gaps, from several hosts to one.
+//! Datagram traffic: packets without connection, at Poisson or equal gaps, from several hosts to
+//! one host.
 //!
-//! With Poisson gaps and one size, a link with several sources is an M/D/1 queue: mean wait `ρ s /
-//! (2 (1 − ρ))` for load ρ and service time s. With equal gaps the sources are constant-bit-rate
-//! senders with random phases.
+//! With Poisson gaps and packets of one size, a link shared by the sources is an M/D/1 queue: mean
+//! wait `ρ s / (2 (1 − ρ))` for load ρ and service time s. With equal gaps the sources are
+//! constant-bit-rate senders with random phases.
 
 use crate::arrivals::Arrivals;
 use crate::demand::Objections;
@@ -14,13 +15,13 @@ use serde::{Deserialize, Serialize};
 /// Settings of datagram traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatagramsConfig {
-    /// Sending hosts.
+    /// Hosts that send packets.
     pub sources: Vec<HostId>,
-    /// Receiving host.
+    /// Host that receives all packets.
     pub destination: HostId,
     /// IP bytes of each packet.
     pub bytes: u16,
-    /// Distribution of the gaps between the packets of a source.
+    /// Distribution of the time between two packets of a source.
     pub arrivals: Arrivals,
     /// Mean time between two packets of one source.
     pub mean_gap: Span,
@@ -42,7 +43,8 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Returns datagram traffic, or the reasons why the settings are impossible.
+    /// Returns datagram traffic before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: DatagramsConfig, cluster: &Cluster) -> Result<Datagrams, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.sources.is_empty(), || "sources: at least one host is needed".into());
@@ -68,7 +70,7 @@ impl Datagrams {
     }
 
     /// Handles an event and appends the actions that follow to `out`. The workload finishes when
-    /// all packets were sent: arrivals are not reported.
+    /// all packets are sent, because it is not informed of their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {
@@ -93,7 +95,7 @@ impl Datagrams {
                     out.push(Action::Wake { at: now + gap, token });
                 }
             }
-            // Wake-ups of other sources after the last packet, and deliveries, of which there are none.
+            // Ignores wake-ups of other sources after the last packet; there are no deliveries.
             Event::Wake { .. } | Event::Delivered { .. } => {}
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
                 unreachable!(
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn this_input_waits_in_an_m_d_1_queue_as_the_textbook_says() {
-        // Lindley's recursion for a server of 8 µs fed at a load of 0.8.
+        // Waits by Lindley's recursion for a server with a service time of 8 µs at a load of 0.8.
         let service = 8e6;
         let (mut free, mut waited) = (0.0f64, 0.0);
         let sent = run(config(Arrivals::Poisson));

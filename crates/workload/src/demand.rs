@@ -1,4 +1,4 @@
-//! Checks of settings: a workload collects all objections before it refuses.
+//! Checks of the settings of workloads: all objections are collected before a workload is refused.
 
 #![cfg_attr(
     not(test),
@@ -23,8 +23,8 @@ impl Objections {
         }
     }
 
-    /// Adds an objection for each host that the fabric lacks and for each host named twice; `role`
-    /// is the name of the setting.
+    /// Adds an objection for each host that does not exist in the fabric, and for each host that is
+    /// named twice; `role` is the name of the setting.
     pub(crate) fn require_hosts(&mut self, role: &str, hosts: &[HostId], cluster: &Cluster) {
         let count = cluster.rack_of.len();
         let mut seen = vec![false; count];

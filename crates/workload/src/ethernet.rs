@@ -1,10 +1,12 @@
-//! Raw Ethernet sources: frames without transport, each in a stream from one host to another.
+//! Raw Ethernet traffic: frames without a transport protocol, each in a stream from one host to
+//! another.
 //!
-//! Every source is open loop: bursts of frames come at Poisson or equal gaps independent of the
-//! network, and frames that the network cannot accept wait at the source. The latency of a frame
-//! counts from its arrival there, so that this wait is included. The study *Benchmarking the
-//! Ethernet-federated data centre* (Gusat et al. 2009) uses this traffic: *uniform*, where each
-//! frame goes to any other host, and *congesting*, where given pairs of hosts send at a high load.
+//! Every source is open loop: bursts of frames arrive at the source at Poisson or equal gaps,
+//! independent of the network. Frames that the network cannot accept wait at the source. The
+//! latency of a frame counts from its arrival at the source, so that this wait is included. The
+//! study *Benchmarking the Ethernet-federated data centre* (Gusat et al. 2009) uses this traffic:
+//! *uniform*, where each frame goes to any other host, and *congesting*, where given pairs of hosts
+//! send at a high load.
 //!
 //! Traffic hierarchy of the study: a burst is a number of frames (fixed or geometric) that arrive
 //! at one time for one destination; gaps between bursts give the requested mean rate, in bytes of
@@ -17,38 +19,39 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Destinations of each source.
+/// Rule by which each source chooses the destination of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pattern {
-    /// Each burst goes to a uniformly drawn destination, never to the source itself.
+    /// Each burst goes to a uniformly drawn destination other than the source itself.
     Uniform,
-    /// The first source sends to the first destination, and so on.
+    /// The first source sends to the first destination, the second source to the second
+    /// destination, and so on.
     Pairs,
 }
 
 /// Distribution of the number of frames in a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BurstSpread {
-    /// Constant: every burst has the given number of frames.
+    /// Constant: every burst has `burst` frames.
     Fixed,
-    /// Geometric, with the given mean.
+    /// Geometric distribution with the mean `burst`.
     Geometric,
 }
 
 /// Settings of raw Ethernet traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EthernetConfig {
-    /// Sending hosts.
+    /// Hosts that send frames.
     pub sources: Vec<HostId>,
-    /// Receiving hosts.
+    /// Hosts that receive frames.
     pub destinations: Vec<HostId>,
-    /// Destinations of each source.
+    /// Rule by which each source chooses the destination of a burst.
     pub pattern: Pattern,
-    /// Bytes of each frame, without the framing of a link.
+    /// Bytes of each frame, without the framing on the link.
     pub bytes: u16,
-    /// Mean rate of each source.
+    /// Mean rate of each source, in bytes of frames without the framing on the link.
     pub rate: Rate,
-    /// Distribution of the gaps between bursts.
+    /// Distribution of the time between two bursts of a source.
     pub arrivals: Arrivals,
     /// Mean number of frames in a burst.
     pub burst: u32,
@@ -56,22 +59,22 @@ pub struct EthernetConfig {
     pub burst_spread: BurstSpread,
     /// Time from the start of the simulation at which the sources begin to send.
     pub start: Span,
-    /// Duration of the traffic; `None` without end.
+    /// Duration of the traffic from `start`; `None`: the traffic has no end.
     pub duration: Option<Span>,
-    /// Number of frames that all sources together send; `None` without limit.
+    /// Number of frames that all sources together send; `None`: no limit.
     pub frames: Option<u64>,
     /// Traffic class of the frames.
     pub class: ClassId,
 }
 
 impl EthernetConfig {
-    /// Fewest bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
+    /// Smallest number of bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
     pub const MIN_BYTES: u16 = 46;
-    /// Largest number of streams (pairs of source and destination) of one workload.
+    /// Largest number of streams (pairs of a source and a destination) of a workload.
     pub const MOST_STREAMS: usize = 1_000_000;
 
-    /// Returns sender and receiver of every stream. With [`Pattern::Uniform`] there is one stream
-    /// for each source and destination; a stream from a host to itself stays empty.
+    /// Returns sender and receiver of every stream. With [`Pattern::Uniform`] there is a stream
+    /// from each source to each destination; the stream from a host to itself has no frames.
     pub fn streams(&self) -> Vec<(HostId, HostId)> {
         match self.pattern {
             Pattern::Pairs => {
@@ -89,7 +92,7 @@ impl EthernetConfig {
         for (role, hosts) in [("sources", &self.sources), ("destinations", &self.destinations)] {
             let mut hosts = hosts.clone();
             if self.pattern == Pattern::Pairs {
-                // a host may be in several pairs
+                // a host may occur in several pairs, so each host is checked once
                 hosts.sort_unstable();
                 hosts.dedup();
             }
@@ -140,15 +143,16 @@ pub struct Ethernet {
     config: EthernetConfig,
     mean_gap: Span,
     end: Time,
-    /// Random stream of every source: independent of other sources.
+    /// Random stream of each source, independent of the streams of other sources.
     random: Vec<Stream>,
     sent: u64,
-    /// Number of sources that have not finished.
+    /// Number of sources that will send further frames.
     active: usize,
 }
 
 impl Ethernet {
-    /// Returns raw Ethernet traffic, or the reasons why the settings are impossible.
+    /// Returns raw Ethernet traffic before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: EthernetConfig, cluster: &Cluster) -> Result<Ethernet, Vec<String>> {
         let mut no = Objections::new();
         config.object(&mut no, cluster);
@@ -164,7 +168,7 @@ impl Ethernet {
         })
     }
 
-    /// Returns the settings.
+    /// Returns the settings of the traffic.
     pub fn config(&self) -> &EthernetConfig {
         &self.config
     }
@@ -180,7 +184,7 @@ impl Ethernet {
     }
 
     /// Handles an event and appends the actions that follow to `out`. The workload finishes when
-    /// all frames were handed to the network cards; the simulation waits for their arrival.
+    /// all frames are handed to the network cards; the simulation waits for their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {
@@ -200,7 +204,7 @@ impl Ethernet {
                 let gap = self.config.arrivals.gap(self.mean_gap, &mut self.random[source]);
                 self.wait_until(now + gap, source, out);
             }
-            // other sources after the last frame
+            // Ignores wake-ups of other sources after the last frame.
             Event::Wake { .. } => {}
             Event::Delivered { .. }
             | Event::Failed { .. }
@@ -252,13 +256,13 @@ impl Ethernet {
     }
 }
 
-/// Returns a geometric random number with this mean, at least 1.
+/// Draws a geometrically distributed integer with the mean `mean`, at least 1.
 fn geometric(mean: u32, random: &mut Stream) -> u64 {
     if mean <= 1 {
         return 1;
     }
     let (u, p) = (1.0 - random.unit(), 1.0 / f64::from(mean));
-    // at most some thousand times the mean: no draw may fill the memory
+    // at most 64 times the mean, so that a single draw cannot fill the memory
     (1.0 + libm::floor(libm::log(u) / libm::log1p(-p))).min(64.0 * f64::from(mean)) as u64
 }
 
@@ -325,7 +329,7 @@ mod tests {
             ..config()
         })
         .datagrams;
-        // 1 µs each
+        // two sources with one frame of 1,500 bytes each µs, for 100 µs
         assert_eq!(sent.len(), 200);
         let to = |from| if from == 0 { 5 } else { 0 };
         assert!(sent.iter().all(|d| d.to.0 == to(d.from.0)));

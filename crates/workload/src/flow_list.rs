@@ -1,9 +1,9 @@
-//! A list of flows: sender, receiver, bytes and start of each.
+//! A list of flows: sender, receiver, bytes and start time of each flow.
 //!
 //! Other simulators call it a flow file or traffic matrix. Each flow is one message over its own
-//! TCP connection, opened at the flow's start independent of earlier flows (open loop). Flows with
-//! the same start are opened in the order of the list. In memory are the list and the flows in
-//! progress.
+//! TCP connection, which is opened at the flow's start time independent of earlier flows (open
+//! loop). Flows with equal start times are opened in the order of the list. The list and the flows
+//! in progress are in memory.
 
 #![cfg_attr(
     not(test),
@@ -16,7 +16,7 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{ClassId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A flow of the list.
+/// One flow of a list of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedFlow {
     /// Time from the start of the simulation at which the connection is opened.
@@ -25,32 +25,32 @@ pub struct ListedFlow {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Payload of the flow in bytes, at least one.
+    /// Payload bytes of the flow, at least 1.
     pub bytes: u64,
 }
 
 /// Settings of a list of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowListConfig {
-    /// The flows, in any order of their starts.
+    /// List of the flows, in any order of their start times.
     pub flows: Vec<ListedFlow>,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the flows.
     pub class: ClassId,
 }
 
-/// A list of flows in progress.
+/// State of a list of flows during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowList {
     flows: Vec<ListedFlow>,
     class: ClassId,
-    /// Number of the next flow to open.
+    /// Index of the next flow to open.
     next: usize,
     open: Names<()>,
 }
 
 impl FlowList {
-    /// Returns the workload with its flows in order of their starts, or the reasons why the
-    /// settings are impossible, which name a flow by its number in the list from 1.
+    /// Returns a list of flows before its first event, sorted by start time, or the reasons why the
+    /// settings are invalid. A reason names a flow by its number in the list, from 1.
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
@@ -100,7 +100,7 @@ impl FlowList {
         }
     }
 
-    /// Opens all flows that start now.
+    /// Opens all flows whose start time has come.
     fn open_due(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(flow) = self.flows.get(self.next)
             && Time::ZERO + flow.start <= now

@@ -1,13 +1,13 @@
-//! Common part of stride, permutation and all-to-all: every host has a list of equal flows, each
-//! over its own connection.
+//! Common part of the patterns stride, permutation and all-to-all: every host has a list of equal
+//! flows, each over its own connection.
 //!
-//! Flow number `k` of host `i` is flow `i · per_host + k`. The first `parallel` flows of each host
-//! start at seeded times in `[0, start_window)`; a flow is sent `repeat` times, then the next flow
-//! of its host starts. Only flows in progress are in memory.
+//! Flow number `k` of host `i` has the number `i · per_host + k` in the whole set. The first
+//! `parallel` flows of each host start at seeded times in `[0, start_window)`. A flow is sent
+//! `repeat` times, then the next flow of its host starts. Only flows in progress are in memory.
 //!
 //! With a request the roles are exchanged: the host connects to the destination and sends a
-//! request, and the destination answers with the bytes and its FIN, as in a fetch of a file or of
-//! map output.
+//! request, and the destination answers with the bytes of the flow and its FIN, as in a fetch of a
+//! file or of map output.
 
 use crate::demand::Objections;
 use crate::names::Names;
@@ -16,11 +16,12 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Largest number of flows in progress: each connection needs two of the simulator's endpoints.
+/// Largest number of flows in progress at one time: each connection needs two of the simulator's
+/// endpoints.
 pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
 
-/// Adds an objection if `hosts` hosts with `parallel` flows each need more endpoints than there
-/// are.
+/// Adds an objection if `hosts` hosts with `parallel` flows each need more endpoints than the
+/// simulator has.
 pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) {
     no.require(hosts.saturating_mul(parallel) <= MAX_UNDER_WAY, || {
         format!(
@@ -30,7 +31,7 @@ pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) 
     });
 }
 
-/// Settings of the flows, without destinations.
+/// Settings of a set of equal flows, without their destinations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSetConfig {
     pub hosts: u32,
@@ -48,23 +49,23 @@ pub(crate) struct FlowSetConfig {
     pub class: ClassId,
 }
 
-/// A flow in progress.
+/// A flow in progress: host, number of the flow of this host, repetition.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flow {
     host: u32,
     k: u32,
-    /// Number of times that it was sent before.
+    /// Number of times that this flow was sent before.
     round: u32,
 }
 
-/// The flows of a pattern.
+/// State of a set of equal flows: settings, next flow of each host, flows in progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSet {
     config: FlowSetConfig,
     starts: Stream,
-    /// Number of each host's next flow.
+    /// Number of the next flow of each host, by host.
     next: Vec<u32>,
-    /// The flow of each open connection.
+    /// Flow of each open connection.
     open: Names<Flow>,
     done: u64,
 }
@@ -85,15 +86,16 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
-    /// Returns the number of flows if all start at drawn times and none waits for another flow or
-    /// for a request, otherwise `None`.
+    /// Returns the number of flows if all flows start at drawn times and none waits for another
+    /// flow or for a request; otherwise `None`.
     pub(crate) fn listed(&self) -> Option<u64> {
         let c = &self.config;
         let at_once = c.parallel >= c.per_host && c.repeat == 1 && c.request_bytes == 0;
         at_once.then(|| self.progress().1)
     }
 
-    /// Handles an event; `destination(host, k)` returns the receiver of the host's flow `k`.
+    /// Handles an event and appends the actions that follow to `out`; `destination(host, k)`
+    /// returns the receiver of flow `k` of a host.
     pub(crate) fn handle(
         &mut self,
         now: Time,
@@ -143,7 +145,8 @@ impl FlowSet {
         u64::from(host) * u64::from(self.config.per_host) + u64::from(k)
     }
 
-    /// Returns the next flow of a host after the end of one.
+    /// Returns the flow that a host starts after the end of `flow`: the next repetition, or its
+    /// next flow; `None` if there is none.
     fn after(&mut self, flow: Flow) -> Option<Flow> {
         if flow.round + 1 < self.config.repeat {
             return Some(Flow { round: flow.round + 1, ..flow });
@@ -155,7 +158,7 @@ impl FlowSet {
         })
     }
 
-    /// Returns the side that sends the flow.
+    /// Returns the side of a connection that sends the flow.
     fn sender(&self) -> Side {
         if self.config.request_bytes > 0 { Side::Server } else { Side::Client }
     }

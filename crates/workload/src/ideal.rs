@@ -8,7 +8,7 @@ use eastwest_types::{
 };
 use std::collections::BTreeMap;
 
-/// Returns a cluster of one rack.
+/// Returns a cluster of `hosts` hosts in one rack.
 pub(crate) fn cluster(hosts: usize) -> Cluster {
     Cluster { rack_of: vec![0; hosts], seed: 1 }
 }
@@ -51,9 +51,9 @@ pub(crate) struct Ideal {
     pub ended: Time,
     pub opened: u64,
     pub open: usize,
-    /// The largest number of connections open at once.
+    /// Largest number of connections that were open at one time.
     pub peak: usize,
-    /// The largest number of wake-ups and messages pending at once.
+    /// Largest number of wake-ups and messages that were pending at one time.
     pub pending: usize,
     pub clients: Vec<HostId>,
     pub rows: Vec<Row>,
@@ -64,27 +64,27 @@ pub(crate) struct Ideal {
     pub ranks: Vec<MpiRank>,
     pub states: Vec<MpiState>,
     pub messages: Vec<MpiMessage>,
-    /// Reason why the workload could not continue.
+    /// Reason why the workload could not continue; `None` if there was no failure.
     pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
-    /// Messages that end only by [`Action::Truncate`].
+    /// Messages without an end, which are delivered only after [`Action::Truncate`].
     endless: BTreeMap<(ConnId, Side), (Event, Option<Row>)>,
-    /// Sides that were shut down.
+    /// Connections and sides on which no more data may be sent.
     shut: Vec<(ConnId, Side)>,
     queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
     order: u64,
 }
 
 impl Ideal {
-    /// Latency of every message.
+    /// Time from the sending of a message to its delivery.
     pub(crate) const LATENCY: Span = Span::from_us(50);
 
-    /// Runs a workload to its end.
+    /// Runs a workload on the ideal network to its end.
     pub(crate) fn run(workload: impl FnMut(Time, Event, &mut Vec<Action>)) -> Ideal {
         Self::run_until(Time::NEVER, workload)
     }
 
-    /// Runs a workload until no event is left before `end`.
+    /// Runs a workload on the ideal network until no event before `end` is left.
     pub(crate) fn run_until(
         end: Time,
         mut workload: impl FnMut(Time, Event, &mut Vec<Action>),

@@ -1,15 +1,15 @@
-//! Synchronized reads: the traffic for which TCP incast was described.
+//! Synchronized reads: the traffic pattern that causes TCP incast.
 //!
 //! One receiver requests a block from each of N senders; when every block has arrived it requests
 //! the next ones (Phanishayee et al. 2008; Chen et al. 2012, "Understanding TCP Incast and Its
-//! Implications for Big Data Workloads"). Goodput is the bytes of a round over the time from its
-//! start to the arrival of its last byte.
+//! Implications for Big Data Workloads"). Goodput of a round is its bytes divided by the time from
+//! its start to the arrival of its last byte.
 //!
 //! The first round starts at `warm_up`, after the handshakes, as in the ns-3 program used for
 //! comparison; connections open at seeded times in the first half of the warm-up, so that the SYNs
 //! do not overflow a shallow buffer. Difference from the papers: their servers write as soon as the
-//! request is read; here each waits an additional seeded time below `start_jitter`, which stands
-//! for processing time, so that no sender is always first.
+//! request is read; here each sender waits an additional seeded time below `start_jitter`, which
+//! stands for processing time, so that no sender is always first.
 
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
@@ -20,33 +20,34 @@ use serde::{Deserialize, Serialize};
 /// Settings of a synchronized read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IncastConfig {
-    /// Reading host.
+    /// Host that reads blocks from all senders.
     pub receiver: HostId,
-    /// Sending hosts, each with a part of every block.
+    /// Hosts that send one block each in every round.
     pub senders: Vec<HostId>,
     /// Number of rounds; in each the receiver reads one block from every sender.
     pub rounds: u32,
     /// Bytes that each sender sends in a round.
     pub block_bytes: u64,
-    /// Bytes of the request to each sender; with 0 the senders start without a request when the
-    /// round starts.
+    /// Bytes of the request to each sender; 0: the senders send without a request when a round
+    /// starts.
     pub request_bytes: u64,
-    /// Whether connections are kept for all rounds; otherwise each round opens new ones.
+    /// Whether one connection per sender is used for all rounds; otherwise each round opens new
+    /// connections.
     pub persistent: bool,
     /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
     /// Width of the uniform distribution of a sender's delay before it writes.
     pub start_jitter: Span,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the reads.
     pub class: ClassId,
 }
 
 impl IncastConfig {
-    /// Default of `warm_up`, the value of the ns-3 program that produced the reference numbers.
+    /// Default of `warm_up`: the value of the ns-3 program that produced the reference numbers.
     pub const WARM_UP: Span = Span::from_ms(5);
-    /// Default of `start_jitter`: a wake-up of a server process takes some microseconds.
+    /// Default of `start_jitter`: the wake-up of a server process takes some microseconds.
     pub const START_JITTER: Span = Span::from_us(10);
-    /// Default of `request_bytes`: senders start without request.
+    /// Default of `request_bytes`: senders send without a request.
     pub const REQUEST_BYTES: u64 = 0;
 }
 
@@ -56,20 +57,21 @@ pub struct Incast {
     config: IncastConfig,
     opening: Stream,
     jitter: Stream,
-    /// Round in progress; equal to `rounds` at the end.
+    /// Number of the round in progress, from 0; equal to `rounds` after the last round.
     round: u32,
     started: Time,
-    /// Number of senders whose part of this round has not arrived.
+    /// Number of senders whose block of the present round has not arrived.
     missing: usize,
 }
 
-/// Purpose of a wake-up: token = kind · 2³² + sender.
+/// Purpose of a wake-up; the token is the purpose plus the number of the sender.
 const OPEN: u64 = 0;
 const ROUND: u64 = 1 << 32;
 const WRITE: u64 = 2 << 32;
 
 impl Incast {
-    /// Returns a synchronized read, or the reasons why the settings are impossible.
+    /// Returns a synchronized read before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: IncastConfig, cluster: &Cluster) -> Result<Incast, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.senders.is_empty(), || "senders: at least one host is needed".into());
@@ -122,7 +124,7 @@ impl Incast {
             for sender in 0..self.config.senders.len() as u32 {
                 let at = now + self.opening.within(window);
                 if window == Span::ZERO {
-                    // the first round may begin at this time
+                    // the first round may begin at this time, so the connection must be open
                     self.open(sender, out);
                 } else {
                     out.push(Action::Wake { at, token: OPEN + u64::from(sender) });
@@ -132,7 +134,8 @@ impl Incast {
         out.push(Action::Wake { at: now + self.config.warm_up, token: ROUND });
     }
 
-    /// Returns the side of the sender on its connections: the side that sends first opens them.
+    /// Returns the side of the sender on its connections; the side that sends first opens the
+    /// connection.
     fn sender_side(&self) -> Side {
         if self.config.request_bytes > 0 { Side::Server } else { Side::Client }
     }

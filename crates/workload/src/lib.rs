@@ -1,7 +1,8 @@
 //! Workloads: Hadoop jobs, incast, open-loop flows, services, MPI programs and others.
 //!
-//! A workload is a state machine. It gets events ([`Event`]) and answers with actions ([`Action`]);
-//! it never sees packets, links or TCP. `eastwest-sim` carries out the actions.
+//! A workload is a state machine. It receives events ([`Event`]) and answers with actions
+//! ([`Action`]); it never sees packets, links or TCP. The crate `eastwest-sim` executes the
+//! actions.
 
 pub mod all_to_all;
 pub mod application;

@@ -1,10 +1,10 @@
-//! Names of connections: freed names are reused, so that tables are as small as the largest number
-//! of connections open at once.
+//! Identifiers of a workload's connections. Freed identifiers are used again, so that tables are
+//! only as large as the largest number of open connections.
 
 use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 
-/// A value for each open connection of a workload, by the name of the connection.
+/// A value for each open connection of a workload, by the identifier of the connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Names<T> {
     held: Vec<Option<T>>,
@@ -16,7 +16,7 @@ impl<T> Names<T> {
         Names { held: Vec::new(), free: Vec::new() }
     }
 
-    /// Returns an unused connection name and binds it to `value`.
+    /// Returns an unused connection identifier and stores `value` for it.
     pub(crate) fn take(&mut self, value: T) -> ConnId {
         match self.free.pop() {
             Some(slot) => {
@@ -30,14 +30,14 @@ impl<T> Names<T> {
         }
     }
 
-    /// Frees a connection name, which must be in use, and returns its value.
+    /// Frees a connection identifier, which must be in use, and returns its value.
     pub(crate) fn release(&mut self, conn: ConnId) -> T {
         let value = self.held[conn.0 as usize].take();
         self.free.push(conn.0);
         value.expect("a connection in use")
     }
 
-    /// Returns the number of connection names in use.
+    /// Returns the number of connection identifiers in use.
     pub(crate) fn in_use(&self) -> usize {
         self.held.len() - self.free.len()
     }

@@ -1,9 +1,10 @@
-//! Random permutation: every host sends one flow to one other host and receives one.
+//! Random permutation: every host sends one flow to one other host and receives one flow.
 //!
-//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no host link is shared, so that
-//! losses are within the fabric. Receivers are a uniformly random derangement. With `repeat`, a
-//! host whose flow has ended starts the next one at once, in a new derangement and without waiting
-//! for other hosts; so a host can receive flows of two successive derangements at one time.
+//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no two flows share a host link,
+//! so losses occur within the fabric only. Receivers are a uniformly random derangement. With
+//! `repeat`, a host whose flow has ended starts the next one at once, in a new derangement and
+//! without waiting for other hosts; so a host can receive flows of two successive derangements at
+//! one time.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig};
@@ -18,12 +19,12 @@ use std::collections::VecDeque;
 pub struct PermutationConfig {
     /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Number of flows that each host sends, one after the other.
+    /// Number of flows that each host sends, one after the other, each in a new derangement.
     pub repeat: u32,
     /// Width of the interval from time zero in which the first flows start, at uniformly drawn
     /// times.
     pub start_window: Span,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the flows.
     pub class: ClassId,
 }
 
@@ -39,7 +40,7 @@ pub struct Permutation {
     derangements: Derangements,
 }
 
-/// Derangements that some host still needs.
+/// Derangements (permutations in which no host sends to itself) that at least one host still needs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Derangements {
     hosts: u32,
@@ -51,7 +52,8 @@ struct Derangements {
 }
 
 impl Derangements {
-    /// Returns the receiver of `host` in derangement `k`. Each host asks for each `k` once, in order.
+    /// Returns the receiver of `host` in derangement `k`. Must be called once for each host and
+    /// `k`, with rising `k`.
     fn receiver(&mut self, host: u32, k: u32) -> u32 {
         while self.first + self.kept.len() as u32 <= k {
             let next = derangement(self.hosts, &mut self.stream);
@@ -68,8 +70,8 @@ impl Derangements {
     }
 }
 
-/// Returns a uniformly random permutation without fixed point: shuffles until there is none, 2.7
-/// times on average. There must be at least two hosts.
+/// Returns a uniformly random permutation in which no host sends to itself; needs at least two
+/// hosts. Shuffles until the condition holds, 2.7 times on average.
 fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
     let mut order: Vec<u32> = (0..hosts).collect();
     loop {
@@ -81,7 +83,8 @@ fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
 }
 
 impl Permutation {
-    /// Returns permutation traffic, or the reasons why the settings are impossible.
+    /// Returns permutation traffic before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
         let hosts = cluster.rack_of.len() as u32;
         let mut no = Objections::new();
@@ -116,8 +119,8 @@ impl Permutation {
         self.flows.progress()
     }
 
-    /// Returns the number of flows; `None` if some flows start only after the end of others. See
-    /// [`crate::Workload::listed_flows`].
+    /// Returns the number of flows; `None` if some flows start only after the end of other flows.
+    /// See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()
     }

@@ -1,13 +1,14 @@
-//! Open-loop Poisson flows at a load: the usual evaluation of data-centre transports.
+//! Open-loop Poisson flows at a given load, the usual workload for the evaluation of data-centre
+//! transports.
 //!
 //! Flows arrive as one Poisson process over the fabric, each between two different hosts drawn
 //! uniformly, with a size drawn from a distribution ([`crate::sizes`]). Arrivals do not wait for
 //! earlier flows: above the capacity of the fabric the number of flows in progress grows without
 //! limit.
 //!
-//! Load is payload bytes offered per second over the summed rate of the hosts, without headers and
-//! retransmissions: at load 0.9 a fabric with 5 % of headers is 95 % busy. Each flow opens its own
-//! connection. Only the next arrival and the flows in progress are in memory.
+//! The load is the offered payload rate divided by the summed link rate of the hosts. It does not
+//! count headers and retransmissions: at load 0.9 a fabric with 5 % of headers is 95 % busy. Each
+//! flow opens its own connection. Only the next arrival and the flows in progress are in memory.
 
 use crate::arrivals::exponential;
 use crate::demand::Objections;
@@ -21,30 +22,30 @@ use serde::{Deserialize, Serialize};
 /// Rule for the end of an open-loop workload's arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
-    /// After this many arrivals.
+    /// Arrivals end after this number of flows.
     Count(u64),
-    /// With the last arrival within this time after the start of arrivals.
+    /// Arrivals end when this time has passed since their start.
     Elapsed(Span),
-    /// Never: for background traffic.
+    /// Arrivals never end: for background traffic.
     Forever,
 }
 
 /// Settings of open-loop flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoissonConfig {
-    /// Hosts that send and receive; empty for all hosts.
+    /// Hosts that send and receive flows; empty: all hosts.
     pub hosts: Vec<HostId>,
-    /// Offered payload as a fraction of the summed rate of these hosts.
+    /// Offered payload rate as a fraction of the summed link rate of these hosts.
     pub load: f64,
     /// Rate of the link of each host.
     pub host_rate: Rate,
-    /// Distribution of flow sizes in bytes.
+    /// Distribution of the flow sizes in bytes.
     pub sizes: Sizes,
     /// Time from the start of the simulation at which arrivals begin.
     pub start: Span,
     /// Rule for the end of arrivals.
     pub until: Until,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the flows.
     pub class: ClassId,
 }
 
@@ -53,7 +54,7 @@ pub struct PoissonConfig {
 pub struct Poisson {
     config: PoissonConfig,
     mean_gap: Span,
-    /// Time from which nothing arrives any more.
+    /// Time from which no more flows arrive; `Time::NEVER` without a duration.
     end: Time,
     gaps: Stream,
     pairs: Stream,
@@ -64,7 +65,8 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Returns open-loop flows, or the reasons why the settings are impossible.
+    /// Returns open-loop flows before their first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: PoissonConfig, cluster: &Cluster) -> Result<Poisson, Vec<String>> {
         let mut config = config;
         if config.hosts.is_empty() {
@@ -103,8 +105,8 @@ impl Poisson {
         })
     }
 
-    /// Returns the numbers of finished flows and of all flows. With a duration the latter is the
-    /// expected number until all have arrived; without end it is 0.
+    /// Returns the number of finished flows and the number of all flows. If arrivals end after a
+    /// duration, the second number is an estimate until the last arrival; without an end it is 0.
     pub fn progress(&self) -> (u64, u64) {
         let done = self.arrived - self.open.in_use() as u64;
         let total = match self.config.until {
@@ -116,8 +118,8 @@ impl Poisson {
         (done, total)
     }
 
-    /// Returns the number of flows if it is given, `None` for arrivals that end by time or never.
-    /// See [`crate::Workload::listed_flows`].
+    /// Returns the number of flows if the settings give it; `None` if arrivals end after a duration
+    /// or never. See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         match self.config.until {
             Until::Count(count) => Some(count),
@@ -148,7 +150,8 @@ impl Poisson {
         }
     }
 
-    /// Draws the next arrival after `from`.
+    /// Draws the time of the next arrival after `from` and schedules it, unless arrivals have
+    /// ended.
     fn await_next(&mut self, from: Time, out: &mut Vec<Action>) {
         let at = from + exponential(self.mean_gap, &mut self.gaps);
         let enough = matches!(self.config.until, Until::Count(count) if self.arrived >= count);
@@ -229,7 +232,7 @@ mod tests {
     #[test]
     fn only_flows_under_way_take_memory() {
         let (run, _) = run(config(), 20);
-        // 50 µs each at 125,000 flows a second: 6.25 at once on average.
+        // Little's law: 125,000 flows a second of 50 µs each are 6.25 flows in progress on average.
         assert!(run.peak < 30, "{} connections at once", run.peak);
         assert!(run.pending < 30, "{} events waiting", run.pending);
     }

@@ -1,4 +1,5 @@
-//! Interface between workloads and the simulation: events to the workload, actions from it.
+//! Interface between workloads and the simulation: events for the workload, and actions that it
+//! requests.
 
 use eastwest_types::{
     ClassId, ConnId, HostId, JobRecord, MpiMessage, MpiRank, MpiState, Purpose, Side, TaskRecord,
@@ -8,13 +9,13 @@ use eastwest_types::{
 /// Properties of the fabric that a workload knows.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Rack (edge switch) of every host; the length is the number of hosts.
+    /// Rack (edge switch) of each host, by host number; the length is the number of hosts.
     pub rack_of: Vec<u32>,
     /// Seed of the run; named random streams are derived from it.
     pub seed: u64,
 }
 
-/// An event for a workload.
+/// An event that the simulation passes to a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Start of the simulation: the first event of every workload, at time zero.
@@ -33,20 +34,20 @@ pub enum Event {
         /// Tag of the message, from [`Action::Send`].
         tag: u64,
     },
-    /// Arrival of all frames of a [`Parcel`], after all earlier parcels of its line.
+    /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in their order.
     Arrived {
         /// Tag of the parcel, from [`Parcel::tag`].
         tag: u64,
     },
-    /// TCP has aborted a connection after too many timeouts; its name is free. Sent only to
-    /// workloads that [handle it](crate::Workload::bears_failures).
+    /// TCP has aborted a connection after too many timeouts; its identifier may be used again. Sent
+    /// only to workloads that [handle failures](crate::Workload::bears_failures).
     Failed {
-        /// Name of the connection.
+        /// Identifier of the failed connection.
         conn: ConnId,
     },
-    /// Answer to [`Action::Ask`], at the same time.
+    /// Answer to [`Action::Ask`], at the same simulated time.
     Received {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
         /// Bytes that have arrived in order at the client and at the server, application framing included.
         bytes: [u64; 2],
@@ -57,17 +58,19 @@ pub enum Event {
 /// `line` arrive in the order in which they were sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// Sender.
+    /// Host that sends the parcel.
     pub from: HostId,
-    /// Receiver; never equal to the sender.
+    /// Host that receives the parcel; never equal to the sender.
     pub to: HostId,
-    /// Number of the parcel's line: parcels of different lines do not wait for each other.
+    /// Number of the parcel's line. Parcels of one line keep their order; parcels of different
+    /// lines do not wait for each other.
     pub line: u8,
     /// Bytes of the message, application framing included.
     pub bytes: u64,
-    /// Bytes of a full frame without link framing, at most the MTU.
+    /// Bytes of a full frame without link framing, at most the MTU; the parcel is divided into such
+    /// frames.
     pub frame: u16,
-    /// Traffic class of its frames.
+    /// Traffic class of the parcel's frames.
     pub class: ClassId,
     /// Tag that [`Event::Arrived`] returns.
     pub tag: u64,
@@ -76,110 +79,113 @@ pub struct Parcel {
 /// An action requested by a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// Wake the workload.
+    /// Wake the workload at a given time.
     Wake {
-        /// Time of the wake-up, not before now.
+        /// Time of the wake-up; must not be in the past.
         at: Time,
         /// Token that [`Event::Wake`] returns.
         token: u64,
     },
     /// Open a TCP connection: the client sends its SYN now.
     Open {
-        /// Name of the connection, chosen by the workload, not equal to that of another open connection of it.
+        /// Identifier of the connection, chosen by the workload; must differ from those of its
+        /// other open connections.
         conn: ConnId,
-        /// Connecting host.
+        /// Host that opens the connection.
         client: HostId,
-        /// Listening host; never equal to the client.
+        /// Host that accepts the connection; never equal to the client.
         server: HostId,
-        /// Traffic class of its packets.
+        /// Traffic class of the connection's packets.
         class: ClassId,
     },
-    /// Write a message to a connection. Allowed from its opening on, from both sides: bytes wait
-    /// for the handshake. Messages of one side arrive in order.
+    /// Write a message to a connection. Both sides may write as soon as the connection is opened;
+    /// the bytes wait for the handshake. Messages of one side arrive in order.
     Send {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
-        /// Writing side.
+        /// Side of the connection that writes the message.
         from: Side,
         /// Application bytes that count as payload of this message.
         payload: u64,
-        /// Bytes of application framing before the payload (HTTP header and the like).
+        /// Bytes of application framing before the payload, for example an HTTP header.
         header: u32,
         /// Tag that [`Event::Delivered`] returns.
         tag: u64,
         /// Purpose of the message.
         purpose: Purpose,
-        /// Number of the job of the message, for the flow table; `None` for a message of no job.
+        /// Number of the job to which the message belongs, for the flow table; `None` if it belongs
+        /// to no job.
         job: Option<u32>,
         /// Whether the message gets a row in the flow table.
         record: bool,
     },
-    /// Close one direction (`shutdown` of sockets): the FIN follows the last byte. The connection
-    /// keeps its name until it is closed.
+    /// Close one direction of a connection (`shutdown` of sockets): the FIN follows the last
+    /// written byte. The connection keeps its identifier until it is closed.
     Shutdown {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
-        /// Side that stops writing.
+        /// Side of the connection that stops writing.
         from: Side,
     },
-    /// Stop sending from one side. The transport drops the bytes that are written and not yet sent;
-    /// the last message of the side ends at the last byte sent.
+    /// Stop sending from one side of a connection. Written bytes that TCP has not sent yet are
+    /// dropped; the last message of the side ends at the last byte sent.
     Truncate {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
-        /// Side that stops sending.
+        /// Side of the connection that stops sending.
         from: Side,
     },
-    /// Close a connection from both sides after all written data is delivered. Its name is free at once.
+    /// Close a connection from both sides after all written data is delivered. Its identifier may
+    /// be used again at once.
     Close {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
     },
-    /// Abort a connection: undelivered data is lost. Its name is free at once.
+    /// Abort a connection: undelivered data is lost. Its identifier may be used again at once.
     Abort {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
     },
-    /// Request how much has arrived on a connection, for timeouts of applications. There is no
-    /// answer if the connection was closed in the meantime, for example by the workload's reaction
-    /// to an earlier answer.
+    /// Request the number of bytes that have arrived on a connection, for timeouts of applications.
+    /// There is no answer if the connection was closed at the same time, for example by the
+    /// workload's reaction to an earlier answer.
     Ask {
-        /// Name of the connection.
+        /// Identifier of the connection.
         conn: ConnId,
     },
-    /// Send one packet without connection.
+    /// Send one IP packet without a connection.
     Datagram {
-        /// Sender.
+        /// Host that sends the packet.
         from: HostId,
-        /// Receiver; never equal to the sender.
+        /// Host that receives the packet; never equal to the sender.
         to: HostId,
-        /// IP bytes, at most the MTU.
+        /// IP bytes of the packet, at most the MTU.
         bytes: u16,
         /// Traffic class of the packet.
         class: ClassId,
     },
-    /// Send one frame of a stream, without connection.
+    /// Send one Ethernet frame of a stream, without a connection.
     Frame {
-        /// Sender.
+        /// Host that sends the frame.
         from: HostId,
-        /// Receiver; never equal to the sender.
+        /// Host that receives the frame; never equal to the sender.
         to: HostId,
-        /// Bytes without link framing, at most the MTU.
+        /// Bytes of the frame without link framing, at most the MTU.
         bytes: u16,
         /// Traffic class of the frame.
         class: ClassId,
-        /// Number of the stream within the workload.
+        /// Number of the frame's stream within the workload.
         stream: u32,
     },
-    /// Send a message as frames, without connection.
+    /// Send a message as raw Ethernet frames, without a connection.
     Parcel(Parcel),
-    /// A job has finished.
+    /// Report a finished MapReduce job; the record goes into the table of jobs.
     Job(Box<JobRecord>),
-    /// A task has finished.
+    /// Report a finished MapReduce task; the record goes into the table of tasks.
     Task(Box<TaskRecord>),
-    /// A transaction has finished.
+    /// Report a finished transaction with all its calls.
     Transaction(Box<TransactionRecord>),
-    /// A round of a synchronized read has finished.
+    /// Report a finished round of a synchronized read.
     Round {
         /// Number of the round from 0.
         round: u32,
@@ -188,15 +194,15 @@ pub enum Action {
         /// Payload bytes of all senders in this round.
         bytes: u64,
     },
-    /// A rank of an MPI program has finished.
+    /// Report that a rank of an MPI program has finished.
     MpiRank(Box<MpiRank>),
-    /// An activity of a rank has ended.
+    /// Report that an activity of an MPI rank has ended.
     MpiState(MpiState),
-    /// A message between ranks has been received.
+    /// Report that a message between MPI ranks has been received.
     MpiMessage(Box<MpiMessage>),
-    /// The workload cannot continue, with the reason: the run ends without result.
+    /// Report that the workload cannot continue, with the reason; the run ends without a result.
     Fail(String),
-    /// This workload has nothing more to do. A workload that never finishes must be declared
-    /// background; the simulation ends when every other workload has finished.
+    /// Report that the workload has nothing more to do. A workload that never finishes must be
+    /// declared background; the simulation ends when every other workload has finished.
     Finished,
 }

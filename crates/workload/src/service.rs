@@ -1,10 +1,10 @@
 //! A latency-sensitive request–response service that can run beside jobs.
 //!
-//! Every client keeps a connection to every server (never to itself). Requests of each client are a
-//! Poisson process; each goes to a server drawn uniformly, is answered after a fixed time at the
-//! server, and does not wait for earlier ones: requests on one connection are pipelined. The metric
-//! is the response time while bulk traffic fills the queues, as in the partition and aggregate
-//! services of Alizadeh et al. (2010) and the latency goals of E-EON.
+//! Every client has a connection to every server (never to itself). Requests of each client are a
+//! Poisson process; each request goes to a uniformly drawn server, is answered after a fixed
+//! service time, and does not wait for earlier requests: requests on one connection are pipelined.
+//! The metric is the response time while bulk traffic fills the queues, as in the partition and
+//! aggregate services of Alizadeh et al. (2010) and the latency goals of E-EON.
 //!
 //! Request and response of one exchange have one tag, the number of the request from 0, and each
 //! has a row in the flow table: the exchange lasts from the start of the `request` row to the end
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 pub struct ServiceConfig {
     /// Hosts that send requests.
     pub clients: Vec<HostId>,
-    /// Hosts that answer. A host can be both; it sends no requests to itself.
+    /// Hosts that answer requests. A host can be client and server; it sends no requests to itself.
     pub servers: Vec<HostId>,
     /// Mean time between requests of one client.
     pub mean_gap: Span,
@@ -37,21 +37,22 @@ pub struct ServiceConfig {
     /// Time from the start of the simulation at which requests begin; connections open at seeded
     /// times in the first half of this time.
     pub warm_up: Span,
-    /// Number of requests of all clients together; `None` for background that never ends.
+    /// Number of requests of all clients together; `None`: background traffic that never ends.
     pub requests: Option<u64>,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the service.
     pub class: ClassId,
 }
 
 impl ServiceConfig {
-    /// Default of `warm_up`: that of synchronized reads.
+    /// Default of `warm_up`: equal to the default of synchronized reads.
     pub const WARM_UP: Span = Span::from_ms(5);
     /// Default of `request_bytes`: the size of queries to the workers of a web search service in
     /// Alizadeh et al. (2010), section 2.2.
     pub const REQUEST_BYTES: u64 = 1_600;
-    /// Default of `response_bytes`: the largest response of these workers (1.6 to 2 kB).
+    /// Default of `response_bytes`: the largest response of the workers of a web search service
+    /// (1.6 to 2 kB) in Alizadeh et al. (2010), section 2.2.
     pub const RESPONSE_BYTES: u64 = 2_000;
-    /// Most connections between clients and servers.
+    /// Largest number of connections between clients and servers.
     pub const MAX_CONNECTIONS: u64 = 1_000_000;
 }
 
@@ -62,19 +63,20 @@ pub struct Service {
     opening: Stream,
     gaps: Stream,
     choices: Stream,
-    /// Requests at servers that are not answered yet, in the order of their arrival.
+    /// Requests that have arrived at servers and are not answered yet, in the order of their
+    /// arrival.
     at_servers: VecDeque<(ConnId, u64)>,
     asked: u64,
     answered: u64,
 }
 
-/// Purpose of a wake-up: token = kind · 2³² + number.
+/// Purpose of a wake-up; the token is the purpose plus a number (connection or client).
 const OPEN: u64 = 0;
 const REQUEST: u64 = 1 << 32;
 const RESPONSE: u64 = 2 << 32;
 
 impl Service {
-    /// Returns a service, or the reasons why the settings are impossible.
+    /// Returns a service before its first event, or the reasons why the settings are invalid.
     pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.clients.is_empty(), || "clients: at least one host is needed".into());
@@ -126,7 +128,8 @@ impl Service {
                 if self.config.server_time == Span::ZERO {
                     self.respond(conn, tag, out);
                 } else {
-                    // All requests take this time, so that responses are in the order of arrivals.
+                    // All requests have one service time, so responses are sent in the order of
+                    // arrivals.
                     self.at_servers.push_back((conn, tag));
                     out.push(Action::Wake { at: now + self.config.server_time, token: RESPONSE });
                 }
@@ -145,12 +148,12 @@ impl Service {
         }
     }
 
-    /// Returns the connection between the client and the server with these indices.
+    /// Returns the number of the connection between a client and a server, given their indices.
     fn connection(&self, client: usize, server: usize) -> u32 {
         (client * self.config.servers.len() + server) as u32
     }
 
-    /// Whether the connection exists: not from a host to itself.
+    /// Whether a client has a connection to a server: false if both are the same host.
     fn exists(&self, client: usize, server: usize) -> bool {
         self.config.clients[client] != self.config.servers[server]
     }
@@ -170,8 +173,8 @@ impl Service {
     }
 
     fn await_request(&mut self, from: Time, client: u32, out: &mut Vec<Action>) {
-        // Events of one time come in any order. Without a warm-up the connections open at `from`,
-        // so that a request comes at least a picosecond later.
+        // Events of equal time have no fixed order. Without a warm-up, connections open at the time
+        // `from`; the request comes at least a picosecond later.
         let at = from + exponential(self.config.mean_gap, &mut self.gaps).max(Span(1));
         out.push(Action::Wake { at, token: REQUEST + u64::from(client) });
     }

@@ -1,8 +1,9 @@
 //! Flow sizes: a fixed size, or an empirical distribution given by points of its CDF.
 //!
 //! Three published workloads are built in. None of the papers prints its points: each shows a
-//! curve, and later simulators and traffic generators use tables read off it. Those tables are used
-//! here; statements of the papers in words are checked by this file's tests.
+//! curve, and later simulators and traffic generators use tables that were read from the curve.
+//! These tables are used here; the tests of this file check them against the numbers in the text of
+//! the papers.
 //!
 //! Between two points the size is interpolated on a logarithmic axis (the axis of the papers'
 //! figures): uniform in log(size). The older ns-2 scripts interpolate linearly, which makes flows
@@ -30,10 +31,10 @@ pub enum Interpolation {
     Linear,
 }
 
-/// A distribution of sizes by points of its CDF.
+/// Distribution of flow sizes, given by points of its cumulative distribution function (CDF).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmpiricalCdf {
-    /// Size in bytes, and the fraction of flows of at most this size.
+    /// Points of the CDF: size in bytes, and fraction of flows of at most this size.
     points: Vec<(u64, f64)>,
     interpolation: Interpolation,
 }
@@ -122,9 +123,9 @@ impl Sizes {
 }
 
 impl EmpiricalCdf {
-    /// Returns a distribution from points of its CDF, or an error: at least two points, sizes and
-    /// fractions rising, the first fraction 0, the last 1. Equal sizes are a step, equal fractions
-    /// a gap.
+    /// Returns a distribution from points of its CDF, or all errors. There must be at least two
+    /// points; sizes and fractions must not fall; the first fraction must be 0, the last 1. Two
+    /// points of equal size are a step of the CDF, two points of equal fraction a gap.
     pub fn new(
         points: Vec<(u64, f64)>,
         interpolation: Interpolation,
@@ -137,7 +138,7 @@ impl EmpiricalCdf {
             if size == 0 {
                 wrong.push(format!("sizes: point {i} has 0 bytes, but must have at least 1"));
             }
-            // Written so that NaN is refused.
+            // This form of the condition also refuses NaN.
             if !(0.0..=1.0).contains(&share) {
                 wrong.push(format!("sizes: point {i} has share {share}, which is not in 0 to 1"));
             }
@@ -156,17 +157,18 @@ impl EmpiricalCdf {
         if wrong.is_empty() { Ok(EmpiricalCdf { points, interpolation }) } else { Err(wrong) }
     }
 
-    /// Returns the flow sizes of background traffic in a web search cluster (DCTCP, 2010).
+    /// Returns the distribution of flow sizes of background traffic in a web search cluster (DCTCP,
+    /// 2010).
     pub fn web_search(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: WEB_SEARCH.to_vec(), interpolation }
     }
 
-    /// Returns the flow sizes of a data mining cluster (VL2, 2009).
+    /// Returns the distribution of flow sizes in a data mining cluster (VL2, 2009).
     pub fn data_mining(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: DATA_MINING.to_vec(), interpolation }
     }
 
-    /// Returns the flow sizes of a Hadoop cluster (Facebook, 2015).
+    /// Returns the distribution of flow sizes in a Hadoop cluster (Facebook, 2015).
     pub fn hadoop(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: HADOOP.to_vec(), interpolation }
     }
@@ -191,7 +193,7 @@ impl EmpiricalCdf {
             let (low, high) = (pair[0].0 as f64, pair[1].0 as f64);
             let mean = match self.interpolation {
                 Interpolation::Linear => (low + high) / 2.0,
-                // Where both ends coincide the quotient below has the limit `low`.
+                // With equal ends the quotient below is 0 / 0; its limit is `low`.
                 Interpolation::Logarithmic if pair[0].0 == pair[1].0 => low,
                 Interpolation::Logarithmic => (high - low) / libm::log(high / low),
             };
@@ -216,24 +218,26 @@ mod tests {
 
     #[test]
     fn the_tables_agree_with_what_their_sources_say() {
-        // The mean that ns-2 scripts of this workload state, with linear interpolation from zero.
+        // Mean that ns-2 scripts state for this workload, with linear interpolation from zero.
         let web = EmpiricalCdf::web_search(Interpolation::Linear).mean();
         assert!((web / 1_711_250.0 - 1.0).abs() < 1e-4, "{web}");
-        // Alizadeh et al. 2013: of web search flows the 30 % above 1 MB carry over 95 % of the bytes,
-        // and 3.6 % of data mining flows are larger than 35 MB; they interpolate linearly.
+        // Alizadeh et al. 2013: the 30 % of web search flows above 1 MB carry over 95 % of the
+        // bytes, and 3.6 % of data mining flows are larger than 35 MB; both with linear
+        // interpolation.
         let web = EmpiricalCdf::web_search(Interpolation::Linear);
         assert!((share_below(&web, 1_000_000) - 0.7).abs() < 1e-3);
         let large: f64 = web.points.windows(2).skip(7).map(weight).sum();
         assert!((large / web.mean() - 0.95).abs() < 0.005, "{}", large / web.mean());
         let mining = EmpiricalCdf::data_mining(Interpolation::Linear);
         assert!((share_below(&mining, 35_000_000) - 0.964).abs() < 0.002);
-        // The mean that ns-2 scripts state for data mining: 5,117 packets of 1,460 bytes.
+        // Mean that ns-2 scripts state for data mining: 5,117 packets of 1,460 bytes.
         let mining = EmpiricalCdf::data_mining(Interpolation::Linear).mean();
         assert!((mining / (5117.0 * 1460.0) - 1.0).abs() < 0.05, "{mining}");
-        // Greenberg et al. 2009: 99 % below 100 MB.
+        // Greenberg et al. 2009: 99 % of the flows are below 100 MB.
         let mining = EmpiricalCdf::data_mining(Interpolation::Logarithmic);
         assert!((share_below(&mining, 100_000_000) - 0.99).abs() < 1e-3);
-        // Roy et al. 2015: median below 1 kB, 70 % below 10 kB, fewer than 5 % above 1 MB.
+        // Roy et al. 2015: the median is below 1 kB, 70 % of flows are below 10 kB, fewer than 5 %
+        // are above 1 MB.
         let hadoop = EmpiricalCdf::hadoop(Interpolation::Logarithmic);
         assert!(hadoop.quantile(0.5) < 1_000);
         assert!(share_below(&hadoop, 10_000) >= 0.7);
@@ -248,7 +252,8 @@ mod tests {
                 EmpiricalCdf::data_mining(interpolation),
                 EmpiricalCdf::hadoop(interpolation),
             ] {
-                // Midpoints of a fine grid integrate the quantile function.
+                // The mean is the integral of the quantile function, computed from the midpoints of
+                // a fine grid.
                 let n = 1_000_000;
                 let sum: f64 =
                     (0..n).map(|i| cdf.quantile((f64::from(i) + 0.5) / 1e6) as f64).sum();

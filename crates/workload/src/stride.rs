@@ -1,9 +1,9 @@
 //! Stride: host `i` sends to hosts `(i + k · stride) mod N`, `k = 1 … count`.
 //!
-//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, with a
-//! stride of at least the hosts of a rack, mostly across racks. With stride 19, count 8, 4,000,000
-//! bytes and starts within 1 ms it is the standard performance scenario S1. All flows start at
-//! seeded times in `[0, start_window)`, each over its own connection.
+//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, if the
+//! stride is at least the number of hosts in a rack, mostly across racks. With stride 19, count 8,
+//! 4,000,000 bytes and starts within 1 ms it is the standard performance scenario S1. All flows
+//! start at seeded times in `[0, start_window)`, each over its own connection.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Settings of a stride pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrideConfig {
-    /// Distance between successive receivers, in hosts.
+    /// Distance between two successive receivers of a host, as number of hosts.
     pub stride: u32,
     /// Number of flows of each host, each to another receiver.
     pub count: u32,
@@ -23,7 +23,7 @@ pub struct StrideConfig {
     pub bytes: u64,
     /// Width of the interval from time zero in which flows start, at uniformly drawn times.
     pub start_window: Span,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the pattern.
     pub class: ClassId,
 }
 
@@ -41,7 +41,8 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// Returns a stride pattern, or the reasons why the settings are impossible.
+    /// Returns a stride pattern before its first event, or the reasons why the settings are
+    /// invalid.
     pub fn new(config: StrideConfig, cluster: &Cluster) -> Result<Stride, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
@@ -83,7 +84,8 @@ impl Stride {
         self.flows.progress()
     }
 
-    /// Returns the number of flows. See [`crate::Workload::listed_flows`].
+    /// Returns the number of flows, all of which start at drawn times. See
+    /// [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()
     }

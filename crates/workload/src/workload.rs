@@ -1,4 +1,4 @@
-//! All kinds of workload behind one interface.
+//! Enum of all kinds of workload, with one interface.
 
 use crate::all_to_all;
 use crate::application;
@@ -18,8 +18,8 @@ use crate::transactions;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Defines the enum, and a macro that dispatches a call to the workload. `$d` stands for the dollar
-/// sign of that macro.
+/// Defines the enum of all kinds of workload, and a macro that executes an expression for the
+/// workload of any kind. `$d` stands for the dollar sign in the inner macro.
 macro_rules! family {
     ($d:tt $($(#[$doc:meta])* $name:ident($state:ty),)*) => {
         /// A workload of any kind.
@@ -28,7 +28,7 @@ macro_rules! family {
             $($(#[$doc])* $name($state),)*
         }
 
-        /// Evaluates an expression for the workload.
+        /// Evaluates an expression for a workload of any kind, which is bound to `w`.
         macro_rules! each {
             ($d workload:expr, $d w:ident => $d do:expr) => {
                 match $d workload {
@@ -41,33 +41,33 @@ macro_rules! family {
 
 family! {
     $
-    /// Synchronized reads.
+    /// Synchronized reads (incast): a host reads blocks from many hosts at the same time.
     Incast(incast::Incast),
-    /// Host i to hosts i + stride, i + 2 · stride, and so on.
+    /// Stride pattern: host i sends to hosts i + stride, i + 2 · stride, and so on.
     Stride(stride::Stride),
-    /// Every host to one other host.
+    /// Permutation: every host sends to one other host.
     Permutation(permutation::Permutation),
-    /// Every host to all other hosts.
+    /// All-to-all: every host sends to all other hosts.
     AllToAll(all_to_all::AllToAll),
-    /// Connections that send for a fixed time.
+    /// Bulk transfers: connections that send for a fixed time.
     Bulk(bulk::Bulk),
-    /// Open-loop flows at a load.
+    /// Open-loop flows with Poisson arrivals at a given load.
     Poisson(poisson::Poisson),
-    /// Requests and responses.
+    /// Request–response service between clients and servers.
     Service(service::Service),
-    /// Flows of a list.
+    /// Flows of a given list: sender, receiver, bytes and start of each.
     FlowList(flow_list::FlowList),
-    /// Packets without connection.
+    /// IP packets without a connection, from several hosts to one.
     Datagrams(datagrams::Datagrams),
-    /// Frames without transport.
+    /// Raw Ethernet frames without a transport protocol.
     Ethernet(Box<ethernet::Ethernet>),
-    /// Recorded transactions.
+    /// Replay of recorded transactions between components.
     Transactions(Box<transactions::Transactions>),
-    /// Hadoop jobs.
+    /// Hadoop MapReduce jobs.
     MapReduce(Box<mapreduce::MapReduce>),
-    /// Ranks of an MPI program.
+    /// Replay of an MPI program.
     Mpi(Box<mpi::Mpi>),
-    /// Processes that react to messages.
+    /// Application: processes that react to messages.
     Application(Box<application::Deployment>),
 }
 
@@ -83,8 +83,8 @@ impl Workload {
         matches!(self, Workload::MapReduce(_) | Workload::Application(_))
     }
 
-    /// Returns the number of flows if their number and starts do not depend on anything that
-    /// arrives, otherwise `None`.
+    /// Returns the number of flows if their number and start times do not depend on the arrival of
+    /// other data; otherwise `None`.
     pub fn listed_flows(&self) -> Option<u64> {
         match self {
             Workload::Stride(w) => w.listed_flows(),
@@ -96,13 +96,13 @@ impl Workload {
         }
     }
 
-    /// Whether the workload sends messages as [parcels](crate::Parcel) of Ethernet frames.
+    /// Whether the workload sends its messages as [parcels](crate::Parcel) of Ethernet frames.
     pub fn sends_parcels(&self) -> bool {
         matches!(self, Workload::Mpi(w) if w.sends_parcels())
     }
 
-    /// Returns a text that says what each rank of an MPI program waits for; `None` for other
-    /// workloads.
+    /// Returns a text with the requests for which each rank of an MPI program waits; `None` for
+    /// other workloads.
     pub fn waiting(&self) -> Option<String> {
         match self {
             Workload::Mpi(w) => Some(w.describe_waiting()),

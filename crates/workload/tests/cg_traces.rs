@@ -1,4 +1,5 @@
-//! Generator of CG compared with traces of the real benchmark: equal messages for 4 to 16 ranks.
+//! Compares the generator of NAS CG with traces of the real benchmark: messages are equal for 4, 8
+//! and 16 ranks.
 
 use eastwest_workload::mpi::cg::CgConfig;
 use eastwest_workload::mpi::check::{Summary, check};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// A trace unpacked for a test, deleted afterwards.
+/// A trace that is unpacked into a temporary folder for a test, deleted at its end.
 struct Unpacked(PathBuf);
 
 impl Drop for Unpacked {
@@ -19,7 +20,8 @@ impl Drop for Unpacked {
 }
 
 impl Unpacked {
-    /// Unpacks a `.tar.gz` of files for one test: blocks of 512 bytes, a header before each file.
+    /// Unpacks a `.tar.gz` file of traces for a test. The tar format has blocks of 512 bytes, with
+    /// a header block before each file.
     fn new(name: &str, test: &str) -> Unpacked {
         let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/npb-cg-ti");
         let packed = std::fs::read(format!("{data}/{name}.ti.tar.gz")).expect("the trace");
@@ -55,7 +57,7 @@ impl Unpacked {
     }
 }
 
-/// Returns the records of a rank without computations.
+/// Returns the records of a rank, without computations.
 fn calls(program: &Program, rank: u32) -> Vec<Record> {
     let all = program.records(rank).map(|record| record.expect("a good trace"));
     all.filter(|record| !matches!(record, Record::Compute { .. })).collect()

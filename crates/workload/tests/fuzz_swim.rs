@@ -1,8 +1,9 @@
-//! Random damage to real rows: the readers of traces never panic, and their results are consistent.
+//! Fuzz test of the trace readers with randomly damaged rows: the readers never panic, and their
+//! results are consistent.
 //!
-//! Each input is a few rows of the shipped Facebook day, damaged by random edits. Input `i` depends
-//! on `i` only, so that a failure names the input that repeats it. `EASTWEST_FUZZ_INPUTS` sets the
-//! number of inputs (default 100,000).
+//! Each input consists of a few rows of the Facebook trace that comes with Eastwest, damaged by
+//! random edits. Input `i` depends on `i` only, so that the number in a failure message is enough
+//! to repeat it. `EASTWEST_FUZZ_INPUTS` sets the number of inputs (default 100,000).
 
 use eastwest_engine::random::Stream;
 use eastwest_workload::replay::{BadRows, Trace, TraceError, TraceErrorKind, scale, swim, table};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 const DAY: &[u8] =
     include_bytes!("../../../python/eastwest/data/swim/FB-2009_samples_24_times_1hr_0.tsv");
 
-/// Pieces that are difficult for parsers.
+/// Byte strings that are difficult for parsers, inserted into rows.
 const PIECES: [&[u8]; 16] = [
     b"\t",
     b"\n",
@@ -31,14 +32,14 @@ const PIECES: [&[u8]; 16] = [
     b"\xef\xbb\xbf",
 ];
 
-/// Returns a few successive rows of the real file.
+/// Returns a few successive rows of the real trace.
 fn real_rows(rows: &[&[u8]], stream: &mut Stream) -> Vec<u8> {
     let count = 1 + stream.below(4) as usize;
     let first = stream.below((rows.len() - count) as u64) as usize;
     rows[first..first + count].concat()
 }
 
-/// Returns a random position in a text, its end included.
+/// Returns a random position in a text, including the position after its last byte.
 fn place(text: &[u8], stream: &mut Stream) -> usize {
     stream.below(text.len() as u64 + 1) as usize
 }
@@ -61,20 +62,20 @@ fn damage(text: &mut Vec<u8>, rows: &[&[u8]], stream: &mut Stream) {
             text.splice(at..at, piece.iter().copied());
         }
         4 => {
-            // The head of one excerpt and the tail of another.
+            // Joins the beginning of this text with the end of another excerpt.
             let other = real_rows(rows, stream);
             let from = place(&other, stream);
             text.truncate(at);
             text.extend_from_slice(&other[from..]);
         }
         5 => {
-            // A field, or a few, twice.
+            // Repeats up to 40 bytes, a field or a few.
             let end = (at + stream.below(40) as usize).min(text.len());
             let copy = text[at..end].to_vec();
             text.splice(at..at, copy);
         }
         6 => {
-            // A field replaced by a piece.
+            // Replaces a field by a difficult byte string.
             let piece = PIECES[stream.below(PIECES.len() as u64) as usize];
             let separates = |byte: &u8| matches!(byte, b'\t' | b'\n');
             let start = text[..at].iter().rposition(separates).map_or(0, |i| i + 1);
@@ -106,13 +107,13 @@ fn check_trace(text: &[u8], trace: &Trace) {
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     assert_eq!(notes.lines, ends + u64::from(notes.unterminated));
     notes.first_skipped.iter().for_each(check_error);
-    // The result can be scaled without a panic.
+    // Scaling the jobs must not panic.
     let mut jobs = trace.jobs.clone();
     let _ = scale(&mut jobs, 20, 600);
     let _ = scale(&mut jobs, 7, 3);
 }
 
-/// Reads a text as either format.
+/// Reads a text in the format that its first line indicates: SWIM, or with named columns.
 fn read(text: &[u8], bad_rows: BadRows) -> Result<Trace, TraceError> {
     match table::begins_one(text) {
         true => table::read("in.tsv", text, bad_rows).map(|(trace, _)| trace),
@@ -120,7 +121,8 @@ fn read(text: &[u8], bad_rows: BadRows) -> Result<Trace, TraceError> {
     }
 }
 
-/// Reads a text in both ways and compares the results.
+/// Reads a text twice, once stopping at invalid rows and once skipping them, and compares the
+/// results.
 fn check(text: &[u8]) {
     let stop = read(text, BadRows::Stop);
     let skip = read(text, BadRows::Skip);
@@ -138,7 +140,7 @@ fn check(text: &[u8]) {
     }
 }
 
-/// First line of a file with named columns.
+/// First line of a trace with named columns.
 const HEADER: &[u8] = b"name\tsubmit_s\tmaps\tinput_bytes\tshuffle_bytes\toutput_bytes\n";
 
 #[test]
@@ -172,7 +174,7 @@ fn damaged_rows(header: &[u8], name: &'static str, usual: u64) {
             Err(_) => none += 1,
         }
     }
-    // The test is useful only if the damage leads to all outcomes.
+    // The test is useful only if the damage leads to each of the three outcomes.
     if inputs >= 1_000 {
         let least = inputs / 20;
         assert!(whole > least && partly > least && none > least, "{whole} {partly} {none}");

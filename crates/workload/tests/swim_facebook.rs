@@ -1,4 +1,5 @@
-//! The shipped Facebook 2009 day: the reader must return its known properties.
+//! Test with the Facebook trace of 2009 that comes with Eastwest: the reader must return its known
+//! properties.
 
 use eastwest_types::Span;
 use eastwest_workload::replay::{BadRows, Trace, TraceJob, TraceNotes, scale, swim, window};
@@ -87,7 +88,8 @@ fn the_short_sample_is_the_start_of_the_day() {
 
 #[test]
 fn cutting_the_file_anywhere_is_noticed() {
-    // Within row 3,000: a cut leaves a short row, an empty number or a line without end.
+    // Cuts the file within row 3,000, which leaves a short row, an empty number, or a line without
+    // a line feed.
     let start = DAY
         .iter()
         .enumerate()

@@ -1,5 +1,5 @@
-//! Requests that a process answers after a service time. Requests do not wait for each other: a server has
-//! as many processors as requests.
+//! Requests that a process of an application answers after a service time. Requests do not queue: a
+//! server works on any number of requests at the same time.
 
 use super::process::{Content, Message, Process};
 use eastwest_settings::{Bytes, Section, key};
@@ -7,7 +7,7 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Requests in service, by the value of their timer.
+/// Requests in service, by the value of the timer that ends their service.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answers {
     in_service: BTreeMap<u64, (Message, u64)>,
@@ -15,8 +15,8 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Replies to `request` with a message of `bytes` bytes after the time `service`. The words of
-    /// the request come back in the reply.
+    /// Sends a reply of `bytes` bytes to `request` after the time `service`. The reply contains the
+    /// words of the request.
     pub(super) fn after(&mut self, p: &mut Process, service: Span, request: &Message, bytes: u64) {
         if service == Span::ZERO {
             return reply(p, request, bytes);
@@ -26,7 +26,7 @@ impl Answers {
         self.next += 1;
     }
 
-    /// Sends the reply whose timer has ended.
+    /// Sends the reply to the request whose service time has ended.
     pub(super) fn on_timer(&mut self, p: &mut Process, value: u64) {
         if let Some((request, bytes)) = self.in_service.remove(&value) {
             reply(p, &request, bytes);
@@ -39,7 +39,7 @@ fn reply(p: &mut Process, request: &Message, bytes: u64) {
     p.reply(request, Content { bytes, words, ..Content::default() });
 }
 
-/// Reads the key `server_time`.
+/// Reads the key `server_time` of a workload: the mean service time of requests.
 pub(super) fn read_server_time(s: &mut Section) -> Span {
     s.get(
         key(
@@ -51,7 +51,7 @@ pub(super) fn read_server_time(s: &mut Section) -> Span {
     )
 }
 
-/// Reads the bytes of a message.
+/// Reads a key that gives the number of bytes of a message, from 1 B to 1 TB.
 pub(super) fn read_bytes(
     s: &mut Section,
     name: &'static str,

@@ -1,9 +1,10 @@
-//! The processes of an application on their hosts: events of the network to processes, their actions to the
-//! network.
+//! Deployment of an application: passes events of the network to its processes, and actions of the
+//! processes to the network.
 //!
-//! A process has one connection to each process that it sends to, and more if it names them; it opens with the
-//! first message. Replies take the connection of their request. Messages and timers have one numbering: it is
-//! the tag of request and response in the flow table, so that exchanges are measured as those of services.
+//! A process has one connection to each process to which it sends, or several if it numbers them; a
+//! connection opens with its first message. A reply uses the connection of its request. Messages
+//! and timers are numbered together. The number of a message is the tag of its row in the flow
+//! table, equal for request and response, so that exchanges are measured like those of services.
 
 use super::family::{Model, Program};
 use super::process::{Act, Content, Kind, Message, Place, Process};
@@ -17,36 +18,38 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Settings of an application and the hosts of its processes.
+/// Settings of an application, with the hosts of its processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationConfig {
     /// The application with its settings.
     pub model: Model,
-    /// Name of the workload, of which random streams depend.
+    /// Name of the workload, from which the random streams are derived.
     pub name: String,
-    /// Roles of the application.
+    /// Roles of the application's processes.
     pub roles: Arc<[Role]>,
-    /// Hosts of each role; every host runs one process of this role.
+    /// Hosts of each role; each host of the list runs one process with this role.
     pub hosts: Vec<Vec<HostId>>,
     /// Time at which the processes start.
     pub start: Time,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the application.
     pub class: ClassId,
 }
 
 impl ApplicationConfig {
-    /// Most processes of an application.
+    /// Largest number of processes of an application.
     pub const MAX_PROCESSES: usize = 100_000;
 }
 
-/// Most bytes of a message.
+/// Largest number of bytes of a message.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
-/// Most messages and timers that are pending at once.
+/// Largest number of messages in flight and timers at one time, for all processes of an
+/// application.
 const MOST_PENDING: usize = 10_000_000;
-/// Most events of an application at one time: more mean that processes react to each other without end.
+/// Largest number of events of an application at one simulated time. More events mean that
+/// processes react to each other without end.
 const MOST_AT_ONCE: u64 = 10_000_000;
 
-/// A process with its place and its random numbers.
+/// A process of an application, with its role and its random stream.
 #[derive(Debug, Serialize, Deserialize)]
 struct Running {
     program: Program,
@@ -54,35 +57,35 @@ struct Running {
     random: Stream,
 }
 
-/// A connection from one process to another.
+/// A connection from one process (client) to another (server).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Link {
     client: u32,
     server: u32,
     number: u16,
-    /// Messages on the way, in both directions.
+    /// Number of messages in flight on the connection, in both directions.
     on_the_way: u32,
-    /// Whether the client has closed it.
+    /// Whether the client has closed the connection; it ends when no message is in flight.
     closing: bool,
 }
 
-/// A message on the way, to the process `to`.
+/// A message in flight to the process `to`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct OnTheWay {
     to: u32,
-    /// Connection of the message; `None` within a host.
+    /// Number of the connection of the message; `None` if both processes run on one host.
     conn: Option<u32>,
     message: Message,
 }
 
-/// A timer, of the process `of`.
+/// A timer of the process `of`, which receives `value` when it expires.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Timer {
     of: u32,
     value: u64,
 }
 
-/// A request that waits for its reply.
+/// A request whose reply has not been sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Asked {
     client: u32,
@@ -90,7 +93,7 @@ struct Asked {
     conn: Option<u32>,
 }
 
-/// Event of a process.
+/// Event that a process must handle.
 enum Turn<'a> {
     Start,
     Message(&'a Message),
@@ -98,7 +101,7 @@ enum Turn<'a> {
     Close(u32, bool),
 }
 
-/// A running application.
+/// An application in a simulation, with all its processes, connections, messages and timers.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Deployment {
     processes: Vec<Running>,
@@ -107,29 +110,32 @@ pub struct Deployment {
     start: Time,
     class: ClassId,
     tally: Tally,
-    /// Number of the next message or timer.
+    /// Number of the next message or timer of the application.
     next: u64,
     next_conn: u32,
     links: BTreeMap<u32, Link>,
-    /// Open connection of (client, server, number).
+    /// Number of the open connection from a process to another, by (client, server, connection
+    /// number chosen by the client).
     between: BTreeMap<(u32, u32, u16), u32>,
     messages: BTreeMap<u64, OnTheWay>,
     timers: BTreeMap<u64, Timer>,
     asked: BTreeMap<u64, Asked>,
-    /// Messages on the way within hosts, in the order in which they were sent.
+    /// Numbers of the messages in flight between processes on one host, in the order of sending.
     local: VecDeque<u64>,
-    /// Time of the last event, and number of events at this time.
+    /// Time of the last event, and number of events so far at this time.
     instant: (Time, u64),
     finished: bool,
 }
 
-/// Token of the wake-up that starts all processes; others have the number of their message or timer.
+/// Token of the wake-up that starts all processes. The token of a timer is its number, which is
+/// smaller.
 const START: u64 = u64::MAX >> 16;
-/// Token of the wake-ups for messages within a host. Wake-ups of one time come in any order, messages in theirs.
+/// Token of the wake-ups for messages between processes on one host. Wake-ups of equal time have no
+/// guaranteed order; the messages are delivered in the order of `local`.
 const LOCAL: u64 = START - 1;
 
 impl Deployment {
-    /// Returns an application before its start, or the reasons why the settings are impossible.
+    /// Returns an application before its start, or the reasons why the settings are invalid.
     pub fn new(config: ApplicationConfig, cluster: &Cluster) -> Result<Deployment, Vec<String>> {
         let mut no = Objections::new();
         for (role, hosts) in config.roles.iter().zip(&config.hosts) {
@@ -190,8 +196,8 @@ impl Deployment {
         }
     }
 
-    /// Returns the units of work that are done and all that are planned; the second is 0 if the
-    /// application does not plan any.
+    /// Returns the number of completed and of planned units of work; the second is 0 if the
+    /// application plans no work.
     pub fn progress(&self) -> (u64, u64) {
         (self.tally.completed, self.tally.planned)
     }
@@ -242,7 +248,7 @@ impl Deployment {
         }
     }
 
-    /// Returns the number of messages on the way and of timers.
+    /// Returns the number of messages in flight plus the number of timers.
     fn pending(&self) -> usize {
         self.messages.len() + self.timers.len()
     }
@@ -269,7 +275,7 @@ impl Deployment {
         }
     }
 
-    /// Closes a connection that the client has closed and on which nothing is on the way.
+    /// Closes a connection, if its client has closed it and no message is in flight on it.
     fn close_if_idle(&mut self, now: Time, conn: u32, out: &mut Vec<Action>) {
         let idle = |link: &Link| link.closing && link.on_the_way == 0;
         let Some(link) = self.links.get(&conn).copied().filter(idle) else { return };
@@ -281,7 +287,8 @@ impl Deployment {
         self.turn(now, link.server, &Turn::Close(link.client, false), out);
     }
 
-    /// Handles the failure of a connection: what is on the way is lost.
+    /// Handles the failure of a connection: its messages in flight are lost, and both processes are
+    /// informed.
     fn fail(&mut self, now: Time, conn: u32, out: &mut Vec<Action>) {
         let Some(link) = self.links.remove(&conn) else { return };
         if !link.closing {
@@ -293,7 +300,7 @@ impl Deployment {
         self.turn(now, link.server, &Turn::Close(link.client, true), out);
     }
 
-    /// Lets a process handle an event, and carries out its actions.
+    /// Lets a process handle an event, and executes the actions that the process requests.
     fn turn(&mut self, now: Time, number: u32, turn: &Turn, out: &mut Vec<Action>) {
         if self.finished {
             return;
@@ -392,7 +399,7 @@ impl Deployment {
                 Some(asked) => {
                     return Err(format!("replied to a request to process {}", asked.server));
                 }
-                None => return Ok(()), // replied already, or the connection has failed
+                None => return Ok(()), // it has a reply, or its connection has failed
             },
             Kind::Plain | Kind::Request(_) => {
                 (to, self.connection(from, to, content.connection, out))
@@ -408,7 +415,7 @@ impl Deployment {
             out.push(Action::Wake { at: now, token: LOCAL });
             return Ok(());
         };
-        let Some(link) = self.links.get_mut(&conn) else { return Ok(()) }; // closed by the client
+        let Some(link) = self.links.get_mut(&conn) else { return Ok(()) }; // closed by its client
         self.messages.insert(tag, arriving);
         link.on_the_way += 1;
         let side = if link.client == from { Side::Client } else { Side::Server };
@@ -430,8 +437,8 @@ impl Deployment {
         Ok(())
     }
 
-    /// Returns the connection over which a process sends to another, opened if there is none;
-    /// `None` within a host.
+    /// Returns the connection over which a process sends to another one, and opens it if necessary;
+    /// `None` if both processes run on one host.
     fn connection(
         &mut self,
         client: u32,
@@ -464,11 +471,11 @@ pub(super) mod tests {
     use crate::ideal::{Ideal, cluster};
     use eastwest_types::Span;
 
-    /// Results of an application on the ideal network.
+    /// Results of an application that was run on the ideal network of the tests.
     pub struct Outcome {
         pub ideal: Ideal,
         pub counters: Vec<(String, u64)>,
-        /// Count and mean (µs) of each measure.
+        /// Number of values and mean in µs of each measure, by name.
         pub measures: BTreeMap<String, (u64, f64)>,
     }
 
@@ -484,7 +491,7 @@ pub(super) mod tests {
         ApplicationConfig { model, name, roles, hosts, start: Time::ZERO, class: ClassId(0) }
     }
 
-    /// Runs an application whose roles have these hosts.
+    /// Runs an application on the ideal network of the tests; `hosts` lists the hosts of each role.
     pub fn run(model: Model, roles: &[Role], hosts: &[&[u32]]) -> Outcome {
         let config = config(model, roles, hosts);
         let mut application = Deployment::new(config, &cluster(8)).expect("possible");
@@ -502,7 +509,7 @@ pub(super) mod tests {
 
     const PEERS: &[Role] = &[Role { name: "peers", doc: "All processes." }];
 
-    /// A process that does what a function says.
+    /// Application for tests: each event of a process calls a given function.
     #[derive(Clone, Copy, Debug)]
     struct Script(fn(&mut Process, Option<&Message>, Option<u64>));
 
@@ -615,7 +622,7 @@ pub(super) mod tests {
                 });
                 p.request(other, 1);
             } else if let Some(message) = message {
-                // Each message is the next one.
+                // Counts each message that arrives.
                 let n = p.number() as u64 * 100;
                 p.count("sum", n + message.content.words[0]);
                 if message.is_request() {

@@ -1,4 +1,4 @@
-//! All applications: those that come with Eastwest, and those of users.
+//! Family of all applications: those that come with Eastwest, and those of users.
 
 use super::fan_out;
 use super::hedged;
@@ -12,51 +12,52 @@ use eastwest_settings::{Entry, Section};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// An application that scenarios may name as `kind` of a workload.
+/// An application that a scenario may name as `kind` of a `[[workload]]`.
 #[derive(Clone)]
 pub struct ApplicationEntry {
-    /// Name, explanation, and how the settings are read.
+    /// Name of the application, its explanation, and the function that reads its settings.
     pub entry: Entry<ReadApplication>,
-    /// Roles of its processes.
+    /// Roles of the application's processes.
     pub roles: Arc<[Role]>,
 }
 
 /// Function that reads the settings of an application from its table `[[workload]]`.
 pub type ReadApplication = dyn Fn(&mut Section) -> Model + Send + Sync;
 
-/// A built-in application: name, explanation, roles, function that reads its settings.
+/// A built-in application: name, explanation, roles, and function that reads its settings.
 pub struct Named {
-    /// Kind of the workload in scenarios.
+    /// Name of the application, the `kind` of a `[[workload]]` in scenarios.
     pub name: &'static str,
     /// One line that explains the application.
     pub doc: &'static str,
-    /// Roles of its processes.
+    /// Roles of the application's processes.
     pub roles: &'static [Role],
-    /// Reads the settings.
+    /// Function that reads the settings of the application from its table `[[workload]]`.
     pub read: fn(&mut Section) -> Model,
 }
 
-/// Defines the settings, the processes and the list of the family.
+/// Defines the types for settings and processes of all applications, and the list of built-in
+/// applications.
 macro_rules! family {
     ($($name:ident($settings:ty)),* $(,)?) => {
-        /// Settings of an application of any kind.
+        /// Settings of an application; one variant for each built-in application.
         #[derive(Clone, Debug)]
         pub enum Model {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// An application of the user, from another crate or a Python file.
+            /// Application of a user, from another crate or a Python file.
             Custom(Arc<dyn ApplicationModel>),
         }
 
-        /// State of one process of any application.
+        /// State of one process; one variant for each built-in application.
         #[derive(Debug, Serialize, Deserialize)]
         pub(crate) enum Program {
             $($name(<$settings as BuiltIn>::State),)*
-            /// Checkpoints do not support applications of the user.
+            /// Process of a user's application; checkpoints do not support it.
             #[serde(skip)]
             Custom(Box<dyn Application>),
         }
 
-        /// Built-in applications.
+        /// List of the built-in applications.
         pub const BUILT_IN: &[Named] = &[$(Named {
             name: <$settings>::NAME,
             doc: <$settings>::DOC,
@@ -65,7 +66,8 @@ macro_rules! family {
         }),*];
 
         impl Model {
-            /// Returns objections to the numbers of processes of each role.
+            /// Returns the reasons why an application cannot run with these numbers of processes of
+            /// each role.
             pub(crate) fn problems(&self, members: &[usize]) -> Vec<String> {
                 match self {
                     $(Model::$name(settings) => settings.problems(members),)*
@@ -73,7 +75,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns a process before its start.
+            /// Returns the state of a process before its start.
             pub(crate) fn start(&self, place: &Place) -> Program {
                 match self {
                     $(Model::$name(settings) => Program::$name(settings.start(place)),)*
@@ -83,7 +85,7 @@ macro_rules! family {
         }
 
         impl Program {
-            /// Returns the process as its application.
+            /// Returns the process as an object that handles events.
             pub(crate) fn application(&mut self) -> &mut dyn Application {
                 match self {
                     $(Program::$name(state) => state,)*

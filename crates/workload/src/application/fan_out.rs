@@ -1,13 +1,13 @@
-//! Fan-out with a deadline: a front end sends each query to many workers at once and answers when all have
-//! responded, or at the deadline with what has arrived by then.
+//! Fan-out with a deadline: a front end sends each query to many workers at once. It answers the
+//! query when all workers have responded, or at the deadline with the responses that have arrived.
 //!
-//! This is the partition–aggregate pattern of web search (Alizadeh et al. 2010, section 2.1): the slowest of
-//! many responses decides, and responses after the deadline are lost work. Queries of a front end are a
-//! Poisson process and do not wait for each other.
+//! This is the partition–aggregate pattern of web search (Alizadeh et al. 2010, section 2.1): the
+//! slowest of many responses determines the time of a query, and responses after the deadline are
+//! lost work. Queries of a front end are a Poisson process and do not wait for each other.
 //!
-//! Counters: `queries`; `missed`: queries that were not complete at the deadline; `responses`: responses in
-//! time; `late`: responses after the deadline. Measure `query`: time from a query to its answer, at most the
-//! deadline.
+//! Counters: `queries`; `missed`: queries that were not complete at the deadline; `responses`:
+//! responses before the deadline; `late`: responses after the deadline. Measure `query`: time from
+//! a query to its answer, at most the deadline.
 
 use super::answers::{Answers, read_bytes, read_server_time};
 use super::interface::{Application, BuiltIn};
@@ -20,22 +20,22 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Settings of a fan-out with a deadline.
+/// Settings of the application "fan-out": queries to many workers with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FanOutConfig {
-    /// Queries of each front end.
+    /// Number of queries of each front end.
     pub queries: u64,
-    /// Mean time between queries of a front end.
+    /// Mean time between two queries of a front end.
     pub gap: Span,
-    /// Workers of a query; `None`: all.
+    /// Number of workers to which a query is sent; `None`: all workers.
     pub width: Option<u32>,
-    /// Time after which a query is answered without the missing responses.
+    /// Time from a query to its deadline, at which it is answered without the missing responses.
     pub deadline: Span,
     /// Bytes of a request to a worker.
     pub request_bytes: u64,
     /// Bytes of a response of a worker.
     pub response_bytes: u64,
-    /// Mean time from the arrival of a request to its response.
+    /// Mean service time at a worker, from the arrival of a request to its response.
     pub server_time: Span,
 }
 
@@ -116,18 +116,19 @@ struct Query {
     deadline: u64,
 }
 
-/// A front end or a worker.
+/// State of a process of the application "fan-out": a front end or a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FanOut {
     config: FanOutConfig,
-    /// Workers; the first of them are those of the last query.
+    /// Process numbers of all workers; the first ones are the workers of the last query.
     workers: Vec<u32>,
     asked: u64,
     open: BTreeMap<u64, Query>,
     answers: Answers,
 }
 
-/// Value of the timer for the next query; the deadline of query q has the value q.
+/// Value of the timer for the next query. The timer for the deadline of a query has the number of
+/// the query as value.
 const NEXT: u64 = u64::MAX;
 
 impl Application for FanOut {
@@ -186,7 +187,7 @@ impl FanOut {
     fn ask(&mut self, p: &mut Process) {
         let (number, count) = (self.asked, self.workers.len());
         let width = self.config.width.map_or(count, |w| w as usize).min(count);
-        // A random sample: the first steps of a Fisher–Yates shuffle.
+        // Draws a random sample without repetition: the first steps of a Fisher–Yates shuffle.
         for i in 0..width {
             if width < count {
                 let other = i + p.random().below((count - i) as u64) as usize;

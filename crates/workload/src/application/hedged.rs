@@ -1,15 +1,15 @@
-//! Requests with hedging and retries: a client that waits too long asks a second server, or asks again after
-//! a back-off.
+//! Requests with hedging and retries: a client that waits too long sends the request to a second
+//! server, or sends it again after a back-off.
 //!
-//! Hedged requests are those of Dean and Barroso, *The Tail at Scale* (CACM 2013): the second request is sent
-//! when the first is slower than most, and the first response counts. Retries follow after a timeout; the
-//! time before a retry is uniform between zero and `backoff` · 2^(number of retries before), at most
-//! `max_backoff` (full jitter, as Amazon's architecture guides recommend). Operations of a client are a Poisson
-//! process and do not wait for each other.
+//! Hedged requests follow Dean and Barroso, *The Tail at Scale* (CACM 2013): the second request is
+//! sent when the first is slower than most, and the first response counts. Retries follow after a
+//! timeout. The time before a retry is uniform between zero and `backoff` · 2^(number of earlier
+//! retries), at most `max_backoff` (full jitter, as Amazon's architecture guides recommend).
+//! Operations of a client are a Poisson process and do not wait for each other.
 //!
-//! Counters: `operations`, `hedges`, `retries`, `duplicates` (responses after the first of an operation),
-//! `failed` (operations without response after all retries). Measure `operation`: time from the operation to
-//! its first response.
+//! Counters: `operations`, `hedges`, `retries`, `duplicates` (responses after the first response of
+//! an operation), `failed` (operations without response after all retries). Measure `operation`:
+//! time from the start of an operation to its first response.
 
 use super::answers::{Answers, read_bytes, read_server_time};
 use super::interface::{Application, BuiltIn};
@@ -22,32 +22,33 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Settings of requests with hedging and retries.
+/// Settings of the application "hedged": requests with hedging and retries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HedgedConfig {
-    /// Operations of each client.
+    /// Number of operations of each client.
     pub operations: u64,
-    /// Mean time between operations of a client.
+    /// Mean time between the starts of two operations of a client.
     pub gap: Span,
-    /// Time after which a second server is asked; `None`: never.
+    /// Time without response after which the request is also sent to a second server; `None`:
+    /// never.
     pub hedge_after: Option<Span>,
-    /// Time after which an attempt has failed; `None`: never.
+    /// Time without response after which an attempt of an operation has failed; `None`: never.
     pub timeout: Option<Span>,
-    /// Most retries of an operation.
+    /// Largest number of retries of an operation.
     pub retries: u32,
-    /// Upper end of the random time before the first retry.
+    /// Upper bound of the random time before the first retry; it doubles with each further retry.
     pub backoff: Span,
-    /// Largest upper end of the random time before a retry.
+    /// Largest value of the upper bound of the random time before a retry.
     pub max_backoff: Span,
-    /// Bytes of a request.
+    /// Bytes of a request to a server.
     pub request_bytes: u64,
-    /// Bytes of a response.
+    /// Bytes of a response of a server.
     pub response_bytes: u64,
-    /// Mean time from the arrival of a request to its response.
+    /// Mean service time at a server, from the arrival of a request to its response.
     pub server_time: Span,
-    /// Share of requests that take `slow_time` at the server.
+    /// Fraction of requests, chosen at random, whose service time at the server is `slow_time`.
     pub slow_share: f64,
-    /// Time of slow requests at the server.
+    /// Service time of slow requests at the server.
     pub slow_time: Span,
 }
 
@@ -146,18 +147,18 @@ impl BuiltIn for HedgedConfig {
     }
 }
 
-/// An operation without response.
+/// An operation of a client that has no response yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Operation {
     begun: Time,
-    /// Server of the last attempt.
+    /// Server of the operation's last attempt, as index in the list of servers.
     server: usize,
     retries: u32,
     hedge: Option<u64>,
     timeout: Option<u64>,
 }
 
-/// A client or a server.
+/// State of a process of the application "hedged": a client or a server.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hedged {
     config: HedgedConfig,
@@ -167,7 +168,7 @@ pub struct Hedged {
     answers: Answers,
 }
 
-/// Purpose of a client's timer: its value is 4 · operation + purpose.
+/// Purpose of a client's timer; the value of the timer is 4 · operation + purpose.
 const NEXT: u64 = 0;
 const HEDGE: u64 = 1;
 const TIMEOUT: u64 = 2;
@@ -238,7 +239,8 @@ impl Hedged {
         p.request(self.servers[server], content);
     }
 
-    /// Asks a random server.
+    /// Sends a request of an operation to a random server, and starts its timers for hedging and
+    /// timeout.
     fn attempt(&mut self, p: &mut Process, number: u64) {
         let server = p.random().below(self.servers.len() as u64) as usize;
         let Some(operation) = self.open.get_mut(&number) else { return };
@@ -248,7 +250,8 @@ impl Hedged {
         self.request(p, number, server);
     }
 
-    /// Asks another server beside the first.
+    /// Sends a second request of an operation to another random server, in addition to the first
+    /// one.
     fn hedge(&mut self, p: &mut Process, number: u64) {
         let others = self.servers.len() as u64 - 1;
         let Some(operation) = self.open.get(&number).filter(|_| others > 0) else { return };
@@ -316,7 +319,8 @@ mod tests {
         let (count, mean) = outcome.measures["operation"];
         let hedges = outcome.counter("hedges");
         assert_eq!((count, outcome.counter("duplicates")), (2_000, hedges));
-        // 5 % wait 10 ms; hedged, they wait 200 µs, and 5 % of those 10 ms again.
+        // Without hedging, 5 % of operations take 10 ms. With hedging, these wait 200 µs, and again
+        // 5 % of their second requests take 10 ms.
         let share = hedges as f64 / 2_000.0;
         assert!((0.03..0.07).contains(&share), "{share}");
         assert!(waiting > 450.0 && mean < 150.0, "{waiting} {mean}");

@@ -1,67 +1,68 @@
-//! The interface between applications and the simulator: what an application implements.
+//! Interface between applications and the simulator: the traits that an application implements.
 
 use super::process::{Message, Place, Process};
 use super::role::Role;
 use eastwest_settings::Section;
 use std::fmt;
 
-/// State of one process of an application, with its reactions.
+/// One process of an application: its state, and the functions that handle its events.
 pub trait Application: fmt::Debug + Send {
-    /// Starts the process, at the `start` of the workload.
+    /// Handles the start of the process, at the time `start` of the workload.
     fn on_start(&mut self, process: &mut Process);
 
-    /// Handles a message whose last byte has arrived. Messages of one connection arrive in the
-    /// order in which they were sent.
+    /// Handles a message after the arrival of its last byte. Messages of one connection arrive in
+    /// the order in which they were sent.
     fn on_message(&mut self, process: &mut Process, message: &Message) {
         let _ = (process, message);
     }
 
-    /// Handles the end of a timer; `value` is that of [`Process::timer`].
+    /// Handles the expiry of a timer; `value` is the value given to [`Process::timer`].
     fn on_timer(&mut self, process: &mut Process, value: u64) {
         let _ = (process, value);
     }
 
-    /// Handles the end of a connection with the process `peer`: the other process has closed it and
-    /// all its messages have arrived, or (`failed`) the transport has given up and undelivered
-    /// messages of both directions are lost.
+    /// Handles the end of a connection with the process `peer`. With `failed` false, the peer has
+    /// closed it and all its messages have arrived. With `failed` true, the transport has aborted
+    /// it and undelivered messages of both directions are lost.
     fn on_close(&mut self, process: &mut Process, peer: u32, failed: bool) {
         let _ = (process, peer, failed);
     }
 }
 
-/// Settings of an application, from which each of its processes is made.
+/// Settings of an application, from which its processes are created.
 pub trait ApplicationModel: fmt::Debug + Send + Sync {
-    /// Returns objections to the numbers of processes of each role. Each begins with the key of the
-    /// scenario: `"replicas: …"`.
+    /// Returns the reasons why the application cannot run with these numbers of processes of each
+    /// role. Each reason begins with the key of the scenario, for example `"replicas: …"`.
     fn problems(&self, members: &[usize]) -> Vec<String> {
         let _ = members;
         Vec::new()
     }
 
-    /// Returns a process before its start.
+    /// Returns the state of a process before its start.
     fn start(&self, place: &Place) -> Box<dyn Application>;
 }
 
-/// An application of Eastwest: its settings, and how they are read.
+/// A built-in application: its settings, and how they are read from a scenario.
 pub(crate) trait BuiltIn: Sized {
-    /// Kind of the workload in scenarios.
+    /// Name of the application, the `kind` of a `[[workload]]` in scenarios.
     const NAME: &'static str;
     /// One line that explains the application, with its source.
     const DOC: &'static str;
-    /// Roles of its processes.
+    /// Roles of the application's processes.
     const ROLES: &'static [Role];
-    /// State of one process.
+    /// State of one process of the application.
     type State: Application;
 
-    /// Reads the settings.
+    /// Reads the settings of the application from its table `[[workload]]`.
     fn read(s: &mut Section) -> Self;
 
-    /// Returns objections to the numbers of processes of each role; each begins with the key.
+    /// Returns the reasons why the application cannot run with these numbers of processes of each
+    /// role; each begins with the key of the scenario.
     fn problems(&self, members: &[usize]) -> Vec<String> {
         let _ = members;
         Vec::new()
     }
 
-    /// Returns a process before its start.
+    /// Returns the state of a process before its start.
     fn start(&self, place: &Place) -> Self::State;
 }

@@ -1,9 +1,10 @@
-//! A key–value store in a closed loop: each client keeps a fixed number of operations in progress.
+//! A key–value store with clients in a closed loop: each client has a fixed number of operations in
+//! progress.
 //!
-//! The workload of YCSB (Cooper et al. 2010): reads and writes of records whose keys have a Zipf distribution;
-//! the defaults are those of its workload B (95 % reads, records of 1 kB, exponent 0.99). Keys are drawn with
-//! the method of Gray et al. (1994, *Quickly generating billion-record synthetic databases*), as YCSB does. A
-//! key belongs to one server, chosen by a hash.
+//! The workload of YCSB (Cooper et al. 2010): reads and writes of records whose keys have a Zipf
+//! distribution; the defaults are those of YCSB's workload B (95 % reads, records of 1 kB, exponent
+//! 0.99). Keys are drawn with the method of Gray et al. (1994, *Quickly generating billion-record
+//! synthetic databases*), as YCSB does. A key belongs to one server, chosen by a hash.
 //!
 //! Counters: `reads`, `writes`. Measures: `read`, `write`: time from a request to its response.
 
@@ -17,24 +18,24 @@ use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Settings of a key–value store.
+/// Settings of the application "key-value": a key–value store with clients in a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeyValueConfig {
-    /// Operations of each client.
+    /// Number of operations (reads and writes) of each client.
     pub operations: u64,
-    /// Operations of a client in progress at once.
+    /// Number of operations that a client has in progress at one time.
     pub outstanding: u32,
-    /// Mean time between a response and the next request.
+    /// Mean time from a response until the client sends its next request.
     pub think_time: Span,
-    /// Share of reads among operations.
+    /// Fraction of operations that are reads; the others are writes.
     pub read_share: f64,
-    /// Distribution of keys.
+    /// Zipf distribution from which the keys of operations are drawn.
     pub keys: Zipf,
-    /// Bytes of a key, the request of a read and the response of a write.
+    /// Bytes of a key: size of the request of a read, and of the response to a write.
     pub key_bytes: u64,
-    /// Bytes of a value.
+    /// Bytes of a value: size of the response to a read, and of the request of a write.
     pub value_bytes: u64,
-    /// Mean time from the arrival of a request to its response.
+    /// Mean service time at a server, from the arrival of a request to its response.
     pub server_time: Span,
 }
 
@@ -110,21 +111,21 @@ impl BuiltIn for KeyValueConfig {
     }
 }
 
-/// Zipf distribution of whole numbers from 0: number k has a probability proportional to
+/// Zipf distribution of integers from 0 to `count` − 1: number k has a probability proportional to
 /// (k + 1)^−skew.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Zipf {
     count: u64,
     skew: f64,
-    /// Σ i^−skew, i = 1 … count.
+    /// Sum of i^−skew for i = 1 … count, by which probabilities are normalized.
     zeta: f64,
 }
 
 impl Zipf {
-    /// Returns the distribution of `count` numbers, at least one. The exponent `skew` is from 0 to
-    /// below 1.
+    /// Returns the Zipf distribution of `count` integers, at least one. The exponent `skew` is at
+    /// least 0 and below 1.
     pub fn new(count: u64, skew: f64) -> Zipf {
-        // The first terms are added; the Euler–Maclaurin formula gives the others.
+        // Adds the first terms one by one; the Euler–Maclaurin formula gives the sum of the others.
         let added = count.min(10_000);
         let head: f64 = (1..=added).map(|i| libm::pow(i as f64, -skew)).sum();
         let (m, n) = (added as f64, count as f64);
@@ -134,7 +135,7 @@ impl Zipf {
         Zipf { count, skew, zeta: head + integral + ends + slopes }
     }
 
-    /// Draws a number (Gray et al. 1994, figure 8).
+    /// Draws an integer from the distribution (Gray et al. 1994, figure 8).
     pub fn draw(&self, random: &mut Stream) -> u64 {
         let n = self.count as f64;
         if self.skew == 0.0 || self.count < 3 {
@@ -153,7 +154,7 @@ impl Zipf {
         (at as u64).min(self.count - 1)
     }
 
-    /// Draws a number of a uniform distribution or of at most two numbers.
+    /// Draws an integer if the distribution is uniform or has at most two integers.
     fn few(&self, random: &mut Stream) -> u64 {
         match self.skew == 0.0 {
             true => random.below(self.count),
@@ -162,7 +163,7 @@ impl Zipf {
     }
 }
 
-/// A client or a server.
+/// State of a process of the application "key-value": a client or a server.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeyValue {
     config: KeyValueConfig,
@@ -209,7 +210,7 @@ impl Application for KeyValue {
 }
 
 impl KeyValue {
-    /// Begins the next operation, if there is one.
+    /// Starts the client's next operation, unless all operations have started.
     fn operate(&mut self, p: &mut Process) {
         if self.begun == self.config.operations {
             return;
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(reads + writes, 3_000);
         assert!((2_600..2_800).contains(&reads), "{reads}");
         assert_eq!(outcome.measures["read"], (reads, 100.0));
-        // Little's law: 3,000 operations, 3 at once, 100 µs each.
+        // Little's law: 3,000 operations, 3 in progress at one time, 100 µs each.
         assert_eq!(outcome.ideal.ended, Time::ZERO + Span::from_us(100_000));
         let bytes: u64 = outcome.ideal.rows.iter().map(|row| row.payload).sum();
         assert_eq!(bytes, 3_000 * 1_050);

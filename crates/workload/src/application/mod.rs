@@ -1,13 +1,14 @@
 //! Applications: programs whose processes on hosts exchange messages and react to them.
 //!
-//! An [`Application`] is the state of one process. The simulator calls it when the process starts, when a
-//! message arrives, when a timer expires and when a connection closes; it answers through its [`Process`]:
-//! send, request, reply, start a timer, count, measure. A process shares nothing with other processes but
-//! messages, and draws random numbers from a stream of its own, so that runs are reproducible. The
-//! [deployment](deployment) connects processes with the network.
+//! An [`Application`] is the state of one process. The simulator calls it when the process starts,
+//! when a message arrives, when a timer expires and when a connection closes; the state answers
+//! with calls of its [`Process`]: send, request, reply, start a timer, count, measure. A process
+//! communicates with other processes by messages only, and draws random numbers from its own
+//! stream, so that runs are reproducible. The [deployment](deployment) connects processes with the
+//! network.
 //!
-//! The applications that come with Eastwest are a file each and a line of the list below. They use the same
-//! interface as those of users, which come from other crates or from Python.
+//! Each application that comes with Eastwest has a file in this folder and a line in `family`.
+//! Applications of users, from other crates or from Python, use the same interface.
 
 mod answers;
 pub mod deployment;

@@ -1,12 +1,13 @@
-//! Training with parameter servers: in each iteration every worker computes, sends its gradients to all
-//! servers, and continues when it has the new parameters from all of them.
+//! Training with parameter servers: in each iteration every worker computes, sends its gradients to
+//! all servers, and continues when it has the new parameters from all of them.
 //!
-//! Synchronous training as in Li et al., *Scaling Distributed Machine Learning with the Parameter Server* (OSDI
-//! 2014): the parameters are divided equally among the servers; a server answers when the gradients of all
-//! workers have arrived. So both directions are an incast, and the slowest worker decides.
+//! Synchronous training as in Li et al., *Scaling Distributed Machine Learning with the Parameter
+//! Server* (OSDI 2014): the parameters are divided equally among the servers; a server answers when
+//! the gradients of all workers have arrived. So there is an incast in both directions, and the
+//! slowest worker determines the time of an iteration.
 //!
 //! Counter: `iterations` (of all workers). Measures: `iteration`: time of an iteration of a worker;
-//! `communication`: its part after the computation.
+//! `communication`: the part of this time after the computation.
 
 use super::answers::read_bytes;
 use super::interface::{Application, BuiltIn};
@@ -17,16 +18,16 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of training with parameter servers.
+/// Settings of the application "parameter-server": synchronous training with parameter servers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParameterServerConfig {
-    /// Iterations of each worker.
+    /// Number of training iterations of each worker.
     pub iterations: u64,
-    /// Bytes of all parameters, and of the gradients of a worker.
+    /// Bytes of all parameters together, which is also the size of the gradients of a worker.
     pub model_bytes: u64,
-    /// Least time of a computation.
+    /// Minimum time of the computation in each iteration.
     pub compute_time: Span,
-    /// Mean of the exponential time that is added to each computation.
+    /// Mean of the exponentially distributed time that is added to each computation.
     pub compute_jitter: Span,
 }
 
@@ -80,16 +81,18 @@ impl BuiltIn for ParameterServerConfig {
     }
 }
 
-/// A worker or a server.
+/// State of a process of the application "parameter-server": a worker or a server.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ParameterServer {
     config: ParameterServerConfig,
-    /// Begin of the iteration, and end of its computation.
+    /// Time at which the present iteration of a worker began; `computed` is the end of its
+    /// computation.
     begun: Time,
     computed: Time,
-    /// Iterations that a worker has finished.
+    /// Number of iterations that this worker has finished.
     iterations: u64,
-    /// Messages of this iteration: gradients at a server, parameters at a worker.
+    /// Messages that have arrived in the present iteration: gradients at a server, parameters at a
+    /// worker.
     arrived: Vec<Message>,
 }
 
@@ -139,8 +142,9 @@ impl ParameterServer {
         p.timer(self.config.compute_time + jitter, 0);
     }
 
-    /// Returns the gradients for one of `count` servers: equal parts; the first are a byte larger if
-    /// the division has a rest.
+    /// Returns the gradients that a worker sends to the server with this index. The bytes are
+    /// divided equally among `count` servers; the first ones get one byte more if there is a
+    /// remainder.
     fn part(&self, index: usize, count: usize) -> Content {
         let (bytes, count) = (self.config.model_bytes, count as u64);
         Content::from(bytes / count + u64::from((index as u64) < bytes % count))

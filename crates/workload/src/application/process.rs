@@ -1,4 +1,5 @@
-//! What a process of an application knows and can do while it handles an event.
+//! Process of an application during an event: the information that it has, and the actions that it
+//! can request.
 
 use super::role::Role;
 use super::tally::Tally;
@@ -6,57 +7,59 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Place of a process, before its start.
+/// Identity of a process of an application before its start: number, role, host, other processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// Number of the process, from 0: the processes of the first role in the order of its list of
-    /// hosts, then those of the next role.
+    /// Number of the process, from 0: first the processes of the first role in the order of its
+    /// list of hosts, then the processes of the next role.
     pub number: u32,
     /// Role of the process: its index in the list of roles.
     pub role: usize,
-    /// Host of the process.
+    /// Host on which the process runs.
     pub host: HostId,
     /// Roles of the application.
     pub roles: &'a [Role],
-    /// Processes of each role.
+    /// Process numbers of each role, in the order of the role's list of hosts.
     pub members: &'a [Vec<u32>],
-    /// Host of each process.
+    /// Host of each process, by process number.
     pub hosts: &'a [HostId],
     pub(super) workload: &'a str,
     pub(super) seed: u64,
 }
 
 impl Place<'_> {
-    /// Returns the random stream of the process: it depends on the seed of the run, the name of the
-    /// workload and the number of the process. `purpose` separates streams of one process.
+    /// Returns a random stream of the process, derived from the seed of the run, the name of the
+    /// workload and the number of the process. Different values of `purpose` give independent
+    /// streams.
     pub fn random(&self, purpose: &str) -> Stream {
         Stream::new(self.seed, &format!("{}/{}/{purpose}", self.workload, self.number))
     }
 }
 
-/// Content of a message: its size in the network, and words that the receiver reads.
+/// Content of a message between processes: its size in the network, and words that the receiver can
+/// read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Bytes of the message, at least 1.
+    /// Payload bytes of the message in the network, at least 1.
     pub bytes: u64,
-    /// Words for the receiver. They do not add bytes.
+    /// Three numbers for the receiver, which add no bytes in the network.
     pub words: [u64; 3],
-    /// Number of the connection between both processes, from 0. Messages on one connection arrive
-    /// in order and wait for each other; those of different connections do not.
+    /// Number of the connection between the two processes, from 0. Messages on one connection
+    /// arrive in order and wait for each other; messages on different connections do not.
     pub connection: u16,
 }
 
 impl From<u64> for Content {
-    /// Returns a message of this many bytes.
+    /// Returns the content of a message of `bytes` bytes, with words 0 and connection 0.
     fn from(bytes: u64) -> Content {
         Content { bytes, ..Content::default() }
     }
 }
 
-/// Relation of a message to a request.
+/// Relation of a message to a request: plain message, request, or reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// A message without an answer.
+    /// A message to which the receiver does not reply.
     Plain,
     /// A request with this number; the receiver may reply once.
     Request(u64),
@@ -69,16 +72,17 @@ pub enum Kind {
 pub struct Message {
     /// Number of the sending process.
     pub from: u32,
-    /// Bytes and words.
+    /// Size of the message, its words, and the number of its connection.
     pub content: Content,
-    /// Relation to a request.
+    /// Relation of the message to a request.
     pub kind: Kind,
-    /// Time at which it was sent.
+    /// Time at which the message was sent.
     pub sent: Time,
 }
 
 impl Message {
-    /// Returns the number of the request that this message answers; `None` for other messages.
+    /// Returns the number of the request to which this message is the reply; `None` for other
+    /// messages.
     pub fn answers(&self) -> Option<u64> {
         match self.kind {
             Kind::Reply(request) => Some(request),
@@ -86,7 +90,7 @@ impl Message {
         }
     }
 
-    /// Whether the sender waits for a reply.
+    /// Whether the message is a request, so that the sender waits for a reply.
     pub fn is_request(&self) -> bool {
         matches!(self.kind, Kind::Request(_))
     }
@@ -103,7 +107,8 @@ pub(super) enum Act {
     Fail(String),
 }
 
-/// A process while it handles an event: what it knows, and the actions that it requests.
+/// A process of an application while it handles an event: the information that it has, and the
+/// actions that it requests.
 #[derive(Debug)]
 pub struct Process<'a> {
     pub(super) now: Time,
@@ -118,7 +123,7 @@ pub struct Process<'a> {
 }
 
 impl Process<'_> {
-    /// Returns the simulated time.
+    /// Returns the present simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -133,13 +138,13 @@ impl Process<'_> {
         self.role
     }
 
-    /// Returns the host of a process.
+    /// Returns the host of a process; `None` if there is no process with this number.
     pub fn host(&self, process: u32) -> Option<HostId> {
         self.hosts.get(process as usize).copied()
     }
 
-    /// Returns the processes with a role, in the order of its list of hosts; none if there is no
-    /// such role.
+    /// Returns the numbers of the processes with a role, in the order of its list of hosts; empty
+    /// if the role does not exist.
     pub fn members(&self, role: usize) -> &[u32] {
         self.members.get(role).map_or(&[], Vec::as_slice)
     }
@@ -154,15 +159,15 @@ impl Process<'_> {
         *self.next - 1
     }
 
-    /// Sends a message to a process. The connection opens with the first message. Processes of one
-    /// host reach each other without the network, at the same time.
+    /// Sends a message to a process. The connection opens with the first message. Between processes
+    /// on one host, the message uses no network and arrives at the same time.
     pub fn send(&mut self, to: u32, content: impl Into<Content>) {
         let tag = self.number_of_next();
         self.acts.push(Act::Send { to, content: content.into(), kind: Kind::Plain, tag });
     }
 
-    /// Sends a request to a process. Returns its number, which the reply will
-    /// [name](Message::answers).
+    /// Sends a request to a process. Returns the number of the request, which its reply
+    /// [names](Message::answers).
     pub fn request(&mut self, to: u32, content: impl Into<Content>) -> u64 {
         let tag = self.number_of_next();
         let kind = Kind::Request(tag);
@@ -170,8 +175,9 @@ impl Process<'_> {
         tag
     }
 
-    /// Replies to a request, on its connection. A second reply and a reply on a closed connection
-    /// have no effect. A reply to a message that is not a request ends the run with an error.
+    /// Sends the reply to a request over the connection of the request. A second reply and a reply
+    /// on a closed connection have no effect. A reply to a message that is not a request ends the
+    /// run with an error.
     pub fn reply(&mut self, request: &Message, content: impl Into<Content>) {
         let Kind::Request(tag) = request.kind else {
             return self.fail("replied to a message that is not a request".to_owned());
@@ -179,25 +185,26 @@ impl Process<'_> {
         self.reply_to(tag, content);
     }
 
-    /// Replies to the request with this number, like [`Process::reply`].
+    /// Sends the reply to the request with the number `request`, like [`Process::reply`].
     pub fn reply_to(&mut self, request: u64, content: impl Into<Content>) {
         let (content, kind) = (content.into(), Kind::Reply(request));
         self.acts.push(Act::Send { to: 0, content, kind, tag: request });
     }
 
-    /// Returns the number that the next message or timer of this process will have.
+    /// Returns the number that the next message or timer will have.
     pub fn next_number(&self) -> u64 {
         *self.next
     }
 
-    /// Starts a timer that ends after `delay` and brings back `value`. Returns its number.
+    /// Starts a timer that expires after `delay` and passes `value` to
+    /// [`Application::on_timer`](super::Application::on_timer). Returns the number of the timer.
     pub fn timer(&mut self, delay: Span, value: u64) -> u64 {
         let id = self.number_of_next();
         self.acts.push(Act::Timer { id, delay, value });
         id
     }
 
-    /// Cancels a timer of this process; without effect if it has ended.
+    /// Cancels a timer of this process; has no effect if the timer has expired.
     pub fn cancel(&mut self, timer: u64) {
         self.acts.push(Act::Cancel(timer));
     }
@@ -208,13 +215,13 @@ impl Process<'_> {
         self.acts.push(Act::Close { peer, connection });
     }
 
-    /// Ends the whole application now. Without it, the application ends when no message is on the
-    /// way and no timer is pending.
+    /// Ends the whole application now. Without this call, the application ends when no message is
+    /// in flight and no timer is pending.
     pub fn stop(&mut self) {
         self.acts.push(Act::Stop);
     }
 
-    /// Ends the run without result, with a reason.
+    /// Ends the run with an error message instead of a result.
     pub fn fail(&mut self, why: String) {
         self.acts.push(Act::Fail(why));
     }
@@ -226,17 +233,17 @@ impl Process<'_> {
     }
 
     /// Adds a duration to a measure of the application: `applications.W.NAME_us` of the summary has
-    /// count, mean and percentiles.
+    /// the count, mean and percentiles of all durations.
     pub fn measure(&mut self, name: &str, took: Span) {
         self.tally.measure(name, took);
     }
 
-    /// Adds units of work to those that the application will do, for progress bars.
+    /// Adds units of work to those that the application plans to do; used for progress bars.
     pub fn plan(&mut self, units: u64) {
         self.tally.planned = self.tally.planned.saturating_add(units);
     }
 
-    /// Notes that units of the planned work are done.
+    /// Counts units of the planned work as completed.
     pub fn complete(&mut self, units: u64) {
         self.tally.completed = self.tally.completed.saturating_add(units);
     }

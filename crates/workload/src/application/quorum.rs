@@ -1,11 +1,13 @@
-//! Quorum writes: a client sends a value to N replicas and goes on when W of them have confirmed it.
+//! Quorum writes: a client sends a value to N replicas, and the write is complete when W of them
+//! have confirmed it.
 //!
-//! The pattern of replicated stores such as Dynamo (DeCandia et al. 2007, section 4.5: N = 3, W = 2): the
-//! W-th fastest of N replicas decides, so that one slow replica does no harm. A client has a fixed number of
-//! writes in progress and begins the next when one is complete.
+//! The pattern of replicated stores such as Dynamo (DeCandia et al. 2007, section 4.5: N = 3, W =
+//! 2): the W-th fastest of N replicas determines the time of a write, so one slow replica does not
+//! delay it. A client has a fixed number of writes in progress and begins the next one when one is
+//! complete.
 //!
-//! Counters: `writes`, `confirmations`. Measures: `write`: time to the W-th confirmation; `replicated`: time to
-//! the N-th.
+//! Counters: `writes`, `confirmations`. Measures: `write`: time from the start of a write to its
+//! W-th confirmation; `replicated`: time to its N-th confirmation.
 
 use super::answers::{Answers, read_bytes, read_server_time};
 use super::interface::{Application, BuiltIn};
@@ -17,22 +19,22 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Settings of quorum writes.
+/// Settings of the application "quorum": writes that need the confirmation of W of N replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuorumConfig {
-    /// Writes of each client.
+    /// Number of writes of each client.
     pub writes: u64,
-    /// Writes of a client in progress at once.
+    /// Number of writes that a client has in progress at one time.
     pub outstanding: u32,
-    /// Replicas of each value (N).
+    /// Number of replicas of each value (N).
     pub replicas: u32,
-    /// Confirmations that complete a write (W).
+    /// Number of confirmations after which a write is complete (W).
     pub quorum: u32,
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// Bytes of a confirmation.
+    /// Bytes of the confirmation of a replica.
     pub confirmation_bytes: u64,
-    /// Mean time from the arrival of a value to its confirmation.
+    /// Mean service time at a replica, from the arrival of a value to its confirmation.
     pub server_time: Span,
 }
 
@@ -101,18 +103,18 @@ impl BuiltIn for QuorumConfig {
     }
 }
 
-/// A write that some replicas have not confirmed.
+/// A write that at least one replica has not confirmed yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Write {
     begun: Time,
     confirmations: u32,
 }
 
-/// A client or a store.
+/// State of a process of the application "quorum": a client or a store of replicas.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quorum {
     config: QuorumConfig,
-    /// Stores; the first of them are those of the last write.
+    /// Process numbers of all stores; the first ones are the stores of the last write.
     stores: Vec<u32>,
     begun: u64,
     open: BTreeMap<u64, Write>,
@@ -156,7 +158,7 @@ impl Application for Quorum {
 }
 
 impl Quorum {
-    /// Begins the next write, if there is one.
+    /// Begins the client's next write, unless all writes have begun.
     fn write(&mut self, p: &mut Process) {
         if self.begun == self.config.writes {
             return;
@@ -209,7 +211,8 @@ mod tests {
 
     #[test]
     fn the_second_of_three_exponential_replicas_takes_five_sixths_of_the_mean() {
-        // Order statistics of n exponential times: E[k-th] = mean · Σ 1/(n − i), i = 0 … k − 1.
+        // Order statistics of n exponential times: E[k-th smallest] = mean · Σ 1/(n − i), i = 0 … k
+        // − 1.
         let outcome = on_six_hosts(QuorumConfig { server_time: Span::from_ms(1), ..config() });
         let expected =
             [("write", 1.0 / 3.0 + 1.0 / 2.0), ("replicated", 1.0 / 3.0 + 1.0 / 2.0 + 1.0)];

@@ -1,13 +1,13 @@
-//! Counters and measured durations of an application.
+//! Counters and measured durations of a whole application.
 
 use eastwest_engine::histogram::Histogram;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Most counters, and most measures, of an application.
+/// Largest number of counters of an application, and of measures.
 const MOST: usize = 256;
-/// Most characters of a name.
+/// Largest number of characters of the name of a counter or measure.
 const LONGEST: usize = 64;
 
 /// Counters and measured durations of all processes of an application, by name.
@@ -15,11 +15,12 @@ const LONGEST: usize = 64;
 pub struct Tally {
     counters: BTreeMap<String, u64>,
     durations: BTreeMap<String, Histogram>,
-    /// Units of work that the application will do; 0 if it is unknown.
+    /// Units of work that the application plans to do; 0 if unknown.
     pub planned: u64,
-    /// Units of work that are done.
+    /// Units of work that are completed so far.
     pub completed: u64,
-    /// Why a name is not possible, of the first such name.
+    /// Error message for the first invalid name of a counter or measure; `None` if all names are
+    /// valid.
     pub(super) problem: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// Whether there may be a new counter or measure with this name.
+    /// Whether a new counter or measure may have this name; if not, stores the reason in `problem`.
     fn admits(&mut self, name: &str, others: usize) -> bool {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         let named = !name.is_empty() && name.len() <= LONGEST && name.chars().all(fits);
@@ -61,12 +62,12 @@ impl Tally {
         false
     }
 
-    /// Yields each counter by name.
+    /// Yields the name and value of each counter.
     pub fn counters(&self) -> impl Iterator<Item = (&str, u64)> {
         self.counters.iter().map(|(name, n)| (name.as_str(), *n))
     }
 
-    /// Yields each measure by name, without unit.
+    /// Yields the name of each measure, without unit, and its durations.
     pub fn durations(&self) -> impl Iterator<Item = (&str, &Histogram)> {
         self.durations.iter().map(|(name, h)| (name.as_str(), h))
     }

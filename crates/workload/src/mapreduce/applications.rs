@@ -1,9 +1,10 @@
-//! Jobs on YARN: containers given to their application masters, and failures of nodes or connections.
+//! Application masters of jobs on YARN: they launch containers, inform reduces of finished maps,
+//! and recover from failures of nodes and connections.
 //!
-//! As in Hadoop 3: after the loss of a connection the client opens another one and repeats what may
-//! not have arrived; a container that could not be launched counts as a killed attempt; the master
-//! of a job on a lost node starts again elsewhere and keeps the finished tasks, like MRAppMaster's
-//! recovery from the job history, up to `master_attempts` times.
+//! As in Hadoop 3: after the loss of a connection the client opens another one and repeats the
+//! messages that may not have arrived; a container that could not be launched counts as a killed
+//! attempt; the master of a job on a lost node starts again elsewhere and keeps the finished tasks,
+//! like MRAppMaster's recovery from the job history, up to `master_attempts` times.
 
 use super::config::Framework;
 use super::connections::Use;
@@ -54,7 +55,8 @@ impl Control {
         n.cx.wake_in(n.cx.config.yarn.container_launch, Timer::Container(task));
     }
 
-    /// Ends an attempt whose container could not be launched because the connection to its node failed.
+    /// Kills a task's attempt because the connection over which its container should be launched
+    /// failed.
     pub fn launch_lost(&mut self, n: &mut Nodes, task: u32) {
         self.kill_and_free(n, task);
     }
@@ -65,7 +67,7 @@ impl Control {
         self.task_reported(n, report);
     }
 
-    /// Sends the report with this number again after the connection to the application master
+    /// Sends the report of a finished task again, after the connection to the application master
     /// failed.
     pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
         if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
@@ -73,7 +75,8 @@ impl Control {
         }
     }
 
-    /// Sends the request of a running reduce for finished maps to its application master.
+    /// Sends a running reduce's request for the list of finished maps to its job's application
+    /// master.
     pub fn ask_for_maps(&self, n: &mut Nodes, task: u32) {
         let t = n.tasks.attempts.get(task);
         if t.fetching.is_none() {
@@ -126,8 +129,8 @@ impl Control {
         n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
     }
 
-    /// Makes the reduces of a job that know all its maps ask for finished maps again, because a map
-    /// that ran again has finished.
+    /// Schedules new requests for finished maps, because a map has run a second time and finished.
+    /// Only reduces that already knew all maps of the job ask again.
     pub fn poll_again(&self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let again = n.tasks.jobs.running(job).outputs.reported() > maps;
@@ -142,9 +145,9 @@ impl Control {
         }
     }
 
-    /// Restarts the lost application master of a job: its attempts are killed, and the new master
-    /// keeps the finished tasks (as in Hadoop's recovery from the job history). A job without
-    /// unfinished tasks is done.
+    /// Starts a job's application master again after its node was lost. The running attempts of the
+    /// job are killed; the new master keeps the finished tasks (as in Hadoop's recovery from the
+    /// job history). A job without unfinished tasks ends.
     pub fn restart(&mut self, n: &mut Nodes, job: u32) {
         for task in n.tasks.attempts_where(|t| t.job == job) {
             self.kill_and_free(n, task);

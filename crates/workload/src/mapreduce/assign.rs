@@ -1,10 +1,10 @@
-//! Assignment: tasks that a worker gets in the answer to a heartbeat.
+//! Assignment of tasks to a worker, in the answer to the worker's heartbeat.
 //!
-//! As in Hadoop 1's JobQueueTaskScheduler maps fill the free slots of the worker; with FIFO or Fair
-//! without delay scheduling an answer contains at most one map without its split in the rack, as
-//! its last one; reduces are limited to `reduces_per_heartbeat`. With `spread` a worker of `s`
-//! slots gets tasks only up to ⌈s · (waiting + running) / all slots⌉ running ones; Quincy spreads
-//! by itself.
+//! As in Hadoop 1's JobQueueTaskScheduler, maps fill the free slots of the worker. With FIFO or
+//! Fair without delay scheduling, an answer contains at most one map whose split has no replica in
+//! the worker's rack; it is the last map of the answer. The number of reduces is limited to
+//! `reduces_per_heartbeat`. With `spread`, a worker of `s` slots runs at most ⌈s · (waiting +
+//! running tasks) / all slots⌉ tasks of a kind; Quincy has its own rule instead.
 
 use super::config::Framework;
 use super::control::Control;
@@ -16,7 +16,8 @@ use super::task::Task;
 use eastwest_types::{Locality, TaskKind};
 
 impl Control {
-    /// Returns the number of tasks of a kind that fit on a worker, as far as the master knows.
+    /// Returns the number of further tasks of a kind that fit on a worker: free slots, or on YARN
+    /// free container resources, as the master knows them.
     fn free(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
         match n.cx.config.framework {
             Framework::Mr1 => self.workers.free_sent(worker, kind),
@@ -24,8 +25,8 @@ impl Control {
         }
     }
 
-    /// Returns the number of tasks of a kind that a worker may be given: free slots, limited by the
-    /// even spread.
+    /// Returns the number of tasks of a kind that the master may assign to a worker in one answer:
+    /// its free slots, limited by the settings of tasks per heartbeat and of `spread`.
     fn room(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
         let k = index(kind);
         let control = &n.cx.config.control;
@@ -102,8 +103,9 @@ impl Control {
         room
     }
 
-    /// Adds a task to the answer to a worker, or on YARN assigns its container to the application
-    /// master. Returns the locality of a map's split.
+    /// Assigns a task to a worker: adds it to the answer to the worker's heartbeat, or on YARN
+    /// grants a container to the job's application master. Returns the locality of a map's input
+    /// split.
     fn give_out(
         &mut self,
         n: &mut Nodes,
@@ -133,7 +135,7 @@ impl Control {
         locality
     }
 
-    /// Kills the other attempts of a finished task.
+    /// Kills the other running attempts of a task, after one attempt has finished.
     pub fn kill_others(&mut self, n: &mut Nodes, report: &Report) {
         let &Report { job, index, kind, .. } = report;
         for other in n.tasks.attempts_where(|t| (t.job, t.kind, t.index) == (job, kind, index)) {

@@ -1,9 +1,9 @@
-//! The namenode's table of blocks: present replicas of every block.
+//! Table of HDFS blocks at the namenode: the workers that have a replica of each block.
 //!
-//! The input of all jobs is in HDFS from the start, the output of a task from its end. Only the
-//! output of failed jobs and of killed attempts is deleted. The initial places of splits follow
-//! from the job's random stream and are drawn again when needed: the table has only splits that
-//! have lost or gained a replica since.
+//! The input of all jobs is in HDFS from the start of the run; the output of a task is in HDFS when
+//! the task has ended. Only the output of failed jobs and of killed attempts is deleted. The
+//! initial replicas of a job's input splits are drawn from the job's random stream, and drawn again
+//! when needed. The table holds only the splits that have lost or gained a replica since the start.
 
 use super::context::Context;
 use super::file::Written;
@@ -16,18 +16,18 @@ use std::collections::BTreeMap;
 pub enum Block {
     /// Input split of a map, which is one block.
     Split {
-        /// Number of the job.
+        /// Number of the job that reads the split.
         job: u32,
-        /// Number of the map.
+        /// Number of the map within its job, from 0.
         map: u32,
     },
     /// Block of the output of a task or a stand-alone client.
     Output {
-        /// Number of the job.
+        /// Number of the job that writes the block.
         job: u32,
-        /// Number of the task.
+        /// Number of the task or client within its job, from 0.
         task: u32,
-        /// Number of the block in its file.
+        /// Number of the block within its file, from 0.
         number: u32,
     },
 }
@@ -35,9 +35,10 @@ pub enum Block {
 /// Table of blocks at the namenode: written output, and input splits whose replicas have changed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
-    /// Blocks of every written file, by job and task.
+    /// Blocks of every complete file that was written to HDFS, by (job, task).
     written: BTreeMap<(u32, u32), Vec<Written>>,
-    /// Workers with replicas of splits that have moved, by job and map.
+    /// Workers that have a replica of an input split, by (job, map). Holds only splits whose
+    /// replicas have changed since the start of the run.
     moved: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
@@ -54,14 +55,15 @@ impl Blocks {
         self.written.retain(|&(of, _), _| of != job);
     }
 
-    /// Adds the blocks of a complete file, named by job and task. A task that ran again replaces
-    /// its file.
+    /// Adds the blocks of a complete file to the table; `file` is (job, task). The file of a task
+    /// that ran again replaces the earlier one.
     pub fn keep(&mut self, file: (u32, u32), blocks: Vec<Written>) {
         self.written.insert(file, blocks);
     }
 
-    /// Returns the bytes, the wanted number of replicas and the workers with a replica of a block;
-    /// `None` if the block does not exist, or if it is a split whose replicas have never changed.
+    /// Returns the size in bytes, the wanted number of replicas and the workers with a replica of a
+    /// block; `None` if the block does not exist, or if it is a split whose replicas have never
+    /// changed.
     pub fn get(&self, cx: &Context, block: Block) -> Option<(u64, u32, &[u32])> {
         match block {
             Block::Split { job, map } => {

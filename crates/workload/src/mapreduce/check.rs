@@ -1,5 +1,6 @@
-//! Checks of settings before a run, with the reasons for a refusal. Ranges of single settings are
-//! checked by the reader of scenarios; here are settings that must fit each other or the fabric.
+//! Checks of MapReduce settings before a run, with the reasons for a refusal: settings that must
+//! agree with each other or with the hosts of the fabric. The range of each single setting is
+//! checked by the reader of scenarios.
 
 use super::config::{Clients, Framework, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use super::owners::DEFAULT_QUEUE;
@@ -8,8 +9,8 @@ use crate::protocol::Cluster;
 use eastwest_types::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns master and workers of a cluster, or all reasons why it cannot run. Every reason starts
-/// with the name of the invalid field.
+/// Returns the master host and the worker hosts of a cluster, or all reasons why it cannot run.
+/// Every reason starts with the name of the invalid setting.
 pub fn check(
     config: &MapReduceConfig,
     cluster: &Cluster,
@@ -55,7 +56,8 @@ fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut 
     }
 }
 
-/// Checks settings that must fit each other.
+/// Checks that `coarse.heartbeats` is at most a quarter of the heartbeat interval, and that
+/// `node.dirty_bytes` is used with shared disks only. Adds a message to `problems` for each error.
 fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let most = config.control.heartbeat.0 / 4;
     if config.coarse.heartbeats.is_some_and(|delay| delay.0 > most) {
@@ -66,8 +68,8 @@ fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that containers fit on nodes, and that a cluster of one node has room for more than an
-/// application master.
+/// Checks that each kind of container fits on a node, and that the node of a one-node cluster has
+/// resources for an application master and a task at the same time.
 fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<String>) {
     let yarn = &config.yarn;
     let containers = [
@@ -101,7 +103,7 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     }
 }
 
-/// Checks nodes with a different speed.
+/// Checks that each host in `slow_nodes` is a worker and occurs once.
 fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for node in &config.slow_nodes {

@@ -1,11 +1,12 @@
-//! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and read and write tests of HDFS without MapReduce.
+//! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and read and write tests of HDFS without
+//! MapReduce.
 //!
-//! A job with `clients` has no tasks. When it is submitted, as many clients as it has maps start,
-//! on one host or on the workers in turn; each reads its part of the input block by block from the
-//! nearest replicas, then writes its part of the output. The job ends with its last client; the
-//! table of tasks lists clients as maps. Differences from Hadoop: the client's Java virtual machine
-//! starts in `task_start`, without contention if it is on the master's host; the content of a
-//! written file is produced in no time.
+//! A job with `clients` has no tasks. When the job is submitted, `maps` clients start, all on one
+//! host or one after another on the workers. Each client reads its share of the input block by
+//! block from the nearest replicas, then writes its share of the output. The job ends when its last
+//! client has ended; the table of tasks lists clients as maps. Differences from Hadoop: the
+//! client's Java virtual machine starts in `task_start`, without contention if it is on the
+//! master's host; producing the content of a written file takes no time.
 
 use super::config::Clients;
 use super::connections::Use;
@@ -22,7 +23,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// A stand-alone HDFS client from its start to its end.
+/// State of a running stand-alone HDFS client, which reads and writes files without MapReduce.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Client {
     job: u32,
@@ -31,23 +32,25 @@ pub struct Client {
     assigned: Time,
     started: Time,
     input_done: Time,
-    /// Bytes not requested yet.
+    /// Input bytes that the client has not requested yet.
     left: u64,
-    /// Bytes of the present block.
+    /// Size in bytes of the block that the client is reading.
     block: u64,
-    /// Replicas of the present block that have not failed the client.
+    /// Workers with a replica of the block being read, without those from which a read has failed.
     replicas: Vec<u32>,
-    /// Number of failures, each of which has excluded a replica.
+    /// Number of failed block reads of the client so far; after each, another replica of the block
+    /// is read.
     failures: u32,
-    /// Unfinished parts of the present block: transfer, and disk read of the datanode.
+    /// Number of unfinished parts of the block read: network transfer, and disk read at the
+    /// datanode.
     parts: u32,
     conn: Option<ConnId>,
-    /// Random stream for the places of blocks and the choice of replicas.
+    /// Random stream that chooses the workers with replicas of each block, and the replica to read.
     blocks: Stream,
     locality: Locality,
 }
 
-/// Returns the larger of two distances.
+/// Returns the locality that is farther away; the order is none, node, rack, remote.
 fn farther(a: Locality, b: Locality) -> Locality {
     let order = |l| match l {
         Locality::None => 0,
@@ -58,7 +61,7 @@ fn farther(a: Locality, b: Locality) -> Locality {
     if order(a) >= order(b) { a } else { b }
 }
 
-/// Running stand-alone HDFS clients.
+/// Table of the running stand-alone HDFS clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StandAlone {
     clients: Slab<Client>,
@@ -99,8 +102,8 @@ impl StandAlone {
         }
     }
 
-    /// Begins the work of a client whose Java virtual machine has started: asks the namenode for
-    /// the places of its blocks, or reads or writes at once if no request is needed.
+    /// Begins the work of a client whose Java virtual machine has started: asks the namenode which
+    /// datanodes have its blocks, or reads or writes at once if no request is needed.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;
@@ -113,8 +116,8 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// Reads the client's next block after the namenode has returned the places of the blocks;
-    /// without a block to read, starts to write.
+    /// Reads the client's next block, after the namenode has returned the replicas of the blocks;
+    /// starts to write if no block is left to read.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;
@@ -131,7 +134,8 @@ impl StandAlone {
         self.read_nearest(cx, client);
     }
 
-    /// Reads a block from the nearest remaining replica; without any the client fails, and its job too.
+    /// Reads the client's present block from its nearest remaining replica. If no replica remains,
+    /// the client and its job fail.
     fn read_nearest(&mut self, cx: &mut Context, client: u32) {
         let disks = cx.config.node.disks.is_some();
         let c = self.clients.get(client);
@@ -156,8 +160,8 @@ impl StandAlone {
         }
     }
 
-    /// Handles a client's request for a block at the datanode `holder`, which reads from disk while
-    /// it sends.
+    /// Handles a client's read request at the datanode `holder`, which sends the block and reads it
+    /// from disk at the same time.
     pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
         let c = self.clients.get(client);
         let (job, bytes, round) = (c.job, c.block, c.failures);
@@ -183,14 +187,16 @@ impl StandAlone {
         self.client_located(cx, hdfs, client);
     }
 
-    /// Handles the end of a datanode's disk read, unless the client uses another replica by now.
+    /// Handles the end of a datanode's disk read for a client; ignores it if the client has changed
+    /// to another replica since then.
     pub fn block_read(&mut self, cx: &mut Context, hdfs: &mut Hdfs, (client, round): (u32, u32)) {
         if self.clients.get(client).failures == round {
             self.read_part(cx, hdfs, client);
         }
     }
 
-    /// Reads the block from the next replica after the connection to a datanode failed.
+    /// Reads the client's present block from the next replica, after the connection to a datanode
+    /// failed.
     pub fn read_lost(&mut self, cx: &mut Context, (client, holder): (u32, u32)) {
         let c = self.clients.get(client);
         c.conn = None;
@@ -205,7 +211,7 @@ impl StandAlone {
         cx.note(Note::ClientFailed { job, reason });
     }
 
-    /// Ends the clients of a job.
+    /// Aborts all stand-alone HDFS clients of a failed job, with their connections and open files.
     pub fn drop_job(&mut self, cx: &mut Context, hdfs: &mut Hdfs, job: u32) {
         let of_job: Vec<u32> =
             self.clients.iter().filter(|(_, c)| c.job == job).map(|(number, _)| number).collect();
@@ -265,7 +271,7 @@ impl StandAlone {
         cx.note(Note::ClientThrough { job, assigned, read, written });
     }
 
-    /// Whether a client is running.
+    /// Whether a stand-alone HDFS client is still running.
     pub fn runs(&self, client: u32) -> bool {
         self.clients.find(client).is_some()
     }

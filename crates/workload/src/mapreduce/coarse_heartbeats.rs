@@ -1,15 +1,15 @@
 //! Heartbeats of Hadoop 1 in approximate runs: they are not sent as messages, and only heartbeats
 //! with an effect are simulated.
 //!
-//! A worker's heartbeats arrive at the master at phase + delay + k · interval, as real messages
-//! would; an answer takes the delay once more. A heartbeat has an effect if it brings a report, if
-//! its worker can take a waiting task, or if reduces of its worker learn of finished maps. In the
-//! first and last case the worker's next arrival is scheduled. In the second case, while tasks
-//! wait, the master goes through the workers with free slots in the order of their arrivals: a
-//! choice costs the logarithm of the number of workers, and an idle cluster costs nothing.
+//! A worker's heartbeats arrive at the master at phase + delay + k · interval, like heartbeats sent
+//! as messages; an answer takes the delay once more. A heartbeat has an effect in three cases: it
+//! brings a report, its worker can run a waiting task, or reduces of its worker learn of finished
+//! maps. For reports and finished maps, the worker's next heartbeat is scheduled. While tasks wait,
+//! the master visits the workers with free slots in the order of their heartbeats: a choice costs
+//! the logarithm of the number of workers, and an idle cluster costs nothing.
 //!
-//! Differences from Hadoop: a heartbeat reports the state at its arrival, not at its departure;
-//! none is delayed or lost in the network.
+//! Differences from Hadoop: a heartbeat reports the state at its arrival, not at its departure; no
+//! heartbeat is delayed or lost in the network.
 
 use super::config::{Framework, MapReduceConfig};
 use super::context::Context;
@@ -24,28 +24,30 @@ use std::collections::BTreeSet;
 /// the workers with free slots.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoarseHeartbeats {
-    /// Delay from a worker to the master, and back.
+    /// One-way delay of a heartbeat from a worker to the master, and of the answer back.
     delay: Span,
     interval: Span,
-    /// Arrival time of the first heartbeat of each worker.
+    /// Arrival time at the master of each worker's first heartbeat, by worker number.
     first: Vec<Time>,
-    /// Workers in the order of their arrivals within an interval, with the time from its beginning.
+    /// Workers in the order in which their heartbeats arrive within an interval: (arrival time
+    /// modulo the heartbeat interval, worker).
     ring: Vec<(Span, u32)>,
-    /// Index of each worker in `ring`.
+    /// Index of each worker in `ring`, by worker number.
     place: Vec<u32>,
-    /// Indices in `ring` of workers with free slots, by kind of task.
+    /// Indices in `ring` of the workers with free slots: first for maps, then for reduces.
     free: [BTreeSet<u32>; 2],
-    /// Whether the next arrival of a worker is scheduled.
+    /// Whether a wake-up for the worker's next heartbeat is scheduled, by worker number.
     due: Vec<bool>,
-    /// Time at which the next worker is asked whether it takes waiting tasks.
+    /// Time of the scheduled heartbeat at which the next worker with free slots gets waiting tasks;
+    /// `None` if not scheduled.
     asks: Option<Time>,
-    /// Kinds of tasks that waited when `asks` was set.
+    /// Whether maps and whether reduces waited for a slot when `asks` was set.
     wanted: [bool; 2],
 }
 
 impl CoarseHeartbeats {
-    /// Returns the state for this number of workers, with all slots free; `None` if this run sends
-    /// heartbeats as messages.
+    /// Returns the heartbeat schedule of `workers` workers, with all slots free; `None` if this run
+    /// sends heartbeats as messages.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Option<CoarseHeartbeats> {
         let delay = config.coarse.heartbeats?;
         let plain = config.framework == Framework::Mr1
@@ -82,7 +84,7 @@ impl CoarseHeartbeats {
         })
     }
 
-    /// Returns the arrival of the worker's first heartbeat after a time.
+    /// Returns the arrival time of a worker's first heartbeat after `time`.
     fn after(&self, worker: u32, time: Time) -> Time {
         let first = self.first[worker as usize];
         if time < first {
@@ -92,7 +94,8 @@ impl CoarseHeartbeats {
         first + self.interval * whole
     }
 
-    /// Returns the first arrival after a time of a worker with free slots for wanted tasks.
+    /// Returns the time of the first heartbeat after `time` from a worker with free slots for
+    /// waiting tasks; `wanted`: whether maps and whether reduces wait.
     fn next_free(&self, wanted: [bool; 2], time: Time) -> Option<Time> {
         let within = Span(time.0 % self.interval.0);
         let from = self.ring.partition_point(|&(at, _)| at <= within) as u32;
@@ -112,24 +115,25 @@ impl CoarseHeartbeats {
         same.map(|&(_, worker)| worker).filter(|&w| self.first[w as usize] <= now).collect()
     }
 
-    /// Returns the one-way delay of a heartbeat, which its answer takes too.
+    /// Returns the one-way delay of a heartbeat; the answer takes the same time.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Schedules a wake-up for the worker's next heartbeat, because it will have an effect.
+    /// Schedules a wake-up for the worker's next heartbeat, unless one is scheduled already.
     pub fn soon(&mut self, cx: &mut Context, worker: u32) {
         if !std::mem::replace(&mut self.due[worker as usize], true) {
             cx.wake(self.after(worker, cx.now), Timer::Heartbeat(worker));
         }
     }
 
-    /// Notes that the scheduled heartbeat of a worker has arrived at the master.
+    /// Marks the scheduled heartbeat of a worker as arrived at the master.
     pub fn arrived(&mut self, worker: u32) {
         self.due[worker as usize] = false;
     }
 
-    /// Notes the numbers of free map and reduce slots of a worker.
+    /// Stores whether a worker has free slots; `slots` are its numbers of free map and reduce
+    /// slots.
     pub fn slots_changed(&mut self, worker: u32, slots: [u32; 2]) {
         let place = self.place[worker as usize];
         for (free, slots) in self.free.iter_mut().zip(slots) {

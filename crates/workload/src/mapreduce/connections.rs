@@ -4,65 +4,67 @@ use crate::protocol::Action;
 use eastwest_types::{ClassId, ConnId, HostId};
 use serde::{Deserialize, Serialize};
 
-/// Purpose of a connection. Tasks are given by their number in the table of running tasks.
+/// Purpose of a connection. Tasks are identified by their index in the table of running tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Use {
     /// Heartbeats of a worker (client) and the master's answers.
     Heartbeat {
-        /// Number of the worker.
+        /// Number of the worker that sends the heartbeats.
         worker: u32,
     },
     /// A map (client) reads a remote split.
     Split {
-        /// Number of the map in the table of tasks.
+        /// Index of the map in the table of running tasks.
         task: u32,
-        /// Worker with the replica.
+        /// Number of the worker that has the replica of the split.
         holder: u32,
     },
-    /// A stand-alone client reads a block.
+    /// A stand-alone HDFS client reads a block from a datanode.
     Read {
-        /// Number of the client.
+        /// Number of the stand-alone HDFS client.
         client: u32,
-        /// Worker with the replica.
+        /// Number of the worker that has the replica of the block.
         holder: u32,
     },
     /// A reduce (client) fetches map outputs of one worker.
     Fetch {
-        /// Number of the reduce in the table of tasks.
+        /// Index of the reduce in the table of running tasks.
         task: u32,
-        /// Worker with the outputs, or number of the part in approximate runs.
+        /// Number of the worker that has the map outputs; in approximate runs number of the part of
+        /// the reduce's input.
         from: u32,
     },
     /// One hop of a write pipeline; its client is the end nearer to the writer.
     Pipeline {
-        /// Number of the writer.
+        /// Number of the writer of the file.
         writer: u32,
-        /// Number of the hop: 0 from the writer to the first remote replica.
+        /// Number of the hop in the pipeline: 0 from the writer to the first remote replica.
         hop: u32,
     },
-    /// A datanode (client) sends the present data of a block to a datanode that joins its pipeline.
+    /// A datanode (client) sends the data that a block has so far to a datanode that joins the
+    /// block's pipeline.
     Transfer {
-        /// Number of the block's writer.
+        /// Number of the writer of the block.
         writer: u32,
     },
     /// A datanode (client) sends a copy of a block to another datanode.
     Copy {
-        /// Number of the copy.
+        /// Number of the copy operation.
         copy: u32,
     },
     /// The resource manager (client) tells a node to launch an application master.
     Master {
-        /// Number of the job.
+        /// Number of the application master's job.
         job: u32,
     },
     /// Calls of an application master (client) to the resource manager.
     Application {
-        /// Number of the job.
+        /// Number of the application master's job.
         job: u32,
     },
     /// An application master (client) tells a node to launch a container.
     Launch {
-        /// Task that the container will run.
+        /// Index of the task that the container will run, in the table of running tasks.
         task: u32,
     },
     /// A task (client) tells its application master that it is done.
@@ -72,17 +74,17 @@ pub enum Use {
     },
     /// A reduce (client) asks its application master for finished maps.
     Events {
-        /// Number of the reduce in the table of tasks.
+        /// Index of the reduce in the table of running tasks.
         task: u32,
     },
     /// Requests to the namenode (server).
     Namenode {
-        /// Number of the client's session.
+        /// Number of the client's session at the namenode.
         session: u32,
     },
 }
 
-/// Table of open connections; numbers of closed ones are reused.
+/// Table of open connections; the number of a closed connection is used again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Connections {
     uses: Vec<Option<Use>>,
@@ -90,7 +92,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Opens a connection from `client` to `server` and returns its name.
+    /// Opens a connection from `client` to `server` and returns its number.
     pub fn open(
         &mut self,
         purpose: Use,
@@ -124,14 +126,15 @@ impl Connections {
         out.push(Action::Abort { conn });
     }
 
-    /// Removes a connection that TCP has aborted from the table, so that its number can be reused.
+    /// Removes a connection that is already aborted from the table, so that its number can be used
+    /// again.
     pub fn gone(&mut self, conn: ConnId) {
         let was = self.uses[conn.0 as usize].take();
         assert!(was.is_some(), "connection {} is gone twice", conn.0);
         self.free.push(conn.0);
     }
 
-    /// Aborts all connections for whose purpose `ends` is true.
+    /// Aborts all connections for whose purpose `ends` returns true.
     pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
         for slot in 0..self.uses.len() {
             if self.uses[slot].is_some_and(&ends) {
@@ -140,7 +143,7 @@ impl Connections {
         }
     }
 
-    /// Closes all connections for whose purpose `ends` is true.
+    /// Closes all connections for whose purpose `ends` returns true.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
         for slot in 0..self.uses.len() {
             if self.uses[slot].is_some_and(&ends) {

@@ -4,12 +4,12 @@ use super::config::YarnConfig;
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 
-/// Containers of a node, and the resources in use.
+/// YARN containers of one node, and the resources that they use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Containers {
-    /// Memory in use in bytes, as the resource manager knows it.
+    /// Memory in use by containers of the node in bytes, as the resource manager knows it.
     pub memory: u64,
-    /// Number of virtual cores in use, as the resource manager knows it.
+    /// Number of virtual cores in use by containers of the node, as the resource manager knows it.
     pub vcores: u32,
     /// Memory used by reduces and application masters, in bytes; a part of `memory`.
     pub lasting: u64,
@@ -17,7 +17,7 @@ pub struct Containers {
     pub lasting_vcores: u32,
     /// Containers that have ended since the node's last heartbeat.
     pub ended: Vec<Container>,
-    /// Ended containers that are listed in the node's heartbeat now in the network.
+    /// Ended containers that are listed in the heartbeat of the node that is now in the network.
     pub reported: Vec<Container>,
 }
 
@@ -45,7 +45,8 @@ impl Container {
 }
 
 impl Containers {
-    /// Returns the number of containers like `c` that fit into the free resources of the node.
+    /// Returns the number of further containers with the resources `c` that fit into the free
+    /// resources of the node.
     pub fn room(&self, yarn: &YarnConfig, c: Container) -> u32 {
         let memory = (yarn.node_memory - self.memory.min(yarn.node_memory)) / c.memory;
         let vcores = match yarn.count_vcores {
@@ -75,21 +76,21 @@ impl Containers {
         }
     }
 
-    /// Whether the node has room for `c` and `other` beside all its reduces and application
-    /// masters; its maps are not counted, since they end soon.
+    /// Whether the node has resources for `c` and `other` beside its running reduces and
+    /// application masters. Running maps are not counted, because they end soon.
     pub fn leaves_room(&self, yarn: &YarnConfig, c: Container, other: Container) -> bool {
         self.lasting + c.memory + other.memory <= yarn.node_memory
             && (!yarn.count_vcores
                 || self.lasting_vcores + c.vcores + other.vcores <= yarn.node_vcores)
     }
 
-    /// Whether a container fits into the free resources.
+    /// Whether a container fits into the free resources of the node.
     pub fn fits(&self, yarn: &YarnConfig, c: Container) -> bool {
         self.memory + c.memory <= yarn.node_memory
             && (!yarn.count_vcores || self.vcores + c.vcores <= yarn.node_vcores)
     }
 
-    /// Moves the ended containers into a heartbeat that is being sent.
+    /// Moves the ended containers of the node to the list for the heartbeat that is being sent.
     pub fn report(&mut self) {
         self.reported.append(&mut self.ended);
     }

@@ -1,5 +1,5 @@
-//! Common state of all parts of the cluster: settings, places of workers, connections, machines,
-//! the time of the present event, and the actions that follow from it.
+//! State shared by all parts of the simulated cluster: settings, hosts and racks of workers,
+//! connections, machines, the time of the present event, and the actions that follow from it.
 
 use super::config::{JobSpec, MapReduceConfig};
 use super::connections::{Connections, Use};
@@ -13,7 +13,8 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings, places, connections and machines, and the present event.
+/// State shared by all parts of the simulated cluster: settings, hosts, connections, machines, and
+/// the event that is being handled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// Settings of the cluster and its jobs.
@@ -22,7 +23,7 @@ pub struct Context {
     pub seed: u64,
     /// Host of the namenode and the master.
     pub master: HostId,
-    /// Host of each worker.
+    /// Host of each worker, by worker number.
     pub hosts: Vec<HostId>,
     /// Racks of the workers.
     pub racks: Racks,
@@ -30,10 +31,10 @@ pub struct Context {
     pub conns: Connections,
     /// Cores, disks and page caches of the machines.
     pub hardware: Hardware,
-    /// Time of the present event.
+    /// Simulated time of the event that is being handled.
     #[serde(skip)]
     pub now: Time,
-    /// Actions that follow from the present event, so far.
+    /// Actions for the simulator that the present event has caused so far.
     #[serde(skip)]
     pub out: Vec<Action>,
     /// Notes that parts of the cluster have written for the parts above them and that are not
@@ -53,8 +54,8 @@ impl Context {
         self.hosts[worker as usize]
     }
 
-    /// Returns the random stream of the decision `what` of a job or task, independent of all other
-    /// random numbers.
+    /// Returns the random stream for the decision named `what` (for example `placement`) of a task
+    /// of a job. It is independent of all other streams.
     pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
@@ -64,12 +65,12 @@ impl Context {
         self.notes.push(note);
     }
 
-    /// Schedules a wake-up at a time.
+    /// Schedules a wake-up of `timer` at the time `at`.
     pub fn wake(&mut self, at: Time, timer: Timer) {
         self.out.push(timer.at(at));
     }
 
-    /// Schedules a wake-up after a duration.
+    /// Schedules a wake-up of `timer` after the duration `wait`.
     pub fn wake_in(&mut self, wait: Span, timer: Timer) {
         self.wake(self.now + wait, timer);
     }
@@ -101,12 +102,12 @@ impl Context {
         self.conns.close_all(&mut self.out);
     }
 
-    /// Closes all connections for whose purpose `ends` is true.
+    /// Closes all connections for whose purpose `ends` returns true.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool) {
         self.conns.close_where(ends, &mut self.out);
     }
 
-    /// Aborts all connections for whose purpose `ends` is true.
+    /// Aborts all connections for whose purpose `ends` returns true.
     pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool) {
         self.conns.abort_where(ends, &mut self.out);
     }
@@ -147,19 +148,20 @@ impl Context {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
-    /// writer continues at once; false if the end of the write is reported later by `what`.
+    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
+    /// writer continues at once; returns false if the write ends later, with the event `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
     /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once; false if the end of the write is reported later by `what`.
+    /// once; returns false if the write ends later, with the event `what`.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// Starts the parallel parts of a step on a worker. A step without cost still ends by a wake-up.
+    /// Starts a step of a task on a worker: disk read, disk write and CPU work run in parallel as
+    /// its parts. A step without any part still ends by a wake-up.
     pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
         let (now, out) = (self.now, &mut self.out);
         if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {

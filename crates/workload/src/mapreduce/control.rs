@@ -1,7 +1,7 @@
 //! The master: jobs, heartbeats and reports.
 //!
-//! On Hadoop 1 it is the jobtracker; on YARN it stands for the resource manager and all application
-//! masters, whose messages are those of [`super::yarn`].
+//! On Hadoop 1 it is the jobtracker; on YARN it is the resource manager and all application
+//! masters, whose messages are in [`super::yarn`].
 
 use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::{Framework, MapReduceConfig};
@@ -26,13 +26,13 @@ use serde::{Deserialize, Serialize};
 pub struct Control {
     /// Scheduler, which chooses the job of the next slot or container.
     pub scheduler: Scheduler,
-    /// Workers with their slots and heartbeats.
+    /// Workers with the slots and heartbeats that the master knows.
     pub workers: Workers,
-    /// Containers and application masters.
+    /// State of containers and application masters on YARN.
     pub yarn: Yarn,
-    /// Speculative execution.
+    /// State of speculative execution: second attempts of slow tasks.
     pub speculation: Speculation,
-    /// Number of jobs submitted so far, which is the number of the next one.
+    /// Number of jobs submitted so far, which is also the number of the next job.
     submitted: u32,
     /// Number of jobs that have ended, finished or failed.
     pub done: u32,
@@ -41,7 +41,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the master of `workers` workers before its first job.
+    /// Returns the master of a cluster with `workers` workers, before its first job.
     pub fn new(config: &MapReduceConfig, workers: usize, racks: &Racks, seed: u64) -> Control {
         let each = match config.framework {
             Framework::Mr1 => [config.map_slots, config.reduce_slots],
@@ -60,7 +60,7 @@ impl Control {
         }
     }
 
-    /// Submits the first jobs, and schedules the first check of running tasks.
+    /// Submits the jobs that are due at the start, and schedules the first check for slow tasks.
     pub fn begin(&mut self, n: &mut Nodes) {
         self.speculation.look_later(&mut n.cx);
         self.submit(n);
@@ -100,7 +100,8 @@ impl Control {
         }
     }
 
-    /// Offers reduces to the scheduler when enough maps have finished.
+    /// Offers the reduces of a job to the scheduler when the fraction `slowstart` of its maps has
+    /// finished.
     fn offer_reduces(&mut self, n: &mut Nodes, job: u32) {
         let spec = n.cx.spec(job);
         let needed = (n.cx.config.control.slowstart * f64::from(spec.maps)).ceil() as u32;
@@ -111,7 +112,7 @@ impl Control {
         }
     }
 
-    /// Handles the wake-up for a worker's heartbeat.
+    /// Handles the wake-up at the time of a worker's next heartbeat.
     pub fn heartbeat_due(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.beats.is_some() {
             self.beat(n, worker);
@@ -120,21 +121,22 @@ impl Control {
         }
     }
 
-    /// Sends a heartbeat now, or after the outstanding answer has arrived.
+    /// Sends a worker's heartbeat at once; if the answer to the last heartbeat is outstanding,
+    /// sends it when that answer has arrived.
     fn send_heartbeat(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.send_heartbeat(&mut n.cx, worker) {
             self.yarn.report(worker);
         }
     }
 
-    /// Handles a heartbeat that was not sent as a message.
+    /// Handles a heartbeat in an approximate run, in which heartbeats are not sent as messages.
     fn beat(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.beat(&n.cx, worker) {
             self.heartbeat_arrived(n, worker);
         }
     }
 
-    /// Handles the reports in a heartbeat and answers with tasks.
+    /// Handles a worker's heartbeat at the master: handles its reports, and answers with tasks.
     pub fn heartbeat_arrived(&mut self, n: &mut Nodes, worker: u32) {
         let (reported, failures) = self.workers.heard(&n.cx, worker);
         for report in reported {
@@ -167,14 +169,15 @@ impl Control {
         }
     }
 
-    /// Returns the kinds of tasks that wait for a worker.
+    /// Returns whether maps and whether reduces wait for a worker with free slots; includes
+    /// speculative attempts.
     fn wanted(&self) -> [bool; 2] {
         [TaskKind::Map, TaskKind::Reduce]
             .map(|kind| self.scheduler.waiting(kind) > 0 || self.speculation.wants(index(kind)))
     }
 
-    /// Schedules the next assignment if heartbeats are not sent as messages: the next heartbeat of
-    /// a worker that can take waiting tasks.
+    /// Schedules the next assignment if heartbeats are not sent as messages: at the next heartbeat
+    /// of a worker that has free slots for waiting tasks.
     pub fn schedule_assignment(&mut self, n: &mut Nodes) {
         if self.workers.beats.is_none() || self.finished {
             return;
@@ -261,7 +264,7 @@ impl Control {
     pub fn task_reported(&mut self, n: &mut Nodes, report: Report) {
         let Report { worker, job, index: task, kind, written_offset, failed, took } = report;
         if !n.tasks.jobs.runs(job) {
-            return; // it has failed meanwhile
+            return; // the job failed before the report arrived
         }
         self.scheduler.finished(kind, job);
         self.speculation.over((job, kind, task), worker);
@@ -294,8 +297,9 @@ impl Control {
         }
     }
 
-    /// Schedules heartbeats of workers with reduces of the job that would start to fetch one more
-    /// finished map, if heartbeats are not sent as messages.
+    /// Schedules the next heartbeat of workers with reduces of the job, if heartbeats are not sent
+    /// as messages. Does so only when enough maps have finished that a reduce can fetch its next
+    /// part.
     fn tell_soon(&mut self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let state = n.tasks.jobs.get(job);
@@ -307,7 +311,8 @@ impl Control {
         }
     }
 
-    /// Handles the end of a stand-alone client of a job, which has read and written these bytes.
+    /// Handles the end of a stand-alone HDFS client of a job, which has read `read` bytes and
+    /// written `written` bytes.
     pub fn client_through(
         &mut self,
         n: &mut Nodes,
@@ -324,7 +329,8 @@ impl Control {
         }
     }
 
-    /// Handles the end of a job's commit.
+    /// Handles the end of a job's commit at the master: the job ends, or on YARN its application
+    /// master unregisters.
     pub fn committed(&mut self, n: &mut Nodes, job: u32) {
         match n.cx.config.framework {
             _ if !n.tasks.jobs.runs(job) => {}
@@ -368,7 +374,7 @@ impl Control {
         }
     }
 
-    /// Schedules the next check for workers without heartbeats.
+    /// Schedules the next check for workers whose heartbeats are missing.
     pub fn look_later(&self, n: &mut Nodes) {
         n.cx.wake_in(Span(n.cx.config.failures.expiry.0 / 3), Timer::Look);
     }

@@ -1,10 +1,10 @@
-//! Counters of a task.
+//! Counters of a task's work, as Hadoop keeps them.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Counters of a task, as Hadoop keeps them.
+/// Counters of a task's work, as Hadoop keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records, `SPILLED_RECORDS`).
@@ -17,7 +17,7 @@ pub struct Counters {
     pub collected: u64,
     /// Number of failed fetches (`FAILED_SHUFFLE`).
     pub failed_fetches: u32,
-    /// CPU time (`CPU_MILLISECONDS`), including the virtual machine's start.
+    /// CPU time (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
     pub cpu: Span,
 }
 

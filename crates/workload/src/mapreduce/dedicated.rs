@@ -1,10 +1,10 @@
-//! Work on dedicated cores and disks: if every task has its own core and every stream its own disk,
-//! the end of a piece of work is known at its start. It needs one wake-up, and one for all parts of
-//! a step.
+//! Work on dedicated cores and disks. If every task has its own core and every stream of data its
+//! own disk, the end of a piece of work is known at its start. A piece of work then needs one
+//! wake-up, and all parallel parts of a step together need one.
 //!
-//! Only in approximate runs, in which the number of events matters; times are those of
-//! [`super::resource`] with as many servers as pieces. Not with speculation, which needs the
-//! progress of running pieces.
+//! Used only in approximate runs, in which the number of events matters. The times are equal to
+//! those of [`super::resource`] with a core or disk for each piece of work. Not used with
+//! speculation, which needs the progress of running work.
 
 use super::config::MapReduceConfig;
 use super::timer::Timer;
@@ -13,7 +13,8 @@ use crate::protocol::Action;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Running pieces of work; slots of finished ones are reused.
+/// Table of running pieces of work on dedicated cores and disks; slots of finished work are used
+/// again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Dedicated {
     pieces: Vec<Option<Work>>,
@@ -21,7 +22,8 @@ pub struct Dedicated {
 }
 
 impl Dedicated {
-    /// Returns the list of running pieces, if cores and disks are not shared and the run is approximate.
+    /// Returns the empty table of running work, if cores and disks are not shared, the run is
+    /// approximate and there is no speculation; otherwise `None`.
     pub fn new(config: &MapReduceConfig) -> Option<Dedicated> {
         let node = &config.node;
         let shares = node.cores.is_some() || node.disks.is_some() || node.dirty_bytes > 0;
@@ -29,7 +31,7 @@ impl Dedicated {
         (config.coarse.is_on() && !shares && !watched).then(Dedicated::default)
     }
 
-    /// Starts a piece of work that ends at a known time.
+    /// Starts a piece of work that ends at the time `end`.
     pub fn start(&mut self, end: Time, what: Work, out: &mut Vec<Action>) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.pieces.push(None);

@@ -29,7 +29,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Span, TaskKind};
 
 impl Control {
-    /// Whether the attempt that has reached its end fails.
+    /// Whether the attempt fails at its end, by the setting of failing tasks or by a random draw.
     pub fn is_to_fail(&mut self, n: &mut Nodes, task: u32) -> bool {
         let failures = &n.cx.config.failures;
         if failures.attempts == 0.0 && failures.tasks.is_empty() {
@@ -52,7 +52,8 @@ impl Control {
         stream.unit() < failures.attempts
     }
 
-    /// Removes an attempt from its worker and from the master's state.
+    /// Removes a failed or killed attempt from the table of tasks, from its worker and from the
+    /// master's state.
     fn drop_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
         let t = n.drop_attempt(task);
         self.workers.forget(t.worker, task);
@@ -84,7 +85,8 @@ impl Control {
         }
     }
 
-    /// Lets an assigned task wait again, unless it has another attempt.
+    /// Makes a task wait for assignment again after its attempt was lost, unless another attempt of
+    /// the task is running.
     fn run_again(&mut self, n: &mut Nodes, (job, kind, task): (u32, TaskKind, u32)) {
         let Some(state) = n.tasks.jobs.find(job) else { return };
         if self.speculation.is_left_alone((job, kind, task)) {
@@ -93,15 +95,16 @@ impl Control {
         }
     }
 
-    /// Offers one more waiting task of a job to the scheduler. On YARN its application master
-    /// requests it, if there is one.
+    /// Offers one more waiting task of a job to the scheduler. On YARN this needs a registered
+    /// application master, which requests a container for the task.
     fn offer_again(&mut self, n: &Nodes, job: u32, kind: TaskKind) {
         if n.cx.config.framework == Framework::Mr1 || self.yarn.is_registered(job) {
             self.scheduler.offer(kind, job, 1);
         }
     }
 
-    /// Lets a map wait again that was planned for a worker and never assigned.
+    /// Makes a map wait for assignment again which the scheduler had planned for a worker but not
+    /// assigned.
     pub fn run_again_unplaced(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.scheduler.finished(TaskKind::Map, job);
         if let Some(state) = n.tasks.jobs.find(job) {
@@ -110,7 +113,8 @@ impl Control {
         }
     }
 
-    /// Lets the task of a finished attempt wait again whose report is lost.
+    /// Makes the task of a finished attempt wait for assignment again, because the attempt's report
+    /// is lost.
     pub fn run_again_unreported(&mut self, n: &mut Nodes, report: &Report) {
         if n.tasks.jobs.runs(report.job) {
             self.scheduler.finished(report.kind, report.job);
@@ -119,7 +123,7 @@ impl Control {
         }
     }
 
-    /// Kills an attempt at the master's request, which is no failure; its task waits again.
+    /// Kills an attempt, which does not count as a failure; its task waits for assignment again.
     fn kill_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
         let t = self.drop_attempt(n, task);
         n.tasks.jobs.count_killed(&t);
@@ -135,8 +139,8 @@ impl Control {
         self.free_dropped(n, &t);
     }
 
-    /// Frees the slot or container of a killed attempt. On Hadoop 1 a slot is in use from the
-    /// arrival of the assignment.
+    /// Frees the slot or container of a killed attempt. On Hadoop 1 an attempt whose assignment has
+    /// not arrived at the worker uses no slot yet.
     fn free_dropped(&mut self, n: &Nodes, t: &Task) {
         let on_its_way = matches!(t.stage, Stage::Assigned);
         if n.cx.config.framework == Framework::Yarn || !on_its_way {
@@ -144,7 +148,7 @@ impl Control {
         }
     }
 
-    /// Frees a slot of a worker, or on YARN a container, after a task of this kind.
+    /// Frees a slot of a worker, or on YARN a container, after a task of the kind has ended.
     pub fn free_slot(&mut self, n: &Nodes, worker: u32, kind: TaskKind) {
         match n.cx.config.framework {
             Framework::Mr1 => self.workers.free_slot(worker, kind),
@@ -230,7 +234,7 @@ impl Control {
         }
     }
 
-    /// Lets maps that finished on a lost worker run again, if a reduce may need their outputs.
+    /// Makes maps that finished on a lost worker run again, if a reduce may need their outputs.
     fn outputs_on(&mut self, n: &mut Nodes, worker: u32) {
         for job in 0..n.tasks.jobs.table.len() as u32 {
             let Some(state) = n.tasks.jobs.find(job) else { continue };

@@ -3,7 +3,7 @@
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// Owner of a file: who has it written.
+/// Owner of an HDFS file: the task or client that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
     /// A task, by its number in the table of tasks.
@@ -17,7 +17,7 @@ pub enum Owner {
 pub struct Place {
     /// Host on which the client of HDFS runs.
     pub host: HostId,
-    /// Worker on the host; `None` if the host stores no data.
+    /// Number of the worker on the host; `None` if the host stores no data.
     pub worker: Option<u32>,
 }
 
@@ -28,6 +28,6 @@ pub struct Written {
     pub bytes: u64,
     /// Number of replicas that the block should have.
     pub wanted: u32,
-    /// Workers with a replica.
+    /// Numbers of the workers that have a replica of the block.
     pub replicas: Vec<u32>,
 }

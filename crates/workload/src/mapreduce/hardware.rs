@@ -27,20 +27,21 @@ use std::collections::VecDeque;
 struct Machine {
     cores: Shared<Work>,
     disks: Shared<Work>,
-    /// Bytes written so far.
+    /// Bytes written to files on this machine since the start of the run.
     written: u64,
-    /// Written bytes that are not on disk.
+    /// Bytes that are in the page cache and not yet on disk (dirty).
     dirty: u64,
-    /// Speed in millionths of the usual speed.
+    /// Speed of the machine in millionths of the usual speed.
     speed: u64,
-    /// Dirty bytes that are being written to disk.
+    /// Dirty bytes that are being written to disk now.
     flushing: u64,
     flushers: u32,
-    /// Writers that wait for room in memory: bytes and work.
+    /// Writers that wait until `dirty_bytes` allows more dirty data: bytes to write, and the work
+    /// to report.
     waiting: VecDeque<(u64, Work)>,
 }
 
-/// Usual speed in millionths.
+/// Usual speed of a machine in millionths, the unit of `Machine::speed`.
 const USUAL: u64 = 1_000_000;
 
 impl Machine {
@@ -56,7 +57,7 @@ impl Machine {
 pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,
-    /// Work on dedicated cores and disks; `None` if they are shared.
+    /// Running work on dedicated cores and disks; `None` if cores and disks are shared.
     alone: Option<Dedicated>,
 }
 
@@ -117,7 +118,8 @@ impl Hardware {
         arm(&mut machine.cores, Timer::Cores(number), out);
     }
 
-    /// Starts work if cores and disks are dedicated; otherwise returns false.
+    /// Starts work on a dedicated core or disk and returns true; returns false if cores and disks
+    /// are shared.
     fn works_alone(
         &mut self,
         now: Time,
@@ -132,13 +134,14 @@ impl Hardware {
         true
     }
 
-    /// Removes finished work on dedicated cores and disks. Returns its purpose.
+    /// Removes finished work on a dedicated core or disk, given its slot in the table of running
+    /// work. Returns its purpose.
     pub fn ended_alone(&mut self, place: u32) -> Work {
         self.alone.as_mut().expect("it was started so").ended(place)
     }
 
     /// Starts all parts of a step as one piece of work, if cores and disks are dedicated. Returns
-    /// the duration of its reading; `None` if cores and disks are shared.
+    /// the duration of the step's disk read; `None` if cores and disks are shared.
     pub fn step_alone(
         &mut self,
         now: Time,
@@ -157,7 +160,7 @@ impl Hardware {
         Some(lasts)
     }
 
-    /// Starts a read from the disks.
+    /// Starts a read of `bytes` bytes from the disks of a worker's machine.
     pub fn read(&mut self, now: Time, worker: u32, bytes: u64, what: Work, out: &mut Vec<Action>) {
         let work = self.config.read_rate.time_for(bytes);
         self.use_disk(now, worker, work, what, out);
@@ -172,8 +175,8 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
-    /// writer continues at once; false if the end of the write is reported later by `what`.
+    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
+    /// writer continues at once; returns false if the write ends later, with the event `what`.
     pub fn write(
         &mut self,
         now: Time,
@@ -205,8 +208,8 @@ impl Hardware {
     }
 
     /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once, as always if each stream has its own disk; false if the end of the write is reported
-    /// later by `what`.
+    /// once, as always if each stream has its own disk; returns false if the write ends later, with
+    /// the event `what`.
     pub fn store(
         &mut self,
         now: Time,
@@ -218,7 +221,7 @@ impl Hardware {
         self.config.disks.is_none() || self.write(now, worker, bytes, what, out)
     }
 
-    /// Starts flushers while there is dirty data.
+    /// Starts writes of dirty data to disk, at most one write (flusher) per disk at a time.
     fn flush(&mut self, now: Time, number: u32, out: &mut Vec<Action>) {
         let most = self.config.disks.unwrap_or(1);
         let (run, rate) = (self.config.run_bytes, self.config.write_rate);
@@ -241,7 +244,8 @@ impl Hardware {
         parts.into_iter().flatten().fold(1.0, f64::min)
     }
 
-    /// Returns the bytes written so far to the disks of a worker's machine.
+    /// Returns the number of bytes that a worker's machine has written to files since the start of
+    /// the run.
     pub fn written_offset(&self, worker: u32) -> u64 {
         self.machines[self.number(worker)].written
     }
@@ -260,8 +264,8 @@ impl Hardware {
         ended(cores, Timer::Cores(number), now, out)
     }
 
-    /// Handles a wake-up for the disks of a machine. Returns the finished work, including the work
-    /// of writers that no longer wait for room in memory.
+    /// Handles a wake-up for the disks of a machine. Returns the finished work, including writes
+    /// that waited for dirty data to be flushed and are now accepted by the page cache.
     pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let most = self.config.dirty_bytes;
         let machine = &mut self.machines[number as usize];
@@ -306,7 +310,8 @@ fn arm(shared: &mut Shared<Work>, timer: Timer, out: &mut Vec<Action>) {
     }
 }
 
-/// Returns the work finished until now, and schedules the next wake-up.
+/// Returns the work on shared cores or disks that has finished until now, and schedules their next
+/// wake-up.
 fn ended(shared: &mut Shared<Work>, timer: Timer, now: Time, out: &mut Vec<Action>) -> Vec<Work> {
     let mut done = Vec::new();
     if shared.woken(now) {

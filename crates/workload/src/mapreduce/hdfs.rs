@@ -32,22 +32,22 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side};
 use serde::{Deserialize, Serialize};
 
-/// Tag of the request that sets up a pipeline, and of its answer.
+/// Message tag of the request that sets up a pipeline, and of the answer to it.
 const SETUP: u64 = 0;
-/// Tag of the empty packet that ends a block, and of its acknowledgement.
+/// Message tag of the empty packet that ends a block, and of its acknowledgement.
 const CLOSE: u64 = u64::MAX;
 /// Header of a packet in bytes: two lengths and a PacketHeaderProto (offset, sequence, last, length).
 const PACKET_HEADER: u64 = 31;
 /// Bytes that Hadoop reserves for the largest header of a packet (`PKT_MAX_HEADER_LEN`).
 const MOST_HEADER: u64 = 33;
-/// Bytes of a checksum (CRC32C).
+/// Length of a checksum in bytes (CRC32C).
 const CHECKSUM: u64 = 4;
-/// File bytes in a packet of a read (`BlockSender`: 64 KiB).
+/// File bytes in one HDFS data packet of a read (`BlockSender`: 64 KiB).
 const READ_PACKET: u64 = 65_536;
 
 impl HdfsConfig {
-    /// Returns the number of bytes of checksums and of headers of HDFS's own data packets (not of network
-    /// packets) for `bytes` file bytes, with `packet` file bytes in each data packet.
+    /// Returns the number of bytes that HDFS adds to `bytes` file bytes: checksums, and headers of
+    /// HDFS's own data packets (not of network packets). Each data packet has `packet` file bytes.
     fn overhead(&self, bytes: u64, packet: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         if per == 0 {
@@ -72,44 +72,45 @@ impl HdfsConfig {
     }
 }
 
-/// State of a writer: what it waits for.
+/// State of an HDFS writer: the event for which it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
-    /// Data for a new block, or the end of the file.
+    /// The writer waits for data of a new block, or for the end of the file.
     Idle,
-    /// A wake-up before the next block.
+    /// The writer waits for a wake-up before the next block.
     Pausing,
-    /// Answer of the namenode to the creation of the file.
+    /// The writer waits for the namenode's answer to the creation of the file.
     Creating,
-    /// Targets from the namenode.
+    /// The writer waits for the target datanodes of a block from the namenode.
     Asking,
-    /// Set-up of the pipeline.
+    /// The writer waits for the set-up of the block's pipeline.
     SettingUp,
-    /// Data to send, and acknowledgements.
+    /// The writer sends data and waits for more data or for acknowledgements.
     Streaming,
-    /// Replacement of a lost datanode from the namenode.
+    /// The writer waits for the namenode to choose a replacement of a lost datanode.
     Replacing,
-    /// Transfer of the block's data to the replacement.
+    /// The writer waits for the transfer of the block's data to a replacement datanode.
     Transferring,
-    /// Acknowledgement of the empty packet at the block's end.
+    /// The writer waits for the acknowledgement of the empty packet that ends a block.
     Closing,
-    /// Answer of the namenode to the completion of the file.
+    /// The writer waits for the namenode's answer to the completion of the file.
     Completing,
 }
 
-/// A connection of a pipeline, and the replica at its end.
+/// One hop of a write pipeline: a connection, and the replica at its end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Hop {
     conn: ConnId,
-    /// Worker with the replica.
+    /// Number of the worker that stores the replica.
     replica: u32,
-    /// Bytes of the block that have arrived at the replica since the pipeline was set up.
+    /// Bytes of the block that have arrived at this replica since the pipeline was set up.
     arrived: u64,
-    /// Bytes of the block that the replica has stored.
+    /// Bytes of the block that this replica has stored since the pipeline was set up.
     stored: u64,
-    /// Bytes that all replicas below have acknowledged.
+    /// Bytes of the block that all later replicas of the pipeline have acknowledged; `u64::MAX` at
+    /// the last replica.
     below: u64,
-    /// Bytes that the replica has acknowledged.
+    /// Bytes of the block that this replica has acknowledged towards the writer.
     acknowledged: u64,
 }
 
@@ -117,58 +118,60 @@ struct Hop {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct OpenBlock {
     bytes: u64,
-    /// Bytes sent or stored.
+    /// Bytes of the block that the writer has sent, or stored if its own replica is the only one.
     sent: u64,
-    /// Bytes handed to the writer's own replica.
+    /// Bytes of the block that were handed to the disk of the writer's own replica.
     handed: u64,
-    /// Bytes that were acknowledged when the present pipeline was set up.
+    /// Bytes of the block that were acknowledged when the present pipeline was set up.
     resumed: u64,
-    /// Bytes acknowledged by all other replicas.
+    /// Bytes of the block that all replicas except the writer's own have acknowledged.
     acknowledged: u64,
-    /// Bytes that the writer's own replica has stored.
+    /// Bytes of the block that the writer's own replica has stored.
     local: u64,
-    /// Workers with its replicas, in the order of the pipeline.
+    /// Workers with replicas of the block, in the order of the pipeline.
     chain: Vec<u32>,
     /// Hops of the pipeline; empty if the writer's own replica is the only one.
     hops: Vec<Hop>,
     /// Number of failed attempts to replace a lost datanode of the present pipeline.
     replacements: u32,
-    /// Unfinished parts of the transfer to a replacement.
+    /// Number of unfinished parts of the transfer to a replacement datanode: network, disk read,
+    /// disk write.
     transfer_parts: u32,
 }
 
-/// A file that is being written.
+/// State of a file that is being written to HDFS.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Writer {
     owner: Owner,
     job: u32,
     at: Place,
     replicas: u32,
-    /// Random stream for the targets of blocks.
+    /// Random stream that chooses the target datanodes of blocks.
     targets: Stream,
     state: State,
     session: Option<u32>,
-    /// Bytes of the file.
+    /// Size of the complete file in bytes.
     total: u64,
-    /// Bytes of the file that are produced.
+    /// Bytes of the file that the task or client has produced so far.
     produced: u64,
-    /// Bytes of the file in blocks that are written.
+    /// Bytes of the file in completely written blocks.
     written: u64,
-    /// Number of pipelines so far: work for earlier ones is ignored.
+    /// Number of the present pipeline, counted from 0 for the file; disk work for an earlier
+    /// pipeline is ignored.
     pipe: u32,
-    /// Datanodes that have failed this file and are not used for it any more.
+    /// Datanodes that have failed during the write of this file; they are not used for it again.
     excluded: Vec<u32>,
-    /// Number of failed set-ups of this block's pipeline.
+    /// Number of failed set-ups of the present block's pipeline.
     retries: u32,
-    /// Written blocks.
+    /// Completely written blocks of the file.
     blocks: Vec<Written>,
-    /// Block that is being written.
+    /// Block that the writer is writing.
     block: OpenBlock,
 }
 
 impl Writer {
-    /// Returns the replica at the end of a hop, as index into the chain. If the writer is a worker,
-    /// the first replica is its own.
+    /// Returns the replica at the end of a hop, as index into the chain of replicas. If the writer
+    /// is a worker, index 0 is its own replica, which needs no hop.
     fn replica_after(&self, hop: usize) -> usize {
         hop + usize::from(self.at.worker.is_some())
     }
@@ -179,7 +182,7 @@ impl Writer {
     }
 }
 
-/// The distributed file system: namenode, replicas of blocks, and files being written.
+/// HDFS, the distributed file system: namenode, replicas of blocks, and files being written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdfs {
     /// Requests of clients to the namenode.
@@ -199,8 +202,8 @@ impl Hdfs {
         }
     }
 
-    /// Opens a file of this size and number of replicas for a writer on a host, which may be a
-    /// worker. Returns the number of the writer.
+    /// Opens a file of `total` bytes with `replicas` replicas, for a writer on the host `at`.
+    /// Returns the number of the writer.
     pub fn open_writer(
         &mut self,
         cx: &mut Context,
@@ -265,14 +268,15 @@ impl Hdfs {
         }
     }
 
-    /// Sends the namenode's answer to a client.
+    /// Sends the namenode's answer to the client of a session; a client on the same host gets it at
+    /// once.
     pub fn namenode_answers(&mut self, cx: &mut Context, session: u32) {
         if self.namenode.answers(cx, session) {
             self.namenode_answered(cx, session);
         }
     }
 
-    /// Handles the namenode's answer at a client.
+    /// Handles the namenode's answer at the client of a session.
     pub fn namenode_answered(&mut self, cx: &mut Context, session: u32) {
         match self.namenode.answered(cx, session) {
             Some(Caller::Split { task }) => cx.note(Note::SplitLocated { task }),
@@ -282,7 +286,7 @@ impl Hdfs {
         }
     }
 
-    /// Whether a file with this number is being written.
+    /// Whether the writer with this number is still writing a file.
     pub fn writes(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some()
     }
@@ -293,7 +297,8 @@ impl Hdfs {
         self.writers.count().0
     }
 
-    /// Begins the next block of a file if there is data for it, or completes the file.
+    /// Begins the next block of a file if data for it is produced; completes the file after the
+    /// last block.
     pub fn next_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let complete = w.written == w.total;
@@ -308,7 +313,7 @@ impl Hdfs {
         }
     }
 
-    /// Sets up the pipeline of a block with known targets.
+    /// Chooses the target datanodes of a block and begins its pipeline.
     fn set_up(&mut self, cx: &mut Context, writer: u32) {
         let most = cx.config.hdfs.block_bytes;
         let w = self.writers.get(writer);
@@ -346,7 +351,7 @@ impl Hdfs {
         self.fill_pipeline(cx, writer);
     }
 
-    /// Opens the next connection of the pipeline.
+    /// Opens the connection of the next hop of a block's pipeline.
     fn open_hop(&mut self, cx: &mut Context, writer: u32) -> ConnId {
         let w = self.writers.get(writer);
         let hop = w.block.hops.len();
@@ -363,14 +368,15 @@ impl Hdfs {
         conn
     }
 
-    /// Opens the next connection and sends the set-up request over it.
+    /// Opens the connection of the next hop and sends the set-up request of the pipeline over it.
     fn set_up_hop(&mut self, cx: &mut Context, writer: u32) {
         let conn = self.open_hop(cx, writer);
         let job = self.writers.get(writer).job;
         cx.tell(conn, Side::Client, cx.config.hdfs.setup_bytes, SETUP, Some(job));
     }
 
-    /// Sends and stores data within the limits of the window and of the produced bytes.
+    /// Sends data to the pipeline and stores it at the writer's own replica, limited by the window
+    /// of unacknowledged chunks and by the produced bytes.
     fn fill_pipeline(&mut self, cx: &mut Context, writer: u32) {
         let hdfs = &cx.config.hdfs;
         let window = hdfs.write_chunk_bytes.saturating_mul(u64::from(hdfs.write_window));
@@ -402,8 +408,8 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of a hop; `SETUP`
-    /// and `CLOSE` in place of bytes are the requests that begin and end a block.
+    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of a hop. The
+    /// values `SETUP` and `CLOSE` of `bytes` mean the requests that begin and end a block.
     pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let hdfs = &cx.config.hdfs;
         let w = self.writers.get(writer);
@@ -458,7 +464,8 @@ impl Hdfs {
         self.pass_acknowledgement(cx, writer, hop);
     }
 
-    /// Acknowledges the bytes that a replica and all replicas below have stored.
+    /// Sends an acknowledgement for the bytes that a replica and all later replicas of the pipeline
+    /// have stored.
     fn pass_acknowledgement(&mut self, cx: &mut Context, writer: u32, hop: u32) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -471,8 +478,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles an acknowledgement of `bytes` bytes over a hop; `SETUP` and `CLOSE` in place of
-    /// bytes answer the requests that begin and end a block.
+    /// Handles an acknowledgement of `bytes` bytes over a hop. The values `SETUP` and `CLOSE` of
+    /// `bytes` mean the answers to the requests that begin and end a block.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -501,7 +508,7 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Ends the block once every replica has all of it.
+    /// Ends a block when each of its replicas has stored all bytes of the block.
     fn block_written(&mut self, cx: &mut Context, writer: u32) {
         let closes = cx.config.hdfs.setup_bytes > 0 && !cx.config.coarse.blocks;
         let w = self.writers.get(writer);
@@ -531,7 +538,8 @@ impl Hdfs {
         w.blocks.push(Written { bytes, wanted, replicas });
         w.state = State::Idle;
         if w.block.hops.is_empty() && w.session.is_none() {
-            // No work here takes time; a wake-up avoids a deep recursion over many small blocks.
+            // The writer has waited for nothing here; a wake-up avoids a deep recursion over many
+            // small blocks.
             w.state = State::Pausing;
             cx.wake(cx.now, Timer::Block(writer));
             return;
@@ -542,7 +550,7 @@ impl Hdfs {
         self.next_block(cx, writer);
     }
 
-    /// Ends a complete file.
+    /// Ends a complete file: closes its session at the namenode and informs its owner.
     fn file_written(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
         if let Some(session) = w.session {
@@ -553,7 +561,7 @@ impl Hdfs {
 }
 
 impl Hdfs {
-    /// Drops the files that a client writes, and its requests to the namenode.
+    /// Aborts the files that a stand-alone client is writing, and its requests to the namenode.
     pub fn drop_files_of(&mut self, cx: &mut Context, client: u32) {
         let its = |w: &Writer| w.owner == Owner::Client(client);
         let writers: Vec<u32> =
@@ -564,7 +572,7 @@ impl Hdfs {
         self.namenode.drop_caller(cx, Caller::Reader { client });
     }
 
-    /// Drops a file that is not needed any more, with its connections.
+    /// Aborts the write of a file that is not needed any more, with its connections.
     pub fn drop_writer(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
         cx.abort_where(|u| is_hop_of(u, writer));
@@ -574,7 +582,7 @@ impl Hdfs {
     }
 
     /// Whether a writer waits for its pipeline: for an acknowledgement, or for the answer to the
-    /// begin or end of a block.
+    /// request that begins or ends a block.
     pub fn writer_waits(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some_and(|w| match w.state {
             State::SettingUp | State::Closing => true,
@@ -591,7 +599,7 @@ fn is_hop_of(purpose: Use, writer: u32) -> bool {
     }
 }
 
-/// Returns the action that sends a chunk over a hop of the pipeline.
+/// Returns the action that sends a chunk of `bytes` bytes over a hop of a pipeline.
 fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
     Action::Send {
         conn,

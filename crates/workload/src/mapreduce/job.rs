@@ -1,4 +1,5 @@
-//! State of a running job at the master: splits, waiting tasks, places of map outputs.
+//! State of a running job at the master: replicas of its splits, waiting tasks, and the workers
+//! that have its map outputs.
 
 use super::config::JobSpec;
 use super::racks::Racks;
@@ -13,38 +14,39 @@ use std::collections::BTreeMap;
 /// Output of a finished map.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Output {
-    /// Number of the map.
+    /// Number of the map within its job.
     pub map: u32,
-    /// Bytes that the worker's disks had written before this output; tells whether the output is
-    /// still in the page cache.
+    /// Bytes that the worker's machine had written to files before this output; tells whether the
+    /// output is still in the page cache.
     pub written_offset: u64,
-    /// Whether the map runs again, so that this output is not requested any more.
+    /// Whether this output is lost: its map runs again, and reduces do not request it any more.
     pub lost: bool,
 }
 
-/// Places of the outputs of finished maps.
+/// Outputs of the finished maps of a job, with the workers that store them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outputs {
-    /// Worker of every finished map in the order of reports.
+    /// Worker of every finished map, in the order in which the maps were reported.
     pub finished_on: Vec<u32>,
-    /// Bytes that the worker's disks had written before the output of each finished map, in the
-    /// order of `finished_on`; empty unless outputs are fetched in parts.
+    /// Bytes that the worker's machine had written to files before the output of each finished map,
+    /// in the order of `finished_on`. Empty unless outputs are fetched in parts.
     pub written_offsets: Vec<u64>,
     /// Number of maps whose outputs form one part of a reduce's input, if outputs are fetched in
     /// parts.
     pub part_maps: u32,
-    /// Outputs on each worker, in the order of reports; empty if they are fetched in parts.
-    by_worker: BTreeMap<u32, Vec<Output>>,
-    /// Worker with the output of every finished map of a job with reduces; empty if outputs are
+    /// Outputs stored on each worker, by worker, in the order of reports. Empty if outputs are
     /// fetched in parts.
+    by_worker: BTreeMap<u32, Vec<Output>>,
+    /// Worker that stores the output of a finished map, by map. Empty if outputs are fetched in
+    /// parts.
     at: BTreeMap<u32, u32>,
-    /// Number of reports, by map, of reduces that could not fetch its output.
+    /// Number of reports of reduces that could not fetch a map's output, by map.
     failures: BTreeMap<u32, u32>,
 }
 
 impl Outputs {
-    /// Adds the output of a finished map; `written_offset`: bytes that the worker's disks had
-    /// written before the output.
+    /// Adds the output of a finished map. `written_offset` is the number of bytes that the worker's
+    /// machine had written to files before this output.
     pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {
@@ -56,31 +58,33 @@ impl Outputs {
         }
     }
 
-    /// Returns the number of maps that have been reported as finished, reruns counted again.
+    /// Returns the number of maps reported as finished; a map that has run twice counts twice.
     pub fn reported(&self) -> u32 {
         self.finished_on.len() as u32
     }
 
-    /// Returns the outputs of finished maps on a worker, which must have at least one.
+    /// Returns the outputs of finished maps that a worker stores; the worker must store at least
+    /// one.
     pub fn on(&self, worker: u32) -> &[Output] {
         &self.by_worker[&worker]
     }
 
-    /// Returns the maps whose output is on a worker.
+    /// Returns the numbers of the maps whose output a worker stores.
     pub fn maps_on(&self, worker: u32) -> Vec<u32> {
         self.at.iter().filter(|&(_, &at)| at == worker).map(|(&map, _)| map).collect()
     }
 
-    /// Returns the worker with a map's output, and the index of the output on this worker; `None`
-    /// if the map is not finished or its output is lost.
+    /// Returns the worker that stores a map's output, and the index of the output in the worker's
+    /// list; `None` if the map is not finished or its output is lost.
     pub fn place(&self, map: u32) -> Option<(u32, u32)> {
         let &worker = self.at.get(&map)?;
         let made = self.on(worker).iter().rposition(|o| o.map == map && !o.lost);
         Some((worker, made.expect("its worker lists it") as u32))
     }
 
-    /// Counts a reduce's report that it could not fetch a map's output from a worker. Returns the
-    /// number of reports for this output, or `None` if the output is not there any more.
+    /// Counts a reduce's report that it could not fetch a map's output from the worker `from`.
+    /// Returns the number of reports for this output, or `None` if the worker does not store the
+    /// output any more.
     pub fn failed(&mut self, map: u32, from: u32) -> Option<u32> {
         if self.at.get(&map) != Some(&from) {
             return None;
@@ -90,7 +94,7 @@ impl Outputs {
         Some(*reports)
     }
 
-    /// Removes the lost output of a map. Returns false if the map had no output.
+    /// Marks the output of a map as lost. Returns false if the map had no output.
     pub fn lose(&mut self, map: u32) -> bool {
         self.failures.remove(&map);
         let Some(worker) = self.at.remove(&map) else { return false };
@@ -100,44 +104,44 @@ impl Outputs {
     }
 }
 
-/// A running job.
+/// State of a running job at the master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Maps not assigned yet, and the places of all splits.
+    /// Maps that are not assigned yet, and the replicas of all splits.
     pub maps: WaitingMaps,
     /// Number of maps that are assigned or finished.
     pub maps_given: u32,
     /// Number of reduces that are assigned or finished.
     pub reduces_given: u32,
-    /// First reduce that was never assigned.
+    /// Number of the first reduce that was never assigned.
     next_reduce: u32,
-    /// Reduces that wait again after an unsuccessful attempt.
+    /// Reduces that wait for assignment again after a failed or killed attempt.
     reduces_back: Vec<u32>,
-    /// Number of failed attempts by kind and task.
+    /// Number of failed attempts of each task, by (kind of task as in `index`, task).
     pub failures: BTreeMap<(usize, u32), u32>,
-    /// Places of map outputs.
+    /// Outputs of finished maps, with the workers that store them.
     pub outputs: Outputs,
-    /// Number of reduces that may be assigned or have been.
+    /// Number of reduces that were offered to the scheduler so far; includes assigned reduces.
     pub reduces_asked: u32,
     /// Number of maps reported as finished.
     pub maps_done: u32,
     /// Number of reduces reported as finished.
     pub reduces_done: u32,
-    /// Workers of the job's reduces, if heartbeats are not sent as messages.
+    /// Worker of each assigned reduce of the job; used only if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
     /// Start time of the job's first task; `None` before it.
     pub started: Option<Time>,
-    /// Shuffle bytes that reduces have fetched from their own worker.
+    /// Shuffle bytes that reduces have fetched from map outputs on their own worker.
     pub shuffle_local_bytes: u64,
     /// Counters of the job, as Hadoop keeps them.
     pub counters: JobCounters,
-    /// Longest run time of a finished map.
+    /// Longest run time of a successful map attempt of the job.
     pub longest_map: Span,
 }
 
 impl Job {
-    /// Returns a job whose tasks all wait; `stream` draws the places of the `copies` replicas of
-    /// each split.
+    /// Returns the state of a job whose tasks all wait for assignment. `stream` chooses the workers
+    /// with the `copies` replicas of each split.
     pub fn new(spec: &JobSpec, racks: &Racks, copies: u32, stream: &mut Stream) -> Job {
         let copies = if spec.bytes.input > 0 { copies } else { 0 };
         let mut replicas = Vec::with_capacity(spec.maps as usize * copies as usize);
@@ -168,7 +172,7 @@ impl Job {
         (self.maps_done, self.reduces_done) == (spec.maps, spec.reduces)
     }
 
-    /// Removes and returns the next reduce to assign.
+    /// Returns the next reduce to assign, and marks it as assigned.
     pub fn give_reduce(&mut self) -> u32 {
         self.reduces_given += 1;
         self.reduces_back.pop().unwrap_or_else(|| {
@@ -177,7 +181,7 @@ impl Job {
         })
     }
 
-    /// Lets an assigned task wait again.
+    /// Makes an assigned task wait for assignment again.
     pub fn take_back(&mut self, kind: TaskKind, task: u32, racks: &Racks) {
         match kind {
             TaskKind::Map => {
@@ -192,7 +196,7 @@ impl Job {
     }
 }
 
-/// State of all jobs by number.
+/// State of all jobs, by job number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobTable {
     /// Running jobs; `None` for jobs that have not begun or have ended.
@@ -205,12 +209,12 @@ impl JobTable {
         JobTable { table: vec![None; jobs] }
     }
 
-    /// Returns the state of a job, which must be running, to change it.
+    /// Returns the state of a running job for changes.
     pub fn get(&mut self, job: u32) -> &mut Job {
         self.find(job).expect("the job runs")
     }
 
-    /// Returns the state of a job, which must be running.
+    /// Returns the state of a running job.
     pub fn running(&self, job: u32) -> &Job {
         self.table[job as usize].as_ref().expect("the job runs")
     }
@@ -225,7 +229,7 @@ impl JobTable {
         self.table[job as usize].is_some()
     }
 
-    /// Updates the replicas of a split.
+    /// Stores the workers that now have a replica of a split, if the split's job is running.
     pub fn split_moved(&mut self, job: u32, map: u32, replicas: &[u32], racks: &Racks) {
         if let Some(state) = self.find(job) {
             state.maps.moved(map, replicas, racks);
@@ -239,17 +243,17 @@ impl Jobs for JobTable {
     }
 }
 
-/// Bytes of single tasks, derived from the bytes of their job.
+/// Bytes of single tasks, derived from the total bytes of their job.
 impl JobSpec {
     /// Returns the input bytes of a map.
     pub fn split_bytes(&self, map: u32) -> u64 {
         share(self.bytes.input, self.maps, map)
     }
-    /// Returns the output bytes of a map for all reduces.
+    /// Returns the output bytes of a map for all reduces together, after a combiner.
     pub fn spill_bytes(&self, map: u32) -> u64 {
         share(self.bytes.shuffle, self.maps, map)
     }
-    /// Returns the output bytes of a map before a combiner.
+    /// Returns the output bytes of a map for all reduces together, before a combiner.
     pub fn collected_bytes(&self, map: u32) -> u64 {
         let all = self.uncombined.unwrap_or(self.bytes.shuffle);
         share(all, self.maps, map).max(self.spill_bytes(map))
@@ -258,12 +262,13 @@ impl JobSpec {
     pub fn fetch_bytes(&self, map: u32, reduce: u32) -> u64 {
         partition(self.bytes.shuffle, (self.maps, map), (self.reduces, reduce))
     }
-    /// Returns the bytes written by a task: by reduces, or by maps if there are none.
+    /// Returns the bytes that a task writes to HDFS: a reduce, or a map if the job has no reduces.
     pub fn written_bytes(&self, task: u32) -> u64 {
         let writers = if self.reduces > 0 { self.reduces } else { self.maps };
         share(self.bytes.output, writers, task)
     }
-    /// Returns the bytes that a map function works on: its split, or without input its output.
+    /// Returns the bytes on which a map function works: its split, or its output if the job has no
+    /// input.
     pub fn map_work(&self, map: u32) -> u64 {
         match self.bytes.input {
             0 if self.reduces > 0 => self.collected_bytes(map),

@@ -9,7 +9,7 @@ use super::job::JobTable;
 use super::task::{Stage, Task};
 use eastwest_types::{Counter, Locality, TaskKind};
 
-/// Returns the first counter for a map, the second for a reduce.
+/// Returns the first of two counters for a map, the second for a reduce.
 fn of(kind: TaskKind, counters: [Counter; 2]) -> Counter {
     match kind {
         TaskKind::Map => counters[0],
@@ -82,7 +82,7 @@ impl JobTable {
         }
     }
 
-    /// Counts the bytes of a finished stand-alone client in the counters of its job.
+    /// Adds the bytes of a finished stand-alone HDFS client to the counters of its job.
     pub fn count_client(&mut self, job: u32, read: u64, written: u64) {
         self.count(job, Counter::HdfsBytesRead, read);
         self.count(job, Counter::HdfsBytesWritten, written);

@@ -2,17 +2,18 @@
 //!
 //! As in Hadoop's MapTask the output is collected in a buffer of `io.sort.mb`. When its fraction
 //! `spill.percent` is full, a spill begins in the background: sort on a core, then write. The map
-//! function continues until the buffer is full and then waits for the spill. At the end the rest is
-//! spilled; several spills are merged in passes of `io.sort.factor` files, the last of which writes
-//! the output. A record takes `record_meta_bytes` of the buffer in addition to its own bytes.
+//! function continues until the buffer is full and then waits for the spill. At the end of the
+//! function the rest of the buffer is spilled; several spills are merged in passes of
+//! `io.sort.factor` files, the last of which writes the output. A record takes `record_meta_bytes`
+//! of the buffer in addition to its own bytes.
 //!
-//! The function runs in pieces, from one of these moments to the next; in each, reading the local
-//! split and computing overlap. A remote split arrives while the function runs: the function ends
-//! when it has computed and the last byte has arrived, whichever is later. Differences from Hadoop:
-//! with the default of `sort_rate` sort and spill are included in the measured `map_rate`, and only
-//! the write takes additional time; records have one size. A combiner reduces every spill by the
-//! same factor, so that merges find nothing more to combine, and takes no time in addition to the
-//! sort.
+//! The function runs in pieces. A piece ends when a spill begins, when the buffer is full, or at
+//! the end of the output. Within a piece, reading the local split and computing overlap. A remote
+//! split arrives while the function runs: the function ends when it has computed and the last byte
+//! has arrived, whichever is later. Differences from Hadoop: with the default of `sort_rate` sort
+//! and spill are included in the measured `map_rate`, and only the write takes additional time;
+//! records have one size. A combiner reduces every spill by the same factor, so that merges find
+//! nothing more to combine; a combiner takes no time in addition to the sort.
 
 use super::connections::Use;
 use super::context::Context;
@@ -42,7 +43,7 @@ impl Tasks {
         hdfs.namenode.ask(cx, call);
     }
 
-    /// Starts a map's reading and computing, after the namenode has returned the places of its
+    /// Starts a map's reading and computing, after the namenode has returned the datanodes with its
     /// split.
     pub fn split_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
@@ -69,7 +70,8 @@ impl Tasks {
         self.next_piece(cx, task);
     }
 
-    /// Returns the replica of its split that a map reads: the nearest one that has not failed it.
+    /// Returns the worker whose replica of the split a map reads: the nearest one from which no
+    /// read has failed; `None` if there is none.
     fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
         let t = self.attempts.get(task);
         let (job, map, worker) = (t.job, t.index, t.worker);
@@ -106,7 +108,7 @@ impl Tasks {
     fn read_elsewhere(&mut self, cx: &mut Context, task: u32) {
         match self.choose_holder(cx, task) {
             Some(next) if next == self.attempts.get(task).worker => {
-                // the split may have been copied to this worker in the meantime
+                // the split may have been copied to this worker since the last read
                 let t = self.attempts.get(task);
                 t.split.left = 1;
                 let (bytes, round) = (t.bytes_in, t.split.sought);
@@ -118,9 +120,9 @@ impl Tasks {
         }
     }
 
-    /// Schedules another search for a replica if none is left, which may find failed ones again;
-    /// the map fails after `acquire_failures` searches (DFSInputStream.refetchLocations;
-    /// BlockMissingException).
+    /// Schedules another search for replicas of a split, after reads from all known replicas have
+    /// failed; the new search may use failed replicas again. The map fails after `acquire_failures`
+    /// searches (DFSInputStream.refetchLocations; BlockMissingException).
     fn seek_later(&mut self, cx: &mut Context, task: u32) {
         let recovery = &cx.config.hdfs.recovery;
         let (most, base) = (recovery.acquire_failures, recovery.retry_window);
@@ -145,7 +147,8 @@ impl Tasks {
         }
     }
 
-    /// Handles the end of a datanode's disk read for a map, unless the map uses another replica by now.
+    /// Handles the end of a datanode's disk read for a map; ignores it if the map has changed to
+    /// another replica since then.
     pub fn split_read(
         &mut self,
         cx: &mut Context,
@@ -158,8 +161,8 @@ impl Tasks {
         }
     }
 
-    /// Handles a map's request for its split at the datanode `holder`, which reads from disk while
-    /// it sends.
+    /// Handles a map's request for its split at the datanode `holder`, which sends the split and
+    /// reads it from disk at the same time.
     pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
         let t = self.attempts.get(task);
         let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);
@@ -172,7 +175,8 @@ impl Tasks {
         cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
-    /// Counts a finished part of a remote split: the arrival of its last byte, or the datanode's disk read.
+    /// Counts a finished part of the read of a remote split: the arrival of its last byte, or the
+    /// datanode's disk read.
     pub fn split_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         t.split.left -= 1;
@@ -195,7 +199,8 @@ impl Tasks {
         }
     }
 
-    /// Runs the map function up to the next moment at which something else happens.
+    /// Starts the next piece of the map function, which ends when a spill begins, when the buffer
+    /// is full, or at the end of the output.
     fn next_piece(&mut self, cx: &mut Context, task: u32) {
         let sizes = buffer(&cx.config.sort);
         let rate = cx.config.costs.map_rate;
@@ -228,7 +233,7 @@ impl Tasks {
         }
     }
 
-    /// Begins to spill this many bytes of the buffer.
+    /// Begins to spill `bytes` bytes of the sort buffer to disk.
     fn spill(&mut self, cx: &mut Context, task: u32, bytes: u64) {
         let worker = self.attempts.get(task).worker;
         let written_offset = cx.hardware.written_offset(worker);
@@ -281,7 +286,7 @@ impl Tasks {
         }
     }
 
-    /// Ends the map function after all of its input.
+    /// Handles the end of the map function: spills the rest of the buffer when no spill is running.
     fn map_function_done(&mut self, cx: &mut Context, task: u32) {
         self.attempts.get(task).times.computed = cx.now;
         if !self.mapping(task).spilling {
@@ -289,7 +294,7 @@ impl Tasks {
         }
     }
 
-    /// Spills the rest of the buffer; if there is none, merges the spills.
+    /// Spills the rest of the sort buffer; if the buffer is empty, merges the spills.
     fn flush_buffer(&mut self, cx: &mut Context, task: u32) {
         let m = self.mapping(task);
         let left = m.output - m.spilled;
@@ -301,7 +306,7 @@ impl Tasks {
         self.merge_spills(cx, task);
     }
 
-    /// Merges several spills into the output; a single spill is the output.
+    /// Merges the spills of a map into its output; a single spill is already the output.
     fn merge_spills(&mut self, cx: &mut Context, task: u32) {
         let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
         let m = self.mapping(task);

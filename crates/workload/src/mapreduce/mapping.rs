@@ -3,41 +3,43 @@
 use super::config::SortConfig;
 use serde::{Deserialize, Serialize};
 
-/// State of a map between its first byte and its last spill. Positions count bytes of output,
+/// Progress of a map from its first input byte to its last spill. Positions count output bytes
 /// before a combiner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapping {
-    /// Bytes of the split.
+    /// Input bytes of the map: the size of its split.
     pub input: u64,
-    /// Bytes of the whole output.
+    /// Output bytes of the map before a combiner.
     pub output: u64,
-    /// Bytes of the output that remain after a combiner; at most `output`.
+    /// Output bytes of the map that a combiner leaves; at most `output`.
     pub kept: u64,
-    /// Whether the split is read from the worker's disks.
+    /// Whether the split is read from the disks of the map's own worker.
     pub local: bool,
-    /// Output bytes of the pieces of the map function that have finished.
+    /// Output bytes of the map function at the end of its last finished piece.
     pub at: u64,
     /// Output bytes of the map function at the end of the running piece.
     pub to: u64,
-    /// Output bytes that spills have written or begun to write.
+    /// Output bytes before a combiner that spills have written or begun to write.
     pub spilled: u64,
     /// Whether a spill is running.
     pub spilling: bool,
-    /// Number of unfinished parts of the running spill.
+    /// Number of unfinished parts of the running spill: CPU work, disk write.
     pub spill_parts: u32,
     /// Whether the running spill has been sorted.
     pub sorted: bool,
-    /// Bytes the running spill writes.
+    /// Bytes that the running spill writes to disk.
     pub spill: u64,
     /// Whether the map function waits for the running spill because the buffer is full.
     pub stalled: bool,
     /// Whether the map function has finished.
     pub through: bool,
-    /// Bytes that the machine's disks had written when the first spill began.
+    /// Bytes that the machine had written to files when the map's first spill began; tells whether
+    /// the spills are still in the page cache.
     pub written_offset: u64,
 }
 
-/// Returns the output bytes after which a spill begins, and the bytes that still fit while it runs.
+/// Returns the output bytes in the sort buffer at which a spill begins, and the further output
+/// bytes that fit into the buffer while the spill runs.
 pub fn buffer(sort: &SortConfig) -> (u64, u64) {
     let record = u64::from(sort.record_bytes);
     let held = |bytes: u64| {

@@ -1,4 +1,4 @@
-//! Memory and files of a reduce for fetched outputs.
+//! Memory and local files in which a reduce stores fetched map outputs.
 //!
 //! As in Hadoop's MergeManagerImpl, with H the heap: outputs may use L = H · `input.buffer.percent`
 //! of memory. An output above L · `memory.limit.percent` is written to disk at once. Memory for
@@ -17,11 +17,11 @@ use super::merge;
 use super::shares::share;
 use serde::{Deserialize, Serialize};
 
-/// Storage for the outputs of one fetch: bytes in memory, and files on disk.
+/// Storage reserved for the map outputs of one fetch: bytes in memory, and files on disk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Held {
     memory: u64,
-    /// Bytes of each output that is too large for memory.
+    /// Size in bytes of each output that is too large for memory.
     pub files: Vec<u64>,
 }
 
@@ -35,19 +35,21 @@ pub struct Memory {
     factor: usize,
     /// Bytes of memory reserved by outputs that are requested, arrived, or being merged.
     reserved: u64,
-    /// Bytes arrived and not being merged.
+    /// Bytes in memory of outputs that have arrived and are not being merged.
     arrived: u64,
-    /// Bytes being merged to a file.
+    /// Bytes in memory that are being merged to a file.
     merging: u64,
-    /// Number of unfinished parts of the running merge from memory.
+    /// Number of unfinished parts (CPU, disk) of the running merge from memory to disk.
     pub memory_parts: u32,
-    /// Bytes of each file on disk that is not being merged.
+    /// Size in bytes of each file on disk that is not being merged.
     files: Vec<u64>,
-    /// Bytes of the file that a running merge of files will write.
+    /// Size in bytes of the file that the running merge of files will write; 0 if no such merge
+    /// runs.
     making: u64,
-    /// Number of unfinished parts of the running merge of files.
+    /// Number of unfinished parts (CPU, disk) of the running merge of files.
     pub file_parts: u32,
-    /// Bytes that the machine's disks had written before the first file.
+    /// Bytes that the machine had written to files before the reduce's first file; tells whether
+    /// the files are still in the page cache.
     pub written_offset: u64,
 }
 
@@ -78,8 +80,9 @@ impl Memory {
         self.reserved <= self.limit
     }
 
-    /// Reserves memory, or a file if it is too large, for an output of `bytes` bytes that will be
-    /// requested. Returns false if memory is full: the request must wait.
+    /// Reserves storage for an output of `bytes` bytes before its request: a file if the output is
+    /// too large for memory, otherwise memory. Returns false if memory is full, so that the request
+    /// must wait.
     pub fn reserve(&mut self, bytes: u64, held: &mut Held) -> bool {
         if bytes > self.most_single {
             held.files.push(bytes);
@@ -99,7 +102,7 @@ impl Memory {
         (self.limit / u64::from(fetches.max(1))).max(self.most_single)
     }
 
-    /// Reserves storage for `outputs` outputs of equal size with `bytes` bytes in all.
+    /// Reserves storage for `outputs` outputs of equal size, which have `bytes` bytes together.
     pub fn reserve_part(&mut self, bytes: u64, outputs: u32, held: &mut Held) {
         if bytes / u64::from(outputs.max(1)) > self.most_single {
             held.files.extend((0..outputs).map(|i| share(bytes, outputs, i)));
@@ -109,18 +112,19 @@ impl Memory {
         }
     }
 
-    /// Frees the storage of outputs that will not arrive.
+    /// Frees the memory reserved for outputs that will not arrive.
     pub fn give_back(&mut self, held: &Held) {
         self.reserved -= held.memory;
     }
 
-    /// Notes the arrival of outputs, for which storage was reserved.
+    /// Counts outputs as arrived, for which storage was reserved in `held`.
     pub fn arrived(&mut self, held: Held) {
         self.arrived += held.memory;
         self.files.extend(held.files);
     }
 
-    /// Begins a merge from memory to a file, if it is due. Returns the bytes to merge, or `None`.
+    /// Begins a merge from memory to a file if enough bytes have arrived. Returns the number of
+    /// bytes to merge; `None` if no merge begins.
     pub fn begin_memory_merge(&mut self) -> Option<u64> {
         if self.merging > 0 || self.arrived < self.threshold {
             return None;
@@ -135,7 +139,8 @@ impl Memory {
         self.files.push(bytes);
     }
 
-    /// Begins a merge of files, if it is due. Returns the bytes of these files, or `None`.
+    /// Begins a merge of files if there are 2 · factor − 1 of them. Returns the bytes of the merged
+    /// files; `None` if no merge begins.
     pub fn begin_file_merge(&mut self) -> Option<u64> {
         if self.making > 0 || self.files.len() < 2 * self.factor - 1 {
             return None;
@@ -186,7 +191,7 @@ impl Memory {
         Some((spilled, merge::passes(&mut self.files, factor)))
     }
 
-    /// Returns the bytes of all files on disk, and the bytes that the machine's disks had written
+    /// Returns the bytes of all files on disk, and the bytes that the machine had written to files
     /// before the first of them.
     pub fn left(&self) -> (u64, u64) {
         (self.files.iter().sum(), self.written_offset)

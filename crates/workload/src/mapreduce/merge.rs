@@ -1,14 +1,14 @@
 //! Cost of merging in bytes: passes of at most `factor` files, the first one smaller so that all
 //! later ones are full (`getPassFactor` of Hadoop's Merger).
 //!
-//! With n files the first pass takes ((n − 1) mod (factor − 1)) + 1 of them, or `factor` if that
-//! remainder is 0; the smallest files are merged first. The last pass, over at most `factor` files,
-//! is not counted here: a map writes it as its output, a reduce reads it record by record.
+//! With n files the first pass merges ((n − 1) mod (factor − 1)) + 1 of them, or `factor` files if
+//! the remainder is 0; the smallest files are merged first. The last pass, over at most `factor`
+//! files, is not counted here: a map writes it as its output, a reduce reads it record by record.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Returns the number of files in the next pass.
+/// Returns the number of files that the next merge pass merges.
 fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     if !first || files <= factor {
         return factor;
@@ -19,8 +19,8 @@ fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     }
 }
 
-/// Merges files until at most `factor` (at least 2) are left. Returns the bytes of all passes,
-/// which are read and written.
+/// Merges files in passes until at most `factor` (at least 2) are left. Returns the sum of bytes of
+/// all passes; each byte is read and written.
 pub fn passes(files: &mut Vec<u64>, factor: u32) -> u64 {
     let factor = factor.max(2) as usize;
     if files.len() <= factor {

@@ -1,17 +1,20 @@
 //! Hadoop MapReduce: jobs whose traffic between nodes goes through the simulated network.
 //!
-//! A master assigns map and reduce tasks to the slots of workers in its answers to their heartbeats.
-//! Maps read splits of HDFS, compute and spill; reduces fetch their partitions from every map, merge,
-//! compute and write replicated output. The model follows Hadoop 1 (Dean and Ghemawat 2004 for the
-//! principle; JobTracker, TaskTracker and ReduceTask for the protocol); `docs/mechanisms/mapreduce.md`
-//! describes its equations, parameters and limits.
+//! A master assigns map and reduce tasks to the slots of workers in its answers to their
+//! heartbeats. Maps read splits of HDFS, compute and spill; reduces fetch their partitions from
+//! every map, merge, compute and write replicated output. The model follows Hadoop 1 (Dean and
+//! Ghemawat 2004 for the principle; JobTracker, TaskTracker and ReduceTask for the protocol);
+//! `docs/mechanisms/mapreduce.md` describes its equations, parameters and limits.
 //!
-//! Parts, each with its own state, from the lowest to the highest:
-//! - `context`: settings, racks, connections, machines (`hardware`), and the present event;
+//! The model has parts, each with its own state. From the lowest to the highest:
+//! - `context`: settings, racks, connections, machines (`hardware`), and the event that is being
+//!   handled;
 //! - `hdfs`: files being written, with `namenode` and `replication`; stand-alone `clients`;
 //! - `tasks`: jobs and running attempts (`map`, `reduce`, `output`; `shuffle` for one reduce);
-//! - `control`: the master, with `scheduler`, `workers`, `yarn` and speculative copies (`speculate`);
-//! - `model`: dispatches events. A part calls the parts below, and writes notes for the parts above.
+//! - `control`: the master, with `scheduler`, `workers`, `yarn` and speculative copies
+//!   (`speculate`);
+//! - `model`: dispatches events. A part calls the parts below, and writes notes for the parts
+//!   above.
 
 mod applications;
 mod assign;

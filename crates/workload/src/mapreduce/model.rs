@@ -1,4 +1,5 @@
-//! The cluster as a whole: dispatches events to its parts, and notes of a part to the parts above.
+//! The MapReduce cluster as a whole: dispatches events to its parts, and notes of lower parts to
+//! higher ones.
 
 use super::check;
 use super::clients::StandAlone;
@@ -21,7 +22,7 @@ use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{ConnId, Side, Time};
 use serde::{Deserialize, Serialize};
 
-/// A MapReduce cluster with its jobs.
+/// A simulated MapReduce cluster with its jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MapReduce {
     pub(super) nodes: Nodes,
@@ -30,7 +31,7 @@ pub struct MapReduce {
 }
 
 impl MapReduce {
-    /// Returns a cluster before its first event, or all reasons why it cannot run.
+    /// Returns a cluster before its first event, or all reasons why its settings are invalid.
     pub fn new(mut config: MapReduceConfig, cluster: &Cluster) -> Result<MapReduce, Vec<String>> {
         let (master, hosts) = check::check(&config, cluster)?;
         config.jobs.sort_by_key(|job| job.submit);
@@ -65,8 +66,8 @@ impl MapReduce {
         (u64::from(self.control.done), self.nodes.cx.config.jobs.len() as u64)
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Events at one time are
-    /// handled in the given order.
+    /// Handles an event and appends the actions that follow to `out`. Events with equal times must
+    /// be given in their order.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.control.finished {
             // Answers to the last heartbeats may arrive on closing connections.
@@ -197,7 +198,8 @@ impl MapReduce {
         }
     }
 
-    /// Handles the end of a piece of work on cores or disks.
+    /// Handles the end of a piece of work on cores or disks, unless its attempt, client or copy has
+    /// ended.
     fn work_done(&mut self, work: Work) {
         if self.is_vain(work) {
             return;
@@ -280,7 +282,7 @@ impl MapReduce {
         }
     }
 
-    /// Requests the received bytes of all connections on which a process waits.
+    /// Asks for the number of received bytes of all connections on which a process waits.
     fn look_at_connections(&mut self) {
         let open: Vec<(ConnId, Use)> = self.nodes.cx.conns.open_ones().collect();
         let waiting = open.into_iter().filter(|&(_, purpose)| self.is_awaited(purpose)).collect();
@@ -319,7 +321,8 @@ impl MapReduce {
         }
     }
 
-    /// Handles all notes, and for each the notes that follow from it before the next one.
+    /// Handles all pending notes in order. Notes written during the handling of one note are
+    /// handled before the next one.
     fn settle(&mut self) {
         if !self.nodes.cx.notes.is_empty() {
             for note in std::mem::take(&mut self.nodes.cx.notes) {

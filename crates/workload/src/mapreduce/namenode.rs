@@ -1,4 +1,5 @@
-//! Requests to the namenode: places of blocks, targets of new blocks.
+//! Requests of HDFS clients to the namenode: replicas of blocks to read, target datanodes of new
+//! blocks.
 //!
 //! A client keeps one connection to the master while it works on a file, sends one request at a
 //! time and gets one answer, `namenode_time` after the arrival of the request (Shvachko et al.
@@ -14,44 +15,44 @@ use super::timer::Timer;
 use eastwest_types::{ConnId, HostId, Side};
 use serde::{Deserialize, Serialize};
 
-/// Client of the namenode.
+/// Client that sends requests to the namenode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
     /// A map that reads its split.
     Split {
-        /// Number of the map in the table of tasks.
+        /// Index of the map in the table of running tasks.
         task: u32,
     },
-    /// A writer, for its file and its blocks.
+    /// A writer of a file, which asks for new blocks.
     Writer {
         /// Number of the writer.
         writer: u32,
     },
-    /// A stand-alone client that reads.
+    /// A stand-alone HDFS client that reads.
     Reader {
-        /// Number of the client.
+        /// Number of the stand-alone HDFS client.
         client: u32,
     },
 }
 
-/// Connection of a client to the namenode.
+/// Session of a client at the namenode, with its connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Session {
     caller: Caller,
     host: HostId,
     conn: Option<ConnId>,
-    /// Whether a request is unanswered.
+    /// Whether a request of the client is unanswered.
     asked: bool,
 }
 
-/// Sessions of clients.
+/// Sessions of all clients at the namenode.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Namenode {
     sessions: Slab<Session>,
 }
 
 impl Namenode {
-    /// Opens a session of a client and returns its number.
+    /// Opens a session of a client at the namenode and returns the number of the session.
     pub fn session(&mut self, caller: Caller, host: HostId) -> u32 {
         self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
@@ -78,8 +79,8 @@ impl Namenode {
         cx.wake_in(wait, Timer::Namenode(session));
     }
 
-    /// Handles the answer that is ready at the namenode. Returns false if it is sent over the
-    /// network; otherwise it has arrived.
+    /// Sends the answer that is ready at the namenode to the client. Returns false if the answer
+    /// goes over the network; true if the client is on the same host and has the answer already.
     pub fn answers(&mut self, cx: &mut Context, session: u32) -> bool {
         let conn = self.sessions.get(session).conn;
         if let Some(conn) = conn {
@@ -89,8 +90,8 @@ impl Namenode {
         conn.is_none()
     }
 
-    /// Handles the arrival of the answer at the client. Returns the client, or `None` if the
-    /// request was sent again. A reader's session ends with the answer.
+    /// Handles the arrival of the namenode's answer at the client. Returns the client, or `None` if
+    /// no request is unanswered any more. The session of a reader ends with the answer.
     pub fn answered(&mut self, cx: &mut Context, session: u32) -> Option<Caller> {
         let s = self.sessions.get(session);
         if !std::mem::replace(&mut s.asked, false) {
@@ -103,8 +104,8 @@ impl Namenode {
         Some(caller)
     }
 
-    /// Repeats the unanswered request of a session, if there is one, after its connection to the
-    /// namenode was lost.
+    /// Sends the unanswered request of a session again, if there is one, after its connection to
+    /// the namenode was lost.
     pub fn lost(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.conn = None;
@@ -113,7 +114,7 @@ impl Namenode {
         }
     }
 
-    /// Whether a session with this number exists.
+    /// Whether a session with this number is open at the namenode.
     pub fn knows(&self, session: u32) -> bool {
         self.sessions.find(session).is_some()
     }
@@ -123,14 +124,14 @@ impl Namenode {
         self.sessions.find(session).is_some_and(|s| s.asked)
     }
 
-    /// Drops the session of a client that has ended.
+    /// Aborts the session of a client that has ended, with its connection.
     pub fn drop_session(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
             cx.abort(conn);
         }
     }
 
-    /// Drops the session of a caller that has ended, if it has one.
+    /// Aborts the session of a caller that has ended, if the caller has a session.
     pub fn drop_caller(&mut self, cx: &mut Context, caller: Caller) {
         let its = self.sessions.iter().find(|(_, s)| s.caller == caller);
         if let Some(session) = its.map(|(number, _)| number) {
@@ -138,14 +139,14 @@ impl Namenode {
         }
     }
 
-    /// Ends the session of a client without further requests.
+    /// Closes the session of a client that sends no further requests.
     pub fn bye(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
             cx.close(conn);
         }
     }
 
-    /// Returns the number of sessions.
+    /// Returns the number of open sessions at the namenode.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.sessions.count().0

@@ -1,4 +1,4 @@
-//! Processes on the machines of a cluster.
+//! State of everything on the machines of a cluster except the master.
 
 use super::clients::StandAlone;
 use super::connections::Use;
@@ -9,21 +9,22 @@ use super::task::{Stage, Task};
 use super::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 
-/// Machines, file system, its clients, and tasks: everything below the master.
+/// State of everything on the machines below the master: connections and hardware, HDFS,
+/// stand-alone clients, tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Nodes {
-    /// Settings, connections and machines.
+    /// Settings, connections and machines of the cluster, and the event that is being handled.
     pub cx: Context,
-    /// Distributed file system.
+    /// HDFS, the distributed file system.
     pub hdfs: Hdfs,
-    /// Stand-alone clients of the file system.
+    /// Stand-alone HDFS clients.
     pub clients: StandAlone,
-    /// Jobs and their tasks.
+    /// Running jobs and their tasks.
     pub tasks: Tasks,
 }
 
 impl Nodes {
-    /// Removes an attempt from its worker: drops its connections and files.
+    /// Removes a task attempt from its worker: aborts its connections and the file that it writes.
     pub fn drop_attempt(&mut self, task: u32) -> Task {
         let Nodes { cx, hdfs, tasks, .. } = self;
         hdfs.namenode.drop_caller(cx, Caller::Split { task });

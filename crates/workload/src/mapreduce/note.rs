@@ -1,5 +1,6 @@
-//! Notes of a part of the cluster to the parts above it. They are handled in the order in which
-//! they were written, each with everything that follows from it, before the next event.
+//! Notes of a part of the simulated cluster to the parts above it. They are handled in the order in
+//! which they were written, before the next event of the simulator; notes that follow from a note
+//! are handled directly after it.
 
 use super::file::{Owner, Written};
 use super::report::FailureCause;
@@ -8,75 +9,75 @@ use eastwest_types::Time;
 /// An event in one part of the cluster that other parts react to.
 #[derive(Clone, Debug)]
 pub enum Note {
-    /// The namenode has returned the places of a map's split.
+    /// The namenode has returned the datanodes that have a map's split.
     SplitLocated {
-        /// Number of the map in the table of tasks.
+        /// Index of the map in the table of running tasks.
         task: u32,
     },
-    /// The namenode has returned the places of a stand-alone client's blocks.
+    /// The namenode has returned the datanodes that have a stand-alone client's blocks.
     ReaderLocated {
-        /// Number of the client.
+        /// Number of the stand-alone HDFS client.
         client: u32,
     },
-    /// The replicas of a split have changed.
+    /// The set of workers with a replica of an input split has changed.
     SplitMoved {
-        /// Number of the job.
+        /// Number of the job that reads the split.
         job: u32,
-        /// Map that reads the split.
+        /// Number of the map that reads the split, within its job.
         map: u32,
-        /// Workers with a replica.
+        /// Numbers of the workers that have a replica of the split now.
         replicas: Vec<u32>,
     },
-    /// A file is complete.
+    /// A file is completely written to HDFS.
     FileWritten {
-        /// Owner of the file.
+        /// Task or client that has written the file.
         owner: Owner,
-        /// Blocks of the file.
+        /// Blocks of the complete file, with their replicas.
         blocks: Vec<Written>,
     },
-    /// A file cannot be written.
+    /// A file cannot be written to HDFS, because too few datanodes are left.
     FileFailed {
-        /// Owner of the file.
+        /// Task or client that writes the file.
         owner: Owner,
     },
-    /// A stand-alone client has finished.
+    /// A stand-alone HDFS client has finished.
     ClientThrough {
-        /// Number of the job.
+        /// Number of the client's job.
         job: u32,
-        /// Start time of the client.
+        /// Time at which the client was started.
         assigned: Time,
         /// Bytes read by the client.
         read: u64,
         /// Bytes written by the client.
         written: u64,
     },
-    /// A stand-alone client has failed.
+    /// A stand-alone HDFS client has failed.
     ClientFailed {
-        /// Number of the job.
+        /// Number of the client's job.
         job: u32,
         /// Reason for the job's failure.
         reason: &'static str,
     },
     /// A reduce begins to fetch and asks its application master for finished maps.
     AskForMaps {
-        /// Number of the reduce in the table of tasks.
+        /// Index of the reduce in the table of running tasks.
         task: u32,
     },
     /// A reduce could not fetch the output of a map.
     FetchFailed {
-        /// Worker of the reduce.
+        /// Number of the worker that runs the reduce.
         worker: u32,
-        /// Numbers of job and map, and the worker with the output.
+        /// Number of the job, number of the map, and number of the worker that stores the output.
         output: (u32, u32, u32),
     },
-    /// An attempt has finished.
+    /// An attempt of a task has finished without failure.
     AttemptThrough {
-        /// Number of the attempt.
+        /// Index of the attempt in the table of running tasks.
         task: u32,
     },
-    /// An attempt has failed.
+    /// An attempt of a task has failed.
     AttemptFailed {
-        /// Number of the attempt.
+        /// Index of the attempt in the table of running tasks.
         task: u32,
         /// Cause of the failure.
         cause: FailureCause,

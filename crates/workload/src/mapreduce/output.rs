@@ -2,9 +2,9 @@
 //! without reduces.
 //!
 //! Reading, computing and writing overlap: the function runs in pieces of at most 16 MiB (64 MiB if
-//! blocks are one message), each of which is read and computed at one time and then handed to the
-//! writer, which writes while the next piece runs. The task commits when the function has finished
-//! and all output is written.
+//! blocks are one message), each of which is read and computed in parallel. Then the output of the
+//! piece is handed to the writer, which writes it while the next piece runs. The task commits when
+//! the function has finished and all output is written.
 
 use super::context::Context;
 use super::file::{Owner, Place};
@@ -16,9 +16,10 @@ use super::tasks::Tasks;
 use super::work::Step;
 use eastwest_types::{Rate, TaskKind};
 
-/// Most bytes of input or output in a piece.
+/// Largest number of input or output bytes in one piece of a map or reduce function.
 const PIECE: u64 = 16 << 20;
-/// Most bytes in a piece if a block is one message, which is in the network from its beginning on.
+/// Largest number of bytes in one piece of a function if a block is sent as one message, which is
+/// in the network before the whole block is computed.
 const COARSE_PIECE: u64 = 64 << 20;
 
 impl Tasks {
@@ -77,8 +78,8 @@ impl Tasks {
         self.step(cx, task, step);
     }
 
-    /// Handles the end of a piece of a task's function: its output is written while the next piece
-    /// runs. The last piece of a remote map waits for the rest of its split.
+    /// Handles the end of a piece of a task's function; its output is written while the next piece
+    /// runs. After the last piece, a map waits for the rest of a remote split.
     pub fn piece_produced(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         p.done += 1;
@@ -95,8 +96,8 @@ impl Tasks {
         self.produce_piece(cx, task);
     }
 
-    /// Handles the arrival of all input of a task; if its function has computed too, the function
-    /// has finished.
+    /// Handles the arrival of the last input byte of a task. If all pieces of the function are
+    /// computed, the function ends and the rest of the output is written.
     pub fn input_complete(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         if p.done < p.pieces {

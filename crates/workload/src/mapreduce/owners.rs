@@ -1,15 +1,16 @@
-//! Pools, queues and users of jobs, by number.
+//! Owners of jobs for the schedulers: pool or queue, and user, as numbers.
 
 use super::config::MapReduceConfig;
 use super::scheduler::{Owner, SchedulerKind};
 use std::collections::BTreeMap;
 
-/// Queue of jobs without queue name.
+/// Name of the queue of jobs without a queue name.
 pub const DEFAULT_QUEUE: &str = "default";
 
-/// Returns the owners of all jobs. Configured pools have the first numbers, followed by one for
-/// each other name in order of appearance and one for each job without name. Queues are numbered in
-/// the order of the settings; [`super::check`] guarantees that the queues of jobs exist.
+/// Returns the owner (pool or queue, and user) of each job. Configured pools have the first
+/// numbers, followed by one for each other name in order of appearance and one for each job without
+/// name. Queues are numbered in the order of the settings; [`super::check`] guarantees that the
+/// queues of jobs exist.
 pub fn owners(config: &MapReduceConfig) -> Vec<Owner> {
     let users = users(config);
     let pools = match config.scheduler {

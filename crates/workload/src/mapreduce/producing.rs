@@ -1,31 +1,31 @@
-//! Progress of a task that computes output.
+//! Progress of a task that computes output for HDFS.
 
 use super::shares::share;
 use eastwest_types::Rate;
 use serde::{Deserialize, Serialize};
 
-/// State of a task that computes its output.
+/// Progress of a task that computes output for HDFS in pieces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Producing {
-    /// Bytes that the map or reduce function works on.
+    /// Bytes on which the map or reduce function works.
     pub work: u64,
-    /// Rate of the map or reduce function.
+    /// Rate of the map or reduce function: bytes of `work` per CPU time.
     pub rate: Rate,
-    /// Bytes read from the worker's disks.
+    /// Input bytes that are read from the worker's own disks.
     pub read: u64,
-    /// Bytes of the whole output.
+    /// Size of the task's whole output in bytes.
     pub output: u64,
-    /// Number of pieces of the function.
+    /// Number of pieces into which the function's work is divided.
     pub pieces: u32,
-    /// Number of finished pieces.
+    /// Number of finished pieces of the function.
     pub done: u32,
-    /// Number of the writer of the output, if there is any output.
+    /// Number of the HDFS writer of the output; `None` if the task writes nothing.
     pub writer: Option<u32>,
 }
 
 impl Producing {
-    /// Returns the output bytes of the piece that has just finished. Remainders go to the last
-    /// pieces: a file is never complete before its function has finished.
+    /// Returns the output bytes of the piece that has just finished. The last pieces get the
+    /// remainder of the division, so that a file is not complete before its function has finished.
     pub fn part_done(&self) -> u64 {
         share(self.output, self.pieces, self.pieces - self.done)
     }

@@ -2,10 +2,10 @@
 //!
 //! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer,
 //! or anywhere if the writer stores nothing; the second in another rack; the third in the rack of
-//! the second; further ones anywhere. No worker gets two replicas of one block. If a rack has no
-//! free worker (one rack only, or a rack of one worker), any worker is used instead. Differences
-//! from Hadoop: disks are never full; load, and the limit of replicas per rack from the fourth on,
-//! are ignored.
+//! the second; further replicas anywhere. No worker gets two replicas of one block. If a rack has
+//! no free worker (one rack only, or a rack of one worker), any worker is used instead. Differences
+//! from Hadoop: disks are never full; the load of datanodes is ignored, and also the limit of
+//! replicas per rack, which applies from the fourth replica on.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Locality;
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 pub struct Racks {
     /// Rack of every worker; racks are numbered without gaps.
     rack_of: Vec<u32>,
-    /// Workers sorted by rack.
+    /// Worker numbers sorted by rack.
     sorted: Vec<u32>,
-    /// Start of each rack in `sorted`; one entry more than racks.
+    /// Index in `sorted` of the first worker of each rack, followed by the length of `sorted`.
     starts: Vec<usize>,
 }
 
 impl Racks {
-    /// Returns the racks, given the edge switch of every worker.
+    /// Returns the racks of a cluster; `switch_of` gives the edge switch of every worker.
     pub fn new(switch_of: &[u32]) -> Racks {
         let mut switches = switch_of.to_vec();
         switches.sort_unstable();
@@ -57,7 +57,8 @@ impl Racks {
         self.rack_of[worker as usize]
     }
 
-    /// Draws a worker for which `usable` is true and which is not in `taken`, if there is one.
+    /// Draws a worker of the cluster for which `usable` returns true and which is not in `taken`;
+    /// `None` if there is none.
     fn anywhere(
         &self,
         taken: &[u32],
@@ -67,8 +68,8 @@ impl Racks {
         draw(&self.sorted, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Draws a worker of the rack for which `usable` is true and which is not in `taken`, if there
-    /// is one.
+    /// Draws a worker of `rack` for which `usable` returns true and which is not in `taken`; `None`
+    /// if there is none.
     fn in_rack(
         &self,
         rack: u32,
@@ -80,8 +81,8 @@ impl Racks {
         draw(all, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Draws a worker of another rack for which `usable` is true and which is not in `taken`, if
-    /// there is one.
+    /// Draws a worker outside `rack` for which `usable` returns true and which is not in `taken`;
+    /// `None` if there is none.
     fn outside(
         &self,
         rack: u32,
@@ -95,14 +96,15 @@ impl Racks {
         draw_of(others, at, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Returns the targets of a block with `replicas` replicas, at most as many as there are
-    /// workers. `writer` is the worker that writes the block; `None` if the writer stores no data.
+    /// Returns the workers that store a block with `replicas` replicas, or all workers if there are
+    /// fewer. `writer` is the worker that writes the block; `None` if the writer stores no data.
     pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
         self.place_on(writer, replicas, &|_| true, stream)
     }
 
-    /// Returns the targets like `place`, but excludes workers for which `usable` is false; fewer
-    /// targets if too few workers are left. The writer itself is always used.
+    /// Returns the workers that store a block, like `place`, but excludes workers for which
+    /// `usable` returns false. The list is shorter if too few workers are left. The writer is
+    /// always included.
     pub fn place_on(
         &self,
         writer: Option<u32>,
@@ -126,9 +128,9 @@ impl Racks {
         targets
     }
 
-    /// Returns the target of one more replica of a block, copied from `source`: in another rack
-    /// while all replicas are in one, otherwise in the rack of the source, otherwise anywhere;
-    /// `None` if no worker is usable.
+    /// Returns the worker for one more replica of a block, which is copied from `source`: in
+    /// another rack if all replicas are in one rack, otherwise in the rack of the source, otherwise
+    /// anywhere; `None` if no worker is usable.
     pub fn place_another(
         &self,
         replicas: &[u32],
@@ -147,8 +149,8 @@ impl Racks {
         near.or_else(|| self.anywhere(replicas, usable, stream))
     }
 
-    /// Returns the replica that a client reads, and its locality. `reader` is the client's worker;
-    /// `None` if the client is on no worker and so has no rack.
+    /// Returns the worker whose replica a client reads, and the locality of this replica. `reader`
+    /// is the client's worker; `None` if the client runs on no worker and therefore has no rack.
     pub fn nearest_to(
         &self,
         reader: Option<u32>,
@@ -169,7 +171,8 @@ impl Racks {
         (holder, locality)
     }
 
-    /// Returns the replica that a worker reads: its own, otherwise one in its rack, otherwise any.
+    /// Returns the worker whose replica the worker `reader` reads: its own replica, otherwise one
+    /// in its rack, otherwise any.
     pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
         if replicas.contains(&reader) {
             return reader;
@@ -181,12 +184,14 @@ impl Racks {
     }
 }
 
-/// Draws uniformly one of these workers for which `may` is true, if there is one.
+/// Returns a uniformly drawn member of `workers` for which `may` returns true; `None` if there is
+/// none.
 fn draw(workers: &[u32], may: impl Fn(u32) -> bool, stream: &mut Stream) -> Option<u32> {
     draw_of(workers.len(), |i| workers[i], may, stream)
 }
 
-/// Draws one of `count` workers, by index, until an allowed one is found: usually most are allowed.
+/// Returns a uniformly drawn worker for which `may` returns true; `at` maps an index below `count`
+/// to a worker. Draws until an allowed worker is found, because usually most are allowed.
 fn draw_of(
     count: usize,
     at: impl Fn(usize) -> u32,

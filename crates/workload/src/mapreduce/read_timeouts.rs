@@ -1,8 +1,10 @@
-//! Read timeouts of applications: connections on which nothing arrives although a process waits for data.
+//! Read timeouts of applications: they detect connections on which nothing arrives although a
+//! process waits for data.
 //!
-//! Every ten seconds the received bytes of all connections on which a process waits are compared with those
-//! before. A connection without progress for the timeout of its use is given up, like one that TCP gives up; so
-//! a timeout is detected up to ten seconds late. The user of the connection handles it.
+//! Every ten seconds, the received bytes of all connections on which a process waits are compared
+//! with the previous check. If nothing has arrived on a connection for the timeout of its purpose,
+//! the connection is aborted and handled like one that TCP has aborted. A timeout is therefore
+//! detected up to ten seconds late.
 
 use super::connections::Use;
 use super::context::Context;
@@ -12,10 +14,11 @@ use eastwest_types::{ConnId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Time between two checks.
+/// Time between two checks of read timeouts.
 const INTERVAL: Span = Span::from_secs(10);
 
-/// Bytes received on a connection, and since when there was no progress.
+/// State of the read timeout of a connection: bytes received in each direction, and the time of the
+/// last progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Seen {
     purpose: Use,
@@ -23,7 +26,7 @@ struct Seen {
     since: Time,
 }
 
-/// Connections on which a process waits for data, with the bytes received so far.
+/// Read timeouts of connections on which a process waits for data, by connection number.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReadTimeouts {
     seen: BTreeMap<u32, Seen>,
@@ -35,7 +38,8 @@ impl ReadTimeouts {
         cx.wake_in(INTERVAL, Timer::ReadTimeouts);
     }
 
-    /// Requests the received bytes of all connections on which a process waits.
+    /// Asks the simulator for the received bytes of all connections in `waiting`, on which a
+    /// process waits, and schedules the next check.
     pub fn look(&mut self, cx: &mut Context, waiting: Vec<(ConnId, Use)>) {
         let before = std::mem::take(&mut self.seen);
         for (conn, purpose) in waiting {
@@ -47,8 +51,8 @@ impl ReadTimeouts {
         self.look_later(cx);
     }
 
-    /// Handles the number of received bytes of a connection. Returns the purpose of the connection
-    /// if nothing has arrived for its read timeout, otherwise `None`.
+    /// Handles the number of bytes that a connection has received in each direction. Returns the
+    /// purpose of the connection if its read timeout has expired, otherwise `None`.
     pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
         let seen = self.seen.get_mut(&conn.0)?;
         if cx.conns.find(conn) != Some(seen.purpose) {

@@ -17,7 +17,7 @@ use super::tasks::Tasks;
 use eastwest_types::ConnId;
 
 impl Tasks {
-    /// Returns the shuffle of a reduce, and its job.
+    /// Returns the state of a reduce's shuffle, and the state of its job.
     fn fetching(&mut self, task: u32) -> (&mut Fetching, &Job) {
         let t = self.attempts.get(task);
         let job = self.jobs.running(t.job);
@@ -35,10 +35,11 @@ impl Tasks {
         }
     }
 
-    /// Handles a message to a reduce: the first `known` reported maps have finished.
+    /// Handles the arrival of news at a reduce: the first `known` reported maps have finished.
     pub fn maps_known(&mut self, cx: &mut Context, task: u32, known: u32) {
         let t = self.attempts.get(task);
-        // Maps that run again are reported once more, even to a reduce with all outputs.
+        // A map that runs again is reported once more, even to a reduce that already has all
+        // outputs.
         let Some(f) = t.fetching.as_mut() else { return };
         let job = self.jobs.running(t.job);
         f.maps_known(cx, job, known);
@@ -47,7 +48,8 @@ impl Tasks {
         }
     }
 
-    /// Handles a reduce's request at the worker `from`, which sends the requested map outputs.
+    /// Handles a reduce's fetch request at the worker `from`, which sends the requested map
+    /// outputs.
     pub fn send_outputs(
         &mut self,
         cx: &mut Context,
@@ -66,7 +68,7 @@ impl Tasks {
     }
 
     /// Handles the end of disk work for a reduce's fetch from the worker `from`; `round` is the
-    /// number of earlier failed fetches from it.
+    /// number of failed fetches from this worker when the work began.
     pub fn fetch_work(&mut self, cx: &mut Context, (task, from, round): (u32, u32, u32)) {
         if self.fetching(task).0.work_ended(from, round) {
             self.fetch_ended(cx, (task, from));
@@ -93,7 +95,8 @@ impl Tasks {
         }
     }
 
-    /// Handles the end of the penalty of a worker, from which the reduce may fetch again.
+    /// Handles the end of the penalty time of a worker after a failed fetch: the reduce may fetch
+    /// from it again.
     pub fn penalty_over(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         if let Some(f) = t.fetching.as_mut() {
@@ -101,7 +104,7 @@ impl Tasks {
         }
     }
 
-    /// Whether a reduce waits for a worker's response with outputs.
+    /// Whether a reduce waits for the response of the worker `from` to a fetch request.
     pub fn fetch_waits(&self, task: u32, from: u32) -> bool {
         let fetching = self.attempts.find(task).and_then(|t| t.fetching.as_ref());
         fetching.is_some_and(|f| f.awaits(from))
@@ -130,14 +133,15 @@ impl Tasks {
         }
     }
 
-    /// Starts the final merge after all outputs have arrived, when no other merge is running.
+    /// Starts the final merge of a reduce's input after all outputs have arrived, if no other merge
+    /// is running.
     fn merge_rest(&mut self, cx: &mut Context, task: u32) {
         if let Some(step) = self.fetching(task).0.merge_rest(cx) {
             self.step(cx, task, step);
         }
     }
 
-    /// Starts the reduce function after the merge of its input.
+    /// Starts the reduce function after the final merge of its input.
     pub fn reduce_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         let f = t.fetching.take().expect("the reduce has fetched");

@@ -5,11 +5,12 @@
 //! for 2 · `recheck` + 10 · `heartbeat` is dead, and its replicas are removed from the table. Every
 //! `interval` the namenode takes `work` blocks for each live datanode from those with too few
 //! replicas: blocks with one replica left first, then those with less than a third, then the
-//! others, each kind in turn from the end of the last round on. A live datanode that has the block
-//! and sends fewer than `streams` copies (`streams_hard` if it has the last replica) is told with
-//! its next heartbeat to send it to a target chosen by the rack policy. A failed copy is chosen
-//! anew `pending` after its first choice. A dead datanode that returns brings its replicas back;
-//! surplus replicas are deleted.
+//! others; within each group it continues after the last block of the previous round. The source of
+//! a copy is a live datanode that has the block and sends fewer than `streams` copies
+//! (`streams_hard` if it has the last replica). With its next heartbeat it is told to send the
+//! block to a target chosen by the rack policy. After a failed copy, source and target are chosen
+//! again when `pending` has passed since the first choice. A dead datanode that returns brings its
+//! replicas back; surplus replicas are deleted.
 //!
 //! Differences from Hadoop: the namenode knows at once that a copy has arrived (block reports and
 //! heartbeats of datanodes are not sent as messages); one copy of a block is started in a round;
@@ -28,10 +29,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Number of levels of urgency, the most urgent first.
+/// Number of levels of urgency of blocks with too few replicas.
 const URGENCIES: usize = 3;
 
-/// A copy of a block, from the namenode's choice to its end.
+/// A copy of a block from one datanode to another, from the namenode's choice to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockCopy {
     block: Block,
@@ -40,35 +41,36 @@ pub struct BlockCopy {
     target: u32,
     chosen: Time,
     conn: Option<ConnId>,
-    /// Unfinished parts: transfer, reading, writing.
+    /// Number of unfinished parts of the copy: network transfer, disk read, disk write.
     parts: u32,
-    /// Whether the copy has failed.
+    /// Whether the connection of the copy has failed.
     failed: bool,
 }
 
-/// Blocks with too few replicas, and copies in progress.
+/// Blocks with too few replicas by urgency, and copies of blocks in progress.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     needed: [BTreeSet<Block>; URGENCIES],
-    /// Last block of each urgency that was handled.
+    /// Last block of each urgency for which a round has chosen a copy; `None`: the next round
+    /// starts with the first block.
     seen: [Option<Block>; URGENCIES],
-    /// Copies in progress.
+    /// Copies of blocks in progress.
     copies: Slab<BlockCopy>,
-    /// Targets of copies in progress.
+    /// Target workers of the copies in progress, by block.
     coming: BTreeMap<Block, Vec<u32>>,
-    /// Number of copies that every worker sends.
+    /// Number of copies that each worker is sending, by worker number.
     sending: Vec<u32>,
-    /// Replicas on dead datanodes, for their return.
+    /// Blocks that have a replica on a dead datanode, by worker; used when the datanode returns.
     gone: BTreeMap<u32, Vec<Block>>,
-    /// Whether a round is scheduled.
+    /// Whether a replication round is scheduled.
     armed: bool,
-    /// Earliest time of the next round.
+    /// Earliest time of the next replication round.
     next: Time,
     draws: Stream,
 }
 
 impl Queue {
-    /// Returns a queue without blocks or copies.
+    /// Returns an empty queue: no block needs a copy, and no copy is in progress.
     fn new(workers: usize, seed: u64) -> Queue {
         Queue {
             needed: Default::default(),
@@ -83,7 +85,8 @@ impl Queue {
         }
     }
 
-    /// Returns the next blocks to handle, at most `most`.
+    /// Returns at most `most` blocks to copy in this round, the most urgent first. Each level of
+    /// urgency continues after the last block of the previous round.
     fn next_blocks(&mut self, most: usize) -> Vec<Block> {
         let mut blocks = Vec::new();
         for urgency in 0..URGENCIES {
@@ -100,7 +103,8 @@ impl Queue {
         blocks
     }
 
-    /// Adds a block to the replicas of a dead datanode, if the namenode learns of it only now.
+    /// Records that a dead datanode has a replica of a block, if the namenode learns of the block
+    /// after the datanode's death.
     fn gone_with(&mut self, worker: u32, block: Block) {
         self.gone.entry(worker).or_default().push(block);
     }
@@ -110,26 +114,26 @@ impl Queue {
     }
 }
 
-/// State of a datanode at the namenode.
+/// State of a datanode as the namenode knows it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Datanode {
-    /// Time of its last heartbeat.
+    /// Time of the datanode's last heartbeat.
     heard: Time,
-    /// Whether the namenode has declared it dead.
+    /// Whether the namenode has declared the datanode dead.
     dead: bool,
 }
 
-/// Places of all replicas, live datanodes, and re-replication.
+/// State of all replicas of blocks, of the datanodes, and of re-replication.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replicas {
-    /// Table of blocks.
+    /// Table of blocks with their replicas.
     pub blocks: Blocks,
     queue: Queue,
     datanodes: Vec<Datanode>,
 }
 
 impl Replicas {
-    /// Returns an empty file system of `workers` live datanodes.
+    /// Returns an empty table of blocks with `workers` live datanodes.
     pub fn new(workers: usize, seed: u64) -> Replicas {
         Replicas {
             blocks: Blocks::default(),
@@ -143,13 +147,13 @@ impl Replicas {
         self.datanodes[worker as usize].dead
     }
 
-    /// Whether the copy with this number is in progress.
+    /// Whether the copy of a block with this number is in progress.
     pub fn copies(&self, copy: u32) -> bool {
         self.queue.copies.find(copy).is_some()
     }
 
-    /// Adds the blocks of a complete file, without replicas on datanodes that have died since their
-    /// block was written.
+    /// Adds the blocks of a complete file to the table, without replicas on datanodes that died
+    /// while the file was written.
     pub fn keep_file(
         &mut self,
         cx: &mut Context,
@@ -157,7 +161,7 @@ impl Replicas {
         mut blocks: Vec<Written>,
     ) {
         if blocks.is_empty() || cx.config.coarse.is_on() {
-            return; // a map of a job with reduces, a file of no bytes; or no block is ever lost
+            return; // nothing was written, or the run is approximate: no block is lost
         }
         for (number, written) in (0..).zip(&mut blocks) {
             written.replicas.retain(|&w| {
@@ -176,8 +180,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Handles a heartbeat of a datanode at the namenode: a dead datanode returns with its
-    /// replicas.
+    /// Handles a heartbeat of a datanode at the namenode. A datanode that was declared dead returns
+    /// with its replicas.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.datanodes[worker as usize];
         node.heard = cx.now;
@@ -187,7 +191,7 @@ impl Replicas {
         }
     }
 
-    /// Checks at the namenode which datanodes are dead.
+    /// Checks which datanodes have sent no heartbeat for too long, and declares them dead.
     pub fn recheck(&mut self, cx: &mut Context) {
         let silence = cx.config.hdfs.recovery.dead_after();
         for worker in 0..self.datanodes.len() as u32 {
@@ -225,7 +229,7 @@ impl Replicas {
         self.queue.gone.insert(worker, gone);
     }
 
-    /// Adds the replicas of a datanode that was dead and has returned.
+    /// Adds the replicas of a datanode that was declared dead and has returned.
     fn datanode_back(&mut self, cx: &mut Context, worker: u32) {
         for block in self.queue.gone.remove(&worker).unwrap_or_default() {
             let Some((_, wanted, replicas)) = self.blocks.get(cx, block) else { continue };
@@ -238,8 +242,8 @@ impl Replicas {
         }
     }
 
-    /// Updates whether, and how urgently, a block must be copied. A block without replicas cannot be
-    /// copied.
+    /// Updates whether a block needs a copy, and how urgently. A block without any replica cannot
+    /// be copied.
     pub fn judge_block(&mut self, cx: &Context, block: Block) {
         for blocks in &mut self.queue.needed {
             blocks.remove(&block);
@@ -270,7 +274,8 @@ impl Replicas {
         }
     }
 
-    /// Executes a round of replication: chooses blocks to copy.
+    /// Executes a round of replication: chooses blocks, and for each a source and a target
+    /// datanode.
     pub fn replicate(&mut self, cx: &mut Context) {
         self.queue.armed = false;
         let live = self.datanodes.iter().filter(|node| !node.dead).count();
@@ -281,7 +286,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Chooses source and target of a copy, if there are any.
+    /// Chooses source and target of a copy of a block, if a datanode can send it and another can
+    /// store it.
     fn choose_copy(&mut self, cx: &mut Context, block: Block) {
         let recovery = &cx.config.hdfs.recovery;
         let Some((bytes, _, replicas)) = self.blocks.get(cx, block) else { return };
@@ -313,7 +319,8 @@ impl Replicas {
         self.judge_block(cx, block);
     }
 
-    /// Starts a copy at its source, or drops a failed copy when its time is over.
+    /// Starts the copy of a block at its source datanode; if the copy has failed and its timeout is
+    /// over, drops it.
     pub fn copy_due(&mut self, cx: &mut Context, copy: u32) {
         let &mut BlockCopy { source, target, bytes, failed, .. } = self.queue.copies.get(copy);
         if failed {
@@ -368,8 +375,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Handles the loss of a copy's connection: the namenode chooses source and target again after
-    /// the copy's timeout.
+    /// Handles the loss of the connection over which a block is copied: the namenode chooses source
+    /// and target again after the timeout `pending`.
     pub fn copy_lost(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         (c.conn, c.failed) = (None, true);
@@ -378,7 +385,8 @@ impl Replicas {
         cx.wake(over.max(cx.now), Timer::Copy(copy));
     }
 
-    /// Drops a copy, complete or not.
+    /// Removes the copy of a block, complete or not, and checks again whether the block needs a
+    /// copy.
     fn drop_copy(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.remove(copy);
         if let Some(conn) = c.conn {
@@ -399,8 +407,8 @@ impl Replicas {
 
 #[cfg(test)]
 impl Replicas {
-    /// Checks that no block has a replica twice, a surplus replica or one on a dead datanode, and
-    /// that counts of copies are consistent.
+    /// Checks that no block has two replicas on one datanode, surplus replicas, or a replica on a
+    /// dead datanode, and that the counts of copies are consistent.
     pub fn check(&self, cx: &Context) {
         let mut sending = vec![0; self.datanodes.len()];
         let copies: Vec<&BlockCopy> = self.queue.copies.iter().map(|(_, c)| c).collect();

@@ -1,33 +1,33 @@
-//! Report of an ended attempt, and causes of failure.
+//! Report of an ended task attempt to the master, and causes of failure.
 
 use eastwest_types::{Span, TaskKind};
 use serde::{Deserialize, Serialize};
 
-/// Report of an ended attempt.
+/// Report of an ended task attempt to the master.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Worker of the attempt.
+    /// Number of the worker that ran the attempt.
     pub worker: u32,
-    /// Number of the job.
+    /// Number of the attempt's job.
     pub job: u32,
     /// Number of the task within its job and kind.
     pub index: u32,
     /// Kind of task.
     pub kind: TaskKind,
-    /// Bytes that the worker's disks had written before the output of the attempt.
+    /// Bytes that the worker's machine had written to files before the output of the attempt.
     pub written_offset: u64,
-    /// Cause of failure; `None` for success.
+    /// Cause of the attempt's failure; `None` if the attempt succeeded.
     pub failed: Option<FailureCause>,
-    /// Run time of the attempt.
+    /// Run time of the attempt, from its assignment to its end.
     pub took: Span,
 }
 
-/// Cause of the failure of an attempt.
+/// Cause of the failure of a task attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FailureCause {
-    /// Failure requested by the scenario.
+    /// The failure was requested by the settings of failures.
     Itself,
-    /// No datanode had the split (BlockMissingException).
+    /// No datanode had a replica of the map's split (BlockMissingException).
     Missing,
     /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a
     /// bad datanode).

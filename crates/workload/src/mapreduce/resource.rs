@@ -3,8 +3,8 @@
 //! Egalitarian processor sharing on `servers` equal servers (Kleinrock 1967): each of n pieces of
 //! work gets min(1, servers / n) of a server. With more pieces than servers only the fraction
 //! `kept` of the servers' speed is left, which models the seeks of a disk. Time is kept as virtual
-//! time, the work that a piece present from the beginning would have got: a piece that starts at
-//! virtual time v with work w ends at v + w, independent of later arrivals and departures, so that
+//! time, the work that a piece present since the start would have received: a piece that starts at
+//! virtual time v with work w ends at v + w, independent of later arrivals and departures, so
 //! starting and finishing cost O(log n) (as Demers, Keshav and Shenker 1989 for queues). All values
 //! are whole picoseconds of work at full speed; virtual time is rounded down, so that no piece ends
 //! early.
@@ -13,26 +13,31 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A shared resource for work of type `W`.
+/// A resource, with equal servers, that is shared evenly by pieces of work; `W` is the purpose of a
+/// piece.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared<W> {
     servers: u64,
-    /// Fraction of the speed that is left with more pieces than servers.
+    /// Fraction (numerator, denominator) of the servers' speed that is left if there are more
+    /// pieces of work than servers.
     kept: (u64, u64),
-    /// Virtual time: work of a piece present from the beginning.
+    /// Virtual time in picoseconds: the work that a piece present since the start would have
+    /// received.
     virtual_time: u64,
-    /// Time at which `virtual_time` was computed.
+    /// Simulated time at which `virtual_time` was computed.
     at: Time,
-    /// Unfinished work, with its length, by the virtual time of its end, then by arrival.
+    /// Unfinished pieces of work. Key: virtual time of the end, number of the arrival. Value:
+    /// length at full speed, purpose.
     work: BTreeMap<(u64, u64), (Span, W)>,
     arrivals: u64,
-    /// Earliest scheduled wake-up that has not come.
+    /// Time of the earliest scheduled wake-up that is still to come; `None` if none is scheduled.
     armed: Option<Time>,
 }
 
 impl<W> Shared<W> {
-    /// Returns idle servers: `servers` of them (`None`: one for every piece of work). With more
-    /// pieces than servers only `run / (run + switch)` of the speed is left.
+    /// Returns a resource of `servers` idle servers (`None`: one server for every piece of work).
+    /// With more pieces of work than servers, only the fraction `run / (run + switch)` of the speed
+    /// is left.
     pub fn new(servers: Option<u32>, run: Span, switch: Span) -> Shared<W> {
         let run = run.0.max(1);
         Shared {
@@ -46,7 +51,8 @@ impl<W> Shared<W> {
         }
     }
 
-    /// Returns the present speed of one piece as a fraction.
+    /// Returns the present speed of one piece of work as a fraction (numerator, denominator) of a
+    /// server's speed.
     fn speed(&self) -> (u128, u128) {
         let n = self.work.len() as u64;
         if n <= self.servers {
@@ -67,8 +73,8 @@ impl<W> Shared<W> {
         self.virtual_time + (u128::from(passed) * num / den) as u64
     }
 
-    /// Returns the smallest finished fraction, from 0 to 1, of the pieces of work for which `is` is
-    /// true; `None` if there are none.
+    /// Returns the smallest finished fraction, from 0 to 1, of the pieces of work for which `is`
+    /// returns true; `None` if there are none.
     pub fn done(&self, now: Time, is: impl Fn(&W) -> bool) -> Option<f64> {
         let at = self.virtual_time_at(now);
         let meant = self.work.iter().filter(|(_, (_, what))| is(what));
@@ -78,7 +84,7 @@ impl<W> Shared<W> {
         left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
-    /// Starts a piece of work that takes `work` on a server of its own.
+    /// Starts a piece of work that takes the time `work` on a server that it does not share.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);
@@ -86,15 +92,16 @@ impl<W> Shared<W> {
         self.arrivals += 1;
     }
 
-    /// Removes and returns the next finished piece of work, in the order of their ends; `None` if
-    /// none has ended.
+    /// Removes and returns the finished piece of work that ended first; `None` if no finished piece
+    /// is left.
     pub fn finish(&mut self, now: Time) -> Option<W> {
         self.advance(now);
         let entry = self.work.first_entry()?;
         (entry.key().0 <= self.virtual_time).then(|| entry.remove().1)
     }
 
-    /// Handles a wake-up. Returns whether it is the latest scheduled one; others are obsolete.
+    /// Handles a wake-up. Returns whether it is the wake-up that was scheduled last; earlier ones
+    /// are obsolete.
     pub fn woken(&mut self, now: Time) -> bool {
         let counts = self.armed == Some(now);
         if counts {
@@ -103,8 +110,8 @@ impl<W> Shared<W> {
         counts
     }
 
-    /// Returns the time of a wake-up that must be scheduled, if a piece ends before every pending
-    /// wake-up; otherwise `None`.
+    /// Returns the time of a wake-up that must be scheduled, if a piece of work ends before the
+    /// pending wake-up; otherwise `None`.
     pub fn arm(&mut self) -> Option<Time> {
         let &(end, _) = self.work.first_key_value()?.0;
         let (num, den) = self.speed();
@@ -130,7 +137,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Runs work (start time, length) to its end with wake-ups only; returns the end of each piece.
+    /// Executes pieces of work (start time, length) with wake-ups only; returns the end time of
+    /// each piece.
     fn run(shared: &mut Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
         let mut events: BTreeMap<(u64, u32), Option<usize>> = BTreeMap::new();
         let mut next = 0;
@@ -166,7 +174,8 @@ mod tests {
         Shared::new(Some(n), Span(1), Span::ZERO)
     }
 
-    /// Runs work like `run`, with times in thousands of picoseconds, rounded to the nearest.
+    /// Executes pieces of work like `run`, with times in thousands of picoseconds, rounded to the
+    /// nearest.
     fn run_long(mut shared: Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
         let starts: Vec<_> = starts.iter().map(|&(at, work)| (at * 1000, work * 1000)).collect();
         run(&mut shared, &starts).into_iter().map(|end| (end + 500) / 1000).collect()
@@ -174,7 +183,8 @@ mod tests {
 
     #[test]
     fn work_shares_evenly() {
-        // Two pieces of 100 on one core, the second from 50 on: 50 alone, then half the speed each.
+        // Two pieces of 100 on one core, the second starting at 50: the first has the core alone
+        // until 50, then each piece has half the speed.
         assert_eq!(run_long(cores(1), &[(0, 100), (50, 100)]), [150, 200]);
         assert_eq!(run_long(cores(2), &[(0, 100), (50, 100)]), [100, 150]);
         // Three pieces on two cores get two thirds each.
@@ -191,8 +201,9 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that no piece is faster than alone and none gets too much: while work waits the
-        /// servers are busy up to the rounding, a picosecond for each change.
+        /// Checks that no piece of work is faster than alone, and that the servers are busy while
+        /// work waits. The tolerance is the rounding: one picosecond for each start or end of a
+        /// piece.
         #[test]
         fn no_work_is_lost_or_made(
             starts in proptest::collection::vec((0u64..1000, 1u64..5000), 1..40),
@@ -205,7 +216,8 @@ mod tests {
             let total: u64 = starts.iter().map(|s| s.1).sum();
             let last = *ends.iter().max().unwrap();
             prop_assert!(last * u64::from(servers) >= total);
-            // The last start plus all work on one server, plus the rounding, is an upper bound of the end.
+            // Upper bound of the end: the last start plus all work on one server, plus the
+            // rounding.
             prop_assert!(last <= 1000 + total + 4 * starts.len() as u64);
         }
     }

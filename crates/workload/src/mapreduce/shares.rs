@@ -1,14 +1,15 @@
 //! Exact division of bytes among tasks: the parts always add up to the whole.
 
-/// Returns part `i` of `total` divided evenly into `parts`: the first `total mod parts` get one byte more.
+/// Returns part `i` of `total` when it is divided evenly into `parts` parts: the first `total mod
+/// parts` parts get one byte more.
 pub fn share(total: u64, parts: u32, i: u32) -> u64 {
     let parts = u64::from(parts);
     total / parts + u64::from(u64::from(i) < total % parts)
 }
 
 /// Returns the bytes that reduce `r` fetches from map `m`. The map's share of the shuffle is
-/// divided among the reduces; the reduces that get a byte more rotate with the map, so that small
-/// outputs do not all go to reduce 0.
+/// divided among the reduces. Which reduces get a byte more rotates with the number of the map, so
+/// that small outputs do not all go to reduce 0.
 pub fn partition(shuffle: u64, (maps, m): (u32, u32), (reduces, r): (u32, u32)) -> u64 {
     let turned = (u64::from(r) + u64::from(m)) % u64::from(reduces);
     share(share(shuffle, maps, m), reduces, turned as u32)

@@ -1,20 +1,22 @@
 //! The shuffle: a reduce fetches its partition of every map's output.
 //!
-//! As in Hadoop's ShuffleSchedulerImpl and Fetcher: outputs are grouped by the worker that stores them; up to
-//! `parallel_copies` workers are fetched from at once, each with one request at a time, the next worker drawn
-//! at random; one request names up to `max_maps_per_fetch` outputs. With `keep_alive` a connection stays open
-//! from the first request to a worker until no more outputs can come from there, otherwise every request has
-//! its own. Where outputs are stored, and when fetches wait for memory, is in [`super::memory`]. On Hadoop 1 a
-//! reduce learns of finished maps from the responses to its worker's heartbeats, on YARN from its application
-//! master.
+//! As in Hadoop's ShuffleSchedulerImpl and Fetcher: outputs are grouped by the worker that stores
+//! them. The reduce fetches from up to `parallel_copies` workers at once, with one request at a
+//! time to each worker, and draws the next worker at random. One request names up to
+//! `max_maps_per_fetch` outputs. With `keep_alive` a connection stays open from the first request
+//! to a worker until no more outputs can come from this worker; otherwise every request has its own
+//! connection. Where outputs are stored, and when fetches wait for memory, is in [`super::memory`].
+//! On Hadoop 1 a reduce learns of finished maps from the responses to its worker's heartbeats, on
+//! YARN from its application master.
 //!
-//! Outputs that have left the page cache of their worker are read from its disks while they are sent. Those on
-//! the reduce's own worker never use the network, and count as one of the parallel fetches. Empty partitions
-//! are requested like others, and the response is a header only.
+//! Outputs that have left the page cache of their worker are read from its disks while they are
+//! sent. Outputs on the reduce's own worker never use the network, and count as one of the parallel
+//! fetches. Empty partitions are requested like others, and the response is a header only.
 //!
-//! Differences from Hadoop: a request names only outputs for which there is memory (Hadoop breaks off a
-//! response it has no room for); a serving worker answers any number of reduces at once. When a reduce gives up
-//! is in [`failures`]; what an approximate run fetches instead of single outputs is in [`parts`].
+//! Differences from Hadoop: a request names only outputs for which there is memory (Hadoop breaks
+//! off a response it has no room for); a serving worker answers any number of reduces at once. The
+//! rule by which a reduce gives up is in [`failures`]; the parts that an approximate run fetches
+//! instead of single outputs are in [`parts`].
 
 mod failures;
 mod parts;
@@ -39,53 +41,54 @@ use serde::{Deserialize, Serialize};
 use source::{MapSet, Source};
 use std::collections::BTreeMap;
 
-/// Identity of a reduce that fetches.
+/// Identity of a reduce in its shuffle.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reduce {
-    /// Number of the reduce in the table of tasks.
+    /// Number of the reduce in the table of running tasks.
     pub task: u32,
-    /// Number of the job.
+    /// Number of the reduce's job.
     pub job: u32,
     /// Number of the reduce within its job.
     pub index: u32,
-    /// Worker of the reduce.
+    /// Number of the worker that runs the reduce.
     pub worker: u32,
 }
 
-/// State of the shuffle of one reduce: sources, fetches in progress, memory.
+/// State of the shuffle of one reduce: outputs on each worker, fetches in progress, memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetching {
     reduce: Reduce,
-    /// Workers with outputs that the reduce knows of.
+    /// Map outputs that the reduce knows, by worker; in approximate runs by part.
     sources: BTreeMap<u32, Source>,
-    /// Workers from which it may fetch.
+    /// Workers (in approximate runs parts) from which the reduce may fetch now.
     ready: Vec<u32>,
-    /// Number of fetches in progress.
+    /// Number of the reduce's fetches in progress.
     active_fetches: u32,
-    /// Number of finished maps in the messages sent to the reduce.
+    /// Number of finished maps in the last message that was sent to the reduce.
     pub told: u32,
-    /// Number of finished maps in the messages that have arrived at the reduce.
+    /// Number of finished maps in the last message that has arrived at the reduce.
     pub known: u32,
     /// Maps whose output has arrived or is requested.
     claimed: MapSet,
-    /// Number of outputs that have arrived.
+    /// Number of map outputs that have arrived at the reduce.
     fetched: u32,
-    /// Random numbers for the order of workers.
+    /// Random stream that chooses the next worker to fetch from.
     order: Stream,
     failures: FetchFailures,
-    /// Parts of the input, if the sources are parts instead of workers.
+    /// Parts of the input in an approximate run; `None` if the output of each map is fetched
+    /// separately.
     parts: Option<Parts>,
     memory: Memory,
-    /// Bytes requested, without failed fetches.
+    /// Bytes of map outputs that the reduce has requested, without failed fetches.
     pub bytes: u64,
-    /// Bytes requested from the reduce's own worker.
+    /// Bytes of map outputs that the reduce has requested from its own worker.
     pub local_bytes: u64,
-    /// Counters of fetches and merges.
+    /// Counters of the reduce's fetches and merges, as Hadoop keeps them.
     pub counters: Counters,
 }
 
 impl Fetching {
-    /// Returns the state of a reduce that knows of no finished map.
+    /// Returns the state of the shuffle of a reduce that knows no finished map yet.
     pub fn new(cx: &Context, reduce: Reduce, job: &Job) -> Fetching {
         let maps = cx.spec(reduce.job).maps;
         let parts = cx.config.coarse.fetches.map(|_| Parts::new(maps, job.outputs.part_maps));
@@ -108,7 +111,7 @@ impl Fetching {
         }
     }
 
-    /// Notes that the reduce begins to fetch.
+    /// Records the time at which the reduce begins to fetch.
     pub fn begin(&mut self, now: Time) {
         self.failures.begin(now);
     }
@@ -133,7 +136,8 @@ impl Fetching {
         }
     }
 
-    /// Changes a source, and lists it as ready if it has become so.
+    /// Changes the state of a worker's outputs, and adds the worker to `ready` if the reduce may
+    /// fetch from it now.
     fn with_source(&mut self, from: u32, change: impl FnOnce(&mut Source)) {
         let s = self.sources.entry(from).or_default();
         let was = s.is_ready();
@@ -143,7 +147,8 @@ impl Fetching {
         }
     }
 
-    /// Starts further fetches while the limit of parallel copies and the memory allow.
+    /// Starts further fetches of the reduce while the limit of parallel copies and the memory allow
+    /// it.
     pub fn fetch_more(&mut self, cx: &mut Context, job: &Job) {
         loop {
             let places = self.active_fetches < cx.config.shuffle.parallel_copies;
@@ -162,8 +167,9 @@ impl Fetching {
         }
     }
 
-    /// Chooses the outputs that one request to a worker names, and reserves memory for them. Returns the bytes
-    /// that the worker's disks had written before the oldest of these outputs, if there are any.
+    /// Chooses the outputs that the next request to a worker names, and reserves memory for them.
+    /// Returns the bytes that the worker's machine had written to files before the oldest of these
+    /// outputs; `None` if there are no outputs to request.
     fn take_outputs(&mut self, cx: &Context, job: &Job, from: u32) -> Option<u64> {
         let s = self.sources.entry(from).or_default();
         let spec = cx.spec(self.reduce.job);
@@ -191,8 +197,9 @@ impl Fetching {
         (!s.requested.is_empty()).then_some(oldest)
     }
 
-    /// Chooses a part of the input, and reserves memory for it; one of its outputs is drawn, whose worker sends
-    /// the part. Returns the bytes that this worker's disks had written before the drawn output.
+    /// Chooses a part of the input to fetch and reserves memory for it; one of its outputs is
+    /// drawn, whose worker sends the whole part. Returns the bytes that the worker's machine had
+    /// written to files before the drawn output.
     fn take_part(&mut self, cx: &Context, job: &Job, part: u32) -> u64 {
         let parts = self.parts.as_mut().expect("it fetches in parts");
         let count = parts.count(part);
@@ -209,8 +216,8 @@ impl Fetching {
         job.outputs.written_offsets[number]
     }
 
-    /// Sends the request for the chosen outputs of a source. `written_offset`: bytes that the source's disks
-    /// had written before the oldest of them.
+    /// Sends the request for the chosen outputs of a worker. `written_offset` is the number of
+    /// bytes that the worker's machine had written to files before the oldest of these outputs.
     fn request(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (worker, at) = (self.reduce.worker, self.worker_of(from));
         let s = self.sources.entry(from).or_default();
@@ -231,11 +238,12 @@ impl Fetching {
             return;
         }
         let request = cx.config.shuffle.fetch_request_bytes;
-        // the tag identifies the outputs, as the names in a real request do
+        // the tag stands for the names of outputs that a real request contains
         cx.tell(conn, Side::Client, request, written_offset, Some(self.reduce.job));
     }
 
-    /// Returns the worker of a source.
+    /// Returns the worker that sends the outputs of a source: the source itself, or in approximate
+    /// runs the worker of the part.
     fn worker_of(&self, source: u32) -> u32 {
         self.parts.as_ref().map_or(source, |parts| parts.worker(source))
     }
@@ -244,7 +252,8 @@ impl Fetching {
         self.sources.entry(from).or_default()
     }
 
-    /// Reads the outputs from the serving worker's disks if they have left its page cache.
+    /// Reads the requested outputs from the serving worker's disks if they have left its page
+    /// cache.
     fn read_uncached(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (task, worker) = (self.reduce.task, self.worker_of(from));
         let s = self.source(from);
@@ -254,8 +263,8 @@ impl Fetching {
         }
     }
 
-    /// Handles a request at the serving worker and sends the outputs. `written_offset`: bytes that its disks
-    /// had written before the oldest of them.
+    /// Handles a reduce's request at the serving worker, which sends the outputs. `written_offset`
+    /// is the number of bytes that its machine had written to files before the oldest of them.
     pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, written_offset: u64) {
         self.read_uncached(cx, from, written_offset);
         let bytes = self.source(from).bytes;
@@ -264,8 +273,8 @@ impl Fetching {
         cx.send((conn, Side::Server), (bytes, header), Purpose::Shuffle, job);
     }
 
-    /// Handles the arrival of a response at the reduce; outputs too large for memory are written to disk.
-    /// Returns whether the fetch is complete.
+    /// Handles the arrival of a response at the reduce; outputs too large for memory are written to
+    /// disk. Returns whether the fetch is complete, disk work included.
     pub fn arriving(&mut self, cx: &mut Context, from: u32) -> bool {
         let Reduce { task, worker, .. } = self.reduce;
         let here = self.worker_of(from) == worker;
@@ -287,21 +296,22 @@ impl Fetching {
         self.part_done(from)
     }
 
-    /// Handles the end of disk work for a fetch. Returns whether the fetch is complete; false if it has failed
-    /// meanwhile.
+    /// Handles the end of disk work for a fetch. Returns whether the fetch is complete; false if
+    /// the fetch has failed since the work began.
     pub fn work_ended(&mut self, from: u32, round: u32) -> bool {
         let s = self.source(from);
         s.failures == round && !s.requested.is_empty() && self.part_done(from)
     }
 
-    /// Counts a part of a fetch (response, disk work) that is done. Returns whether all parts are.
+    /// Counts a finished part of a fetch (response, disk work). Returns whether all parts are
+    /// finished.
     fn part_done(&mut self, from: u32) -> bool {
         let s = self.source(from);
         s.parts -= 1;
         s.parts == 0
     }
 
-    /// Handles a complete fetch from a source. Returns whether the outputs of all maps have
+    /// Handles a complete fetch from a worker. Returns whether the outputs of all maps have
     /// arrived.
     pub fn fetch_ended(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
         let keep = cx.config.shuffle.keep_alive && cx.config.coarse.fetches.is_none();
@@ -331,7 +341,7 @@ impl Fetching {
         false
     }
 
-    /// Starts merges that are due, and further fetches.
+    /// Starts the merges that are due, and further fetches.
     pub fn go_on(&mut self, cx: &mut Context, job: &Job) {
         let task = self.reduce.task;
         if let Some(bytes) = self.memory.begin_memory_merge() {
@@ -345,13 +355,14 @@ impl Fetching {
         self.fetch_more(cx, job);
     }
 
-    /// Starts a merge. Returns the number of its parts.
+    /// Starts a merge of the reduce's input. Returns the number of its parallel parts.
     fn begin_merge(&mut self, cx: &mut Context, step: Step, what: Work) -> u32 {
         self.counters.cpu += step.cpu;
         cx.begin_parts(self.reduce.worker, step, what).parts
     }
 
-    /// Returns the work of a merge that reads and writes these bytes of files, and counts it.
+    /// Returns the work of a merge that reads `read` and writes `write` bytes of files, and adds it
+    /// to the counters.
     fn merge_step(&mut self, cx: &Context, read: u64, write: u64) -> Step {
         let worker = self.reduce.worker;
         self.memory.written_offset =
@@ -376,21 +387,23 @@ impl Fetching {
         self.memory.file_merge_part()
     }
 
-    /// Returns the work of the final merge after all outputs have arrived, or `None` while another merge runs.
+    /// Returns the work of the final merge after all outputs have arrived; `None` while another
+    /// merge is running.
     pub fn merge_rest(&mut self, cx: &Context) -> Option<Step> {
         let (spilled, again) = self.memory.take_rest(cx.config.sort.factor)?;
         Some(self.merge_step(cx, again, spilled + again))
     }
 
-    /// Returns the bytes of files that the reduce reads, and whether they have left the page cache.
+    /// Returns the bytes of merged files that the reduce function reads, and whether they have left
+    /// the page cache.
     pub fn left_on_disk(&self, cx: &Context) -> (u64, bool) {
         let (bytes, written_offset) = self.memory.left();
         let cold = bytes > 0 && written_offset != u64::MAX;
         (bytes, cold && !cx.hardware.in_memory(self.reduce.worker, written_offset))
     }
 
-    /// Handles the loss of the connection to a worker: the requested outputs are requested again after a
-    /// penalty. Returns whether the reduce gives up.
+    /// Handles the loss of the connection to a worker: the outputs of the failed fetch are
+    /// requested again after a penalty. Returns whether the reduce gives up.
     pub fn lost(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
         let s = self.sources.entry(from).or_default();
         s.conn = None;
@@ -424,8 +437,8 @@ impl Fetching {
         false
     }
 
-    /// Counts the failed fetches of outputs of a worker, and reports them. Returns the largest number of
-    /// failures of one of these outputs, and whether the reduce gives up.
+    /// Counts the failed fetches of outputs of a worker, and reports them to the master. Returns
+    /// the largest number of failures of one of these outputs, and whether the reduce gives up.
     fn failed(
         &mut self,
         cx: &mut Context,
@@ -454,7 +467,8 @@ impl Fetching {
         (most, over)
     }
 
-    /// Queues the output of a map that has run again at its new worker, if the reduce had skipped it there.
+    /// Schedules a request for the new output of a map that has run again, if the reduce had
+    /// skipped this output.
     fn refetch_rerun_output(&mut self, job: &Job, map: u32) {
         let Some((worker, number)) = job.outputs.place(map) else { return };
         self.with_source(worker, |s| {
@@ -464,31 +478,32 @@ impl Fetching {
         });
     }
 
-    /// Handles the end of the penalty of a worker.
+    /// Handles the end of the penalty of a worker after a failed fetch: the reduce may fetch from
+    /// it again.
     pub fn penalty_over(&mut self, cx: &mut Context, job: &Job, from: u32) {
         self.with_source(from, |s| s.penalized = false);
         self.fetch_more(cx, job);
     }
 
-    /// Returns the number of outputs that have arrived.
+    /// Returns the number of map outputs that have arrived at the reduce.
     pub fn fetched(&self) -> u32 {
         self.fetched
     }
 
-    /// Whether the reduce waits for a response of this worker.
+    /// Whether the reduce waits for the response of the worker `from` to a fetch request.
     pub fn awaits(&self, from: u32) -> bool {
         self.sources.get(&from).is_some_and(|s| !s.requested.is_empty() && !s.answered)
     }
 }
 
-/// Closes the connection to a worker.
+/// Closes the reduce's connection to a worker, if one is open.
 fn close(cx: &mut Context, s: &mut Source) {
     if let Some(conn) = s.conn.take() {
         cx.close(conn);
     }
 }
 
-/// Closes the connection to a worker that has no more outputs to fetch.
+/// Closes the reduce's connection to a worker, if the worker has no more outputs to fetch.
 fn close_if_drained(cx: &mut Context, s: &mut Source) {
     if s.requested.is_empty() && !s.has_more() {
         close(cx, s);

@@ -1,10 +1,10 @@
-//! Table of entries with numbers that are never reused: work, wake-ups and messages for a removed entry are
-//! ignored.
+//! Table of entries with numbers that are never used again, so that work, wake-ups and messages for
+//! a removed entry can be recognized and ignored.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Entries by number; numbers are never reused.
+/// Table of entries by number; the number of a removed entry is never used again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slab<T> {
     things: BTreeMap<u32, T>,
@@ -25,7 +25,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds an entry. Returns its number.
+    /// Adds an entry to the table. Returns its number.
     pub fn add(&mut self, thing: T) -> u32 {
         let number = self.next;
         self.next = number.checked_add(1).expect("tasks and attempts are limited");
@@ -37,12 +37,12 @@ impl<T> Slab<T> {
         number
     }
 
-    /// Removes an entry, which must exist.
+    /// Removes and returns an entry, which must exist.
     pub fn remove(&mut self, number: u32) -> T {
         self.things.remove(&number).expect("it goes once")
     }
 
-    /// Returns an entry, which must exist.
+    /// Returns an entry for changes; the entry must exist.
     pub fn get(&mut self, number: u32) -> &mut T {
         self.things.get_mut(&number).expect("it is there")
     }
@@ -57,7 +57,7 @@ impl<T> Slab<T> {
         self.things.iter().map(|(&number, thing)| (number, thing))
     }
 
-    /// Returns the number of entries now, and the largest number at one time.
+    /// Returns the present number of entries, and the largest number of entries at one time.
     #[cfg(test)]
     pub fn count(&self) -> (usize, usize) {
         (self.things.len(), self.most)

@@ -1,19 +1,19 @@
-//! Speculative execution: a second attempt of a slow task on another worker. The first attempt that
-//! finishes wins, the other is killed.
+//! Speculative execution: a second attempt of a slow task on another worker. When one of the two
+//! attempts finishes, the other one is killed.
 //!
 //! On YARN as in Hadoop 3 (DefaultSpeculator, StartEndTimesBase, LegacyTaskRuntimeEstimator). An
-//! attempt that has run for t with progress p is estimated to take t / p. Its task is copied if
-//! this is not less than the mean run time of the job's finished tasks of its kind plus `threshold`
-//! standard deviations, and if a copy that takes the mean from now on would end before it; nothing
-//! is copied before 5 % of the tasks are finished. Of these tasks the one for which a copy would
-//! save most time is copied, one each `pause`, while no more than max(`minimum`, `cap_total` ·
-//! tasks, `cap_running` · running tasks) copies run. On Hadoop 1 as in JobInProgress and
-//! TaskInProgress: a task is copied if it has run for `lag` and its progress is `gap` or more below
-//! the mean of all tasks of its kind, once no task of its kind waits (the rule in Zaharia et al.,
-//! OSDI 2008).
+//! attempt that has run for t with progress p is estimated to take t / p. Its task may be copied
+//! under two conditions: the estimate is not less than the mean run time of the job's finished
+//! tasks of its kind plus `threshold` standard deviations, and a copy that takes the mean time from
+//! now on would end before the attempt. Nothing is copied before 5 % of the tasks are finished.
+//! Every `pause`, the task for which a copy would save most time is copied, while at most
+//! max(`minimum`, `cap_total` · tasks, `cap_running` · running tasks) copies run. On Hadoop 1 as in
+//! JobInProgress and TaskInProgress: a task is copied if it has run for `lag` and its progress is
+//! `gap` or more below the mean of all tasks of its kind, once no task of its kind waits (the rule
+//! in Zaharia et al., OSDI 2008).
 //!
 //! Differences from Hadoop: the master knows progress without delay; a remote split counts as read
-//! as far as its function has progressed; copies are assigned before waiting tasks, to the first
+//! up to the progress of the map function; copies are assigned before waiting tasks, to the first
 //! worker that has room and does not run the task; the loser is killed when the winner's report
 //! arrives.
 
@@ -28,27 +28,28 @@ use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Fraction of a job's tasks of a kind that must be finished before one is copied
-/// (`MINIMUM_COMPLETE_PROPORTION_TO_SPECULATE` of StartEndTimesBase).
+/// Fraction of a job's tasks of a kind that must be finished before a task of this kind may get a
+/// second attempt (`MINIMUM_COMPLETE_PROPORTION_TO_SPECULATE` of StartEndTimesBase).
 const DONE_BEFORE: f64 = 0.05;
 
-/// Identity of a task: job, index of the kind, number.
+/// Identity of a task: (job, index of the kind of task, number of the task).
 type Key = (u32, usize, u32);
 
-/// A task that has a copy, or will have one.
+/// A task that has a second (speculative) attempt, or will get one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Twin {
-    /// Workers of its attempts that have not ended, as far as the master knows.
+    /// Workers of the task's attempts that have not ended, as the master knows them.
     workers: Vec<u32>,
-    /// Whether the copy is not assigned yet.
+    /// Whether the second attempt is requested and not assigned yet.
     wanted: bool,
-    /// Whether an attempt has finished.
+    /// Whether one attempt of the task has finished at its worker.
     won: bool,
     /// Whether the master knows that the task is finished.
     done: bool,
 }
 
-/// Run times of finished tasks, in seconds.
+/// Run times of the finished tasks of a job and kind: their number, sum in seconds, and sum of
+/// squares.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Times {
     count: f64,
@@ -75,24 +76,24 @@ impl Times {
     }
 }
 
-/// Slow tasks and their second (speculative) attempts.
+/// Slow tasks, and their second (speculative) attempts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speculation {
     twins: BTreeMap<Key, Twin>,
     times: BTreeMap<(u32, usize), Times>,
-    /// Time of the next check of each job.
+    /// Earliest time of the next second attempt of each job, by job.
     next: BTreeMap<u32, Time>,
 }
 
 impl Speculation {
-    /// Notes at the master that an attempt of a task on this worker has ended.
+    /// Records at the master that the attempt of a task on a worker has ended.
     pub fn over(&mut self, (job, kind, task): (u32, TaskKind, u32), worker: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(kind), task)) {
             twin.workers.retain(|&at| at != worker);
         }
     }
 
-    /// Notes that the report of a finished attempt is lost, so that its task is not finished.
+    /// Records that the report of a finished attempt is lost, so that its task is not finished.
     pub fn unreported(&mut self, report: &Report) {
         let key = (report.job, index(report.kind), report.index);
         if let Some(twin) = self.twins.get_mut(&key).filter(|_| report.failed.is_none()) {
@@ -101,14 +102,15 @@ impl Speculation {
         self.over((report.job, report.kind, report.index), report.worker);
     }
 
-    /// Notes that the output of a finished map is lost, so that the map is not finished any more.
+    /// Records that the output of a finished map is lost, so that the map is not finished any more.
     pub fn undone(&mut self, job: u32, map: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(TaskKind::Map), map)) {
             (twin.won, twin.done) = (false, false);
         }
     }
 
-    /// Whether a task whose attempt or output is lost is unfinished and without another attempt.
+    /// Whether a task whose attempt or output was lost is unfinished and has no other running
+    /// attempt.
     pub fn is_left_alone(&mut self, (job, kind, task): (u32, TaskKind, u32)) -> bool {
         let key = (job, index(kind), task);
         let Some(twin) = self.twins.get(&key) else { return true };
@@ -124,7 +126,7 @@ impl Speculation {
         self.twins.iter().any(|(&(_, k, _), twin)| k == kind && twin.wanted)
     }
 
-    /// Removes the tasks of a job that has ended.
+    /// Removes all tasks of a job that has ended from the state of speculation.
     pub fn forget(&mut self, job: u32) {
         self.twins.retain(|&(of, ..), _| of != job);
         self.times.retain(|&(of, _), _| of != job);
@@ -132,12 +134,12 @@ impl Speculation {
     }
 }
 
-/// A running attempt in a check.
+/// A running attempt that is checked for slowness.
 struct Attempt {
     task: u32,
     worker: u32,
     progress: f64,
-    /// Seconds since its assignment arrived.
+    /// Seconds since the assignment of the attempt arrived at its worker.
     ran: f64,
 }
 
@@ -150,7 +152,7 @@ impl Speculation {
         }
     }
 
-    /// Checks all running tasks, and requests second attempts of slow ones.
+    /// Checks all running attempts, and requests second attempts of slow tasks.
     pub fn look(&mut self, cx: &mut Context, tasks: &Tasks) {
         let mut running: BTreeMap<(u32, usize), Vec<Attempt>> = BTreeMap::new();
         for (number, t) in tasks.attempts.iter() {
@@ -174,7 +176,8 @@ impl Speculation {
         self.look_later(cx);
     }
 
-    /// Requests copies of all tasks far behind the others (Hadoop 1).
+    /// Requests second attempts of all tasks whose progress is far below the mean (rule of Hadoop
+    /// 1).
     fn copy_laggards(
         &mut self,
         cx: &Context,
@@ -200,7 +203,8 @@ impl Speculation {
         }
     }
 
-    /// Requests a copy of the task for which it would save most time, if it saves any (YARN).
+    /// Requests a second attempt of the task for which it would save most time, if it saves any
+    /// (rule of YARN).
     fn copy_outlier(
         &mut self,
         cx: &Context,
@@ -246,7 +250,7 @@ impl Speculation {
     }
 
     /// Removes and returns the next requested second attempt for a worker, as (job, task); `None`
-    /// if there is none. `may` returns whether the worker may run a task of a job.
+    /// if there is none. `may` returns whether the worker may run a task of the job.
     pub fn next_copy(
         &mut self,
         kind: TaskKind,
@@ -268,8 +272,8 @@ impl Speculation {
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))
     }
 
-    /// Notes at the master that a task is finished. Returns whether the task had a second attempt,
-    /// so that other attempts must be killed.
+    /// Records at the master that a task is finished. Returns whether the task had a second
+    /// attempt, so that other attempts must be killed.
     pub fn won(&mut self, cx: &Context, report: &Report) -> bool {
         let key = (report.job, index(report.kind), report.index);
         if !copies(&cx.config.speculation, report.kind) {
@@ -284,7 +288,7 @@ impl Speculation {
     }
 }
 
-/// Whether tasks of a kind may be copied.
+/// Whether the settings allow second attempts of tasks of a kind.
 fn copies(config: &SpeculationConfig, kind: TaskKind) -> bool {
     match kind {
         TaskKind::Map => config.maps,
@@ -292,7 +296,7 @@ fn copies(config: &SpeculationConfig, kind: TaskKind) -> bool {
     }
 }
 
-/// Returns the number of tasks of a kind of a job, and of those the finished ones.
+/// Returns the number of all tasks of a kind of a job, and the number of those that are finished.
 fn tasks_of(cx: &Context, tasks: &Tasks, job: u32, kind: usize) -> (u32, u32) {
     let (spec, state) = (cx.spec(job), tasks.jobs.running(job));
     [(spec.maps, state.maps_done), (spec.reduces, state.reduces_done)][kind]

@@ -1,4 +1,4 @@
-//! A task on its worker: stage and progress.
+//! State of a task attempt on its worker: stage and progress.
 
 use super::counters::Counters;
 use super::file::Written;
@@ -9,37 +9,38 @@ use super::shuffle::Fetching;
 use eastwest_types::{ConnId, Locality, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Stage of an attempt of a task.
+/// Stage of a task attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Stage {
-    /// The assignment is in the network.
+    /// The assignment is in the network on its way to the worker.
     Assigned,
-    /// The Java virtual machine starts.
+    /// The Java virtual machine of the task starts.
     Starting,
-    /// A map waits for the places of its split from the namenode.
+    /// The map waits for the namenode's answer with the replicas of its split.
     Locating,
-    /// A map reads, computes and spills.
+    /// The map reads its split, computes and spills output to disk.
     Mapping(Box<Mapping>),
-    /// A map merges its spills.
+    /// The map merges its spills into one output.
     MergingSpills,
-    /// A reduce fetches.
+    /// The reduce fetches map outputs.
     Shuffling,
-    /// A reduce merges the fetched outputs.
+    /// The reduce merges the fetched map outputs.
     Merging,
-    /// Output is computed and written.
+    /// The reduce, or a map without reduces, computes its output and writes it to HDFS.
     Producing(Box<Producing>),
-    /// The task commits; its output is complete, in these blocks if it is a file.
+    /// The task commits. Its output is complete; the value lists the blocks if the output is a file
+    /// in HDFS.
     Committing(Vec<Written>),
 }
 
-/// Times of a task's steps.
+/// Times of the steps of a task attempt.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
     /// Time at which the assignment arrived at the worker.
     pub assigned: Time,
-    /// Time at which the task began to read or fetch.
+    /// Time at which the task began to read its split or to fetch map outputs.
     pub started: Time,
-    /// Time at which the input was complete.
+    /// Time at which the task had all of its input.
     pub input_done: Time,
     /// Time at which the merge of a reduce's input or of a map's spills ended.
     pub merged: Time,
@@ -47,18 +48,18 @@ pub struct Times {
     pub computed: Time,
 }
 
-/// State of a map's remote split.
+/// State of a map's read of a split on another worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SplitRead {
-    /// Workers from which the split could not be read.
+    /// Workers from which the map could not read the split.
     pub avoid: Vec<u32>,
-    /// Number of searches that found no replica.
+    /// Number of searches that found no replica of the split.
     pub sought: u32,
-    /// Number of transfers and datanode reads that are not finished.
+    /// Number of unfinished network transfers and datanode disk reads of the split.
     pub left: u32,
 }
 
-/// An attempt of a task from its assignment to its end.
+/// State of a task attempt, from its assignment to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// Number of the task's job.
@@ -69,34 +70,34 @@ pub struct Task {
     pub kind: TaskKind,
     /// Number of the worker that runs the attempt.
     pub worker: u32,
-    /// Times of the task's steps.
+    /// Times of the attempt's steps so far.
     pub times: Times,
-    /// Locality of a map's split.
+    /// Locality of a map's input split; `Locality::None` for a reduce.
     pub locality: Locality,
-    /// Input bytes: the split of a map, or what a reduce has fetched.
+    /// Input bytes: size of a map's split, or bytes that a reduce has fetched.
     pub bytes_in: u64,
     /// Bytes that a reduce has fetched from its own worker.
     pub shuffle_local: u64,
-    /// State of a map's remote split.
+    /// State of a map's read of a split on another worker.
     pub split: SplitRead,
-    /// Output bytes: of a map for all reduces, or written to HDFS.
+    /// Output bytes: of a map for all reduces together, or bytes written to HDFS.
     pub bytes_out: u64,
-    /// Counters of the task, as Hadoop keeps them.
+    /// Counters of the attempt, as Hadoop keeps them.
     pub counters: Counters,
     /// Stage of the attempt.
     pub stage: Stage,
-    /// Number of unfinished parts of the running step.
+    /// Number of unfinished parallel parts (CPU, disk) of the attempt's running step.
     pub parts: u32,
-    /// State of a reduce's shuffle: outputs that it knows of, requests and has fetched. `None` for
-    /// maps and for reduces whose shuffle is done.
+    /// State of a reduce's shuffle: the map outputs that it knows, requests and has fetched. `None`
+    /// for maps and for reduces whose shuffle has ended.
     pub fetching: Option<Box<Fetching>>,
-    /// Connection of a reduce on YARN to its application master, to ask for finished maps; `None`
-    /// while there is none.
+    /// Connection of a reduce on YARN to its application master, for requests for finished maps;
+    /// `None` if none is open.
     pub events: Option<ConnId>,
 }
 
 impl Task {
-    /// Returns a task whose assignment is in the network.
+    /// Returns a task attempt whose assignment is in the network.
     pub fn new((job, index, kind): (u32, u32, TaskKind), worker: u32) -> Task {
         Task {
             job,
@@ -131,17 +132,17 @@ impl Task {
         }
     }
 
-    /// Notes the end of a read from the worker's disks: for a map, the time at which its input was
-    /// complete so far.
+    /// Handles the end of a read from the worker's disks: for a map, `now` is the time at which its
+    /// input is complete so far.
     pub fn file_read(&mut self, now: Time) {
         if self.kind == TaskKind::Map && !matches!(self.stage, Stage::MergingSpills) {
             self.times.input_done = now;
         }
     }
 
-    /// Returns the progress from 0 to 1; `piece` returns the finished fraction of its running piece
-    /// of work. As in Hadoop a map's function counts 2/3 and its merge 1/3; a reduce's fetches,
-    /// merge and function 1/3 each.
+    /// Returns the progress of the attempt from 0 to 1; `piece` returns the finished fraction of
+    /// its running piece of work. As in Hadoop, a map's function counts 2/3 and its merge 1/3; a
+    /// reduce's fetches, merge and function count 1/3 each.
     pub fn progress(&self, maps: u32, piece: impl Fn() -> f64) -> f64 {
         let third = |phases: f64, part: f64| (phases + part) / 3.0;
         match &self.stage {

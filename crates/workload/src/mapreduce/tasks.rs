@@ -1,7 +1,7 @@
-//! Running tasks and their steps.
+//! State of running tasks, and the steps of which their work consists.
 //!
-//! A step is parallel work on cores and disks, since Hadoop's streams overlap reading, computing
-//! and writing: it ends with its longest part.
+//! A step is work on a core and on disks in parallel, since Hadoop's streams overlap reading,
+//! computing and writing. A step ends when its longest part ends.
 
 use super::context::Context;
 use super::file::Written;
@@ -15,12 +15,12 @@ use super::work::{Step, Work};
 use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// State of all jobs, and the attempts of their tasks that are assigned and not finished.
+/// State of all jobs, and of the task attempts that are assigned and not finished.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tasks {
-    /// State of all jobs.
+    /// State of all jobs, by job number.
     pub jobs: JobTable,
-    /// Attempts by number.
+    /// Task attempts that are assigned and not finished, by number.
     pub attempts: Slab<Task>,
 }
 
@@ -30,19 +30,20 @@ impl Tasks {
         Tasks { jobs: JobTable::new(jobs), attempts: Slab::default() }
     }
 
-    /// Returns the numbers of the attempts for which `meant` is true.
+    /// Returns the numbers of the task attempts for which `meant` returns true.
     pub fn attempts_where(&self, meant: impl Fn(&Task) -> bool) -> Vec<u32> {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }
 
-    /// Starts work of a task in addition to its steps. Returns the number of its parts.
+    /// Starts work of a task in addition to its present step. Returns the number of parallel parts
+    /// of the work.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
         cx.begin_parts(t.worker, step, what).parts
     }
 
-    /// Starts a step of a task; [`Tasks::task_step`] follows the end of all its parts.
+    /// Starts a step of a task; [`Tasks::task_step`] is called when all its parts have ended.
     pub fn step(&mut self, cx: &mut Context, task: u32, step: Step) {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
@@ -78,7 +79,7 @@ impl Tasks {
         self.step(cx, task, Step { cpu, ..Step::default() });
     }
 
-    /// Continues a task after the end of a step: with the next step of its stage, or with the next
+    /// Continues a task after the end of a step: starts the next step of its stage, or its next
     /// stage.
     pub fn task_step(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
@@ -104,12 +105,13 @@ impl Tasks {
         }
     }
 
-    /// Notes that a task has finished a read from its worker's disks.
+    /// Records that a task has finished a read from its worker's disks.
     pub fn file_read(&mut self, now: Time, task: u32) {
         self.attempts.get(task).file_read(now);
     }
 
-    /// Commits a task whose output is complete, in these blocks if it is a file.
+    /// Starts the commit of a task whose output is complete; `blocks` lists its blocks if the
+    /// output is a file in HDFS.
     pub fn commit(&mut self, cx: &mut Context, task: u32, blocks: Vec<Written>) {
         let wait = cx.config.costs.task_commit;
         self.attempts.get(task).stage = Stage::Committing(blocks);

@@ -1,35 +1,37 @@
-//! Waiting maps of a job, found by node and by rack without a search of all maps, as in Hadoop's
-//! JobInProgress. Lists keep assigned maps until they reach the end of a list. Only workers and
-//! racks with a split have a list: ten thousand small jobs on two thousand workers need little
-//! memory.
+//! Waiting maps of a job, with lists by worker and by rack so that a map near a worker is found
+//! without a search of all maps, as in Hadoop's JobInProgress. An assigned map stays in a list
+//! until it is the last entry, and is then removed. Only workers and racks with a split have a
+//! list, so that ten thousand small jobs on two thousand workers need little memory.
 
 use super::racks::Racks;
 use eastwest_types::Locality;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Waiting maps of one job, and the workers with their splits.
+/// Waiting maps of one job, and the workers with replicas of their splits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WaitingMaps {
-    /// Replicas of all splits, `copies` entries each, [`LOST`] ones last; empty for a job without input.
+    /// Workers with replicas of all splits, `copies` entries for each map, lost replicas ([`LOST`])
+    /// last. Empty for a job without input.
     replicas: Vec<u32>,
     copies: usize,
-    /// Bytes of a split, rounded down.
+    /// Size of a split in bytes, rounded down.
     split_bytes: u64,
     given: Vec<bool>,
-    /// Maps with a replica on a worker, the next one last.
+    /// Maps with a replica of their split on a worker, by worker; the last entry is assigned next.
     by_worker: BTreeMap<u32, Vec<u32>>,
-    /// Maps with a replica in a rack, the next one last.
+    /// Maps with a replica of their split in a rack, by rack; the last entry is assigned next.
     by_rack: BTreeMap<u32, Vec<u32>>,
-    /// Smallest map that may be waiting.
+    /// Smallest number of a map that may be waiting; all smaller ones are assigned.
     next: u32,
     left: u32,
 }
 
-/// Entry of a lost replica.
+/// Entry in the list of replicas that means a lost replica.
 const LOST: u32 = u32::MAX;
 
-/// Removes assigned maps from the end of a list. Returns the last entry, which waits.
+/// Removes assigned maps from the end of a list. Returns the last entry that is left, which is a
+/// waiting map.
 fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
     let list = list?;
     while let Some(&m) = list.last() {
@@ -42,8 +44,9 @@ fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
 }
 
 impl WaitingMaps {
-    /// Returns `maps` waiting maps. `replicas` lists `copies` workers for each map in turn; no
-    /// copies for a job without input. All maps together read `input` bytes.
+    /// Returns the state of `maps` waiting maps, which read `input` bytes together. `replicas`
+    /// lists `copies` workers for map 0, then for map 1, and so on; `copies` is 0 for a job without
+    /// input.
     pub fn new(
         (maps, input): (u32, u64),
         replicas: Vec<u32>,
@@ -77,7 +80,7 @@ impl WaitingMaps {
         }
     }
 
-    /// Returns the number of waiting maps of the job.
+    /// Returns the number of maps of the job that wait for assignment.
     pub fn left(&self) -> u32 {
         self.left
     }
@@ -88,7 +91,7 @@ impl WaitingMaps {
         &held[..replicas_in(held)]
     }
 
-    /// Sets the workers with a replica of a map's split; at most `copies` of them.
+    /// Sets the workers with a replica of a map's split to `to`, at most `copies` workers.
     pub fn moved(&mut self, map: u32, to: &[u32], racks: &Racks) {
         let before = self.replicas(map).to_vec();
         let held = &mut self.replicas[map as usize * self.copies..][..self.copies];
@@ -109,7 +112,7 @@ impl WaitingMaps {
         }
     }
 
-    /// Returns the bytes of the split of one map, rounded down.
+    /// Returns the size of a split of the job in bytes, rounded down.
     pub fn split_bytes(&self) -> u64 {
         self.split_bytes
     }
@@ -119,8 +122,9 @@ impl WaitingMaps {
         self.copies > 0
     }
 
-    /// Returns the waiting map nearest to a worker of a rack, with its locality: one with its split
-    /// on the worker, otherwise in the rack, otherwise the first of all; `None` if no map waits.
+    /// Returns the waiting map nearest to a worker, with its locality: a map with its split on the
+    /// worker, otherwise in the worker's rack, otherwise the first waiting map; `None` if no map
+    /// waits.
     pub fn nearest(&mut self, worker: u32, rack: u32) -> Option<(u32, Locality)> {
         let given = &self.given;
         if let Some(m) = last_waiting(self.by_worker.get_mut(&worker), given) {
@@ -133,12 +137,14 @@ impl WaitingMaps {
         Some((self.next, if self.reads() { Locality::Remote } else { Locality::None }))
     }
 
-    /// Returns waiting maps with a split on a worker, the next ones first, at most `most`.
+    /// Returns at most `most` waiting maps that have a replica of their split on a worker, in the
+    /// order of assignment.
     pub fn on_worker(&self, worker: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
         self.waiting_of(self.by_worker.get(&worker), most)
     }
 
-    /// Returns waiting maps with a split in a rack, the next ones first, at most `most`.
+    /// Returns at most `most` waiting maps that have a replica of their split in a rack, in the
+    /// order of assignment.
     pub fn in_rack(&self, rack: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
         self.waiting_of(self.by_rack.get(&rack), most)
     }
@@ -152,7 +158,7 @@ impl WaitingMaps {
         waiting.filter(|&m| !self.given[m as usize]).take(most)
     }
 
-    /// Returns the first waiting maps by number, at most `most`.
+    /// Returns at most `most` waiting maps, in the order of their numbers.
     pub fn first(&self, most: usize) -> impl Iterator<Item = u32> + '_ {
         (self.next..self.given.len() as u32).filter(|&m| !self.given[m as usize]).take(most)
     }
@@ -172,14 +178,14 @@ impl WaitingMaps {
         }
     }
 
-    /// Assigns a waiting map, which does not wait any more.
+    /// Marks a waiting map as assigned.
     pub fn take(&mut self, map: u32) {
         let was = std::mem::replace(&mut self.given[map as usize], true);
         assert!(!was, "a map is given out once");
         self.left -= 1;
     }
 
-    /// Lets an assigned map wait again; it is the next one for the workers with its split.
+    /// Makes an assigned map wait again; workers with its split get it first.
     pub fn put_back(&mut self, map: u32, racks: &Racks) {
         let was = std::mem::replace(&mut self.given[map as usize], false);
         assert!(was, "only what was given out comes back");
@@ -189,7 +195,7 @@ impl WaitingMaps {
     }
 }
 
-/// Returns the number of present replicas.
+/// Returns the number of replicas before the first lost one.
 fn replicas_in(held: &[u32]) -> usize {
     held.iter().position(|&w| w == LOST).unwrap_or(held.len())
 }

@@ -6,75 +6,80 @@ use serde::{Deserialize, Serialize};
 /// Purpose of a piece of work on cores or disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
-    /// Part of a step of the task with this number; the step ends with its last part.
+    /// Part of a step of the task with this number in the table of running tasks; the step ends
+    /// when all its parts have ended.
     Step(u32),
-    /// Part of a step of the task with this number that reads a local file.
+    /// Part of a step of the task with this number: reads a local file.
     Read(u32),
-    /// Part of the running spill of the map with this task number.
+    /// Part of the running spill of the map with this number in the table of running tasks.
     Spill(u32),
-    /// Part of the merge from memory to disk of the reduce with this task number.
+    /// Part of the merge from memory to disk of the reduce with this number in the table of running
+    /// tasks.
     MemoryMerge(u32),
-    /// Part of the merge of files of the reduce with this task number.
+    /// Part of the merge of files of the reduce with this number in the table of running tasks.
     DiskMerge(u32),
-    /// Disk work for outputs between a worker and a reduce.
+    /// Disk work for a fetch of map outputs: read at the worker that stores them, or write at the
+    /// reduce.
     Fetch {
-        /// Number of the reduce in the table of tasks.
+        /// Number of the reduce in the table of running tasks.
         task: u32,
-        /// Worker with the outputs.
+        /// Number of the worker that stores the outputs; in approximate runs number of the part.
         from: u32,
-        /// Number of the reduce's earlier failed fetches from the worker.
+        /// Number of failed fetches of the reduce from this worker when the work began.
         round: u32,
     },
-    /// Disk read of a datanode for a remote map.
+    /// Disk read of a datanode for a map on another worker.
     Split {
-        /// Number of the map in the table of tasks.
+        /// Number of the map in the table of running tasks.
         task: u32,
-        /// Worker of the datanode.
+        /// Number of the worker whose datanode reads.
         holder: u32,
-        /// Number of the map's earlier searches without replica.
+        /// Number of the map's searches for a replica without success when the read began.
         round: u32,
     },
-    /// Disk read of a datanode for a stand-alone client.
+    /// Disk read of a datanode for a stand-alone HDFS client.
     ClientRead {
-        /// Number of the client.
+        /// Number of the stand-alone HDFS client.
         client: u32,
-        /// Number of the client's earlier changes of replica.
+        /// Number of failed reads of the client when this read began.
         round: u32,
     },
-    /// Write of file bytes to the writer's own disk.
+    /// Write of file data to the disk of the writer's own replica.
     Local {
-        /// Number of the writer.
+        /// Number of the HDFS writer.
         writer: u32,
-        /// Bytes written.
+        /// Bytes of file data that are written.
         bytes: u64,
     },
-    /// Write of a chunk to the disk of a replica.
+    /// Write of a chunk to the disk of a remote replica.
     Replica {
-        /// Number of the writer.
+        /// Number of the HDFS writer.
         writer: u32,
-        /// Number of the writer's pipeline.
+        /// Number of the writer's pipeline when the write began; work of earlier pipelines is
+        /// ignored.
         pipe: u32,
-        /// Number of the hop to the replica.
+        /// Number of the pipeline's hop that ends at the replica.
         hop: u32,
-        /// Bytes of the chunk.
+        /// Bytes of file data in the chunk.
         bytes: u64,
     },
-    /// Part of the transfer to a datanode that joins a pipeline.
+    /// Part of the transfer of a block's data to a datanode that replaces a lost one in a pipeline.
     Transfer {
-        /// Number of the writer.
+        /// Number of the HDFS writer.
         writer: u32,
-        /// Number of the writer's pipeline.
+        /// Number of the writer's pipeline when the transfer began; work of earlier pipelines is
+        /// ignored.
         pipe: u32,
     },
-    /// Part of the copy of a block with this number.
+    /// Part of a copy of a block with missing replicas; the value is the number of the copy.
     Copy(u32),
     /// Start of the application master of the job with this number.
     Master(u32),
-    /// Write of these bytes by the flusher of a machine.
+    /// Write of dirty data from the page cache to disk; the value is the number of bytes.
     Flush(u64),
 }
 
-/// Work of a step, done in parallel: on cores, and on disks by reading and writing.
+/// Work of a step of a task, whose parts run in parallel: CPU work, disk read, disk write.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
     /// CPU time of the step.
@@ -85,12 +90,12 @@ pub struct Step {
     pub write: u64,
 }
 
-/// Parts of a step that have been started.
+/// Parts of a step that were started.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
-    /// Number of parts to wait for, at least 1.
+    /// Number of parts whose end is reported later, at least 1.
     pub parts: u32,
-    /// Duration of the reading, if it is known at the start; `None` if the end of the reading is
-    /// reported.
+    /// Duration of the disk read, if it is known at the start; `None` if the end of the read is
+    /// reported later.
     pub read: Option<Span>,
 }

@@ -1,10 +1,11 @@
-//! Workers: slots, and heartbeats to the master.
+//! Workers: their slots, and their heartbeats to the master.
 //!
 //! A worker sends a heartbeat every `heartbeat`, the first at a seeded random phase, over one
-//! persistent connection to the master. It reports the tasks that have finished since the last one,
-//! and the free slots at its departure. The answer carries new tasks and, for each reduce running
-//! on the worker, the number of finished maps of its job; both take effect at its arrival. A
-//! heartbeat that is due while an answer is outstanding is sent when the answer has arrived.
+//! persistent connection to the master. The heartbeat reports the tasks that have finished since
+//! the last one, and the free slots at its departure. The answer contains new tasks and, for each
+//! reduce running on the worker, the number of finished maps of its job; both take effect when the
+//! answer arrives. A heartbeat that is due while an answer is outstanding is sent when the answer
+//! has arrived.
 
 use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::MapReduceConfig;
@@ -18,41 +19,44 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// A worker: its own state, and its messages to and from the master.
+/// State of a worker, and of its messages to and from the master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Worker {
     conn: ConnId,
-    /// Free map and reduce slots.
+    /// Numbers of free map slots and free reduce slots.
     free: [u32; 2],
-    /// Free map and reduce slots at the departure of the last heartbeat: what the master knows.
+    /// Numbers of free map and reduce slots at the departure of the last heartbeat, as the master
+    /// knows them.
     pub free_sent: [u32; 2],
-    /// Attempts finished since the last heartbeat.
+    /// Reports of attempts that ended since the last heartbeat.
     finished: Vec<Report>,
-    /// Reports in the heartbeat in the network.
+    /// Reports in the heartbeat that is now in the network.
     reported: Vec<Report>,
-    /// Outputs that the worker's reduces could not fetch, as (job, map, worker with the output).
+    /// Map outputs that reduces on this worker could not fetch, as (job, map, worker that stores
+    /// the output).
     pub fetch_failures: Vec<(u32, u32, u32)>,
-    /// Time of its last heartbeat at the master.
+    /// Time at which the worker's last heartbeat arrived at the master.
     heard: Time,
-    /// Whether the master has declared it lost.
+    /// Whether the master has declared the worker lost.
     lost: bool,
-    /// Tasks in the answer in the network.
+    /// Tasks in the answer that is now in the network, as (task, kind).
     assigned: Vec<(u32, TaskKind)>,
-    /// Numbers of finished maps for each reduce in the answer in the network.
+    /// News of finished maps in the answer that is now in the network, as (reduce, number of
+    /// finished maps).
     map_events: Vec<(u32, u32)>,
-    /// Reduces assigned to this worker and not finished.
+    /// Numbers of the reduces that are assigned to this worker and not finished.
     reduces: Vec<u32>,
     next_heartbeat: Time,
     /// Whether a wake-up for the next heartbeat is scheduled.
     armed: bool,
-    /// Whether a heartbeat is unanswered.
+    /// Whether a heartbeat is sent and not answered yet.
     waiting: bool,
-    /// Whether a heartbeat must be sent when the answer has arrived.
+    /// Whether the next heartbeat must be sent as soon as the outstanding answer has arrived.
     overdue: bool,
 }
 
 impl Worker {
-    /// Returns a worker with free slots for maps and reduces.
+    /// Returns a worker whose `slots` map and reduce slots are all free.
     fn new(slots: [u32; 2]) -> Worker {
         Worker {
             conn: ConnId(u32::MAX),
@@ -73,14 +77,15 @@ impl Worker {
         }
     }
 
-    /// Removes and returns the reports that the master has not received and will not receive.
+    /// Removes and returns the reports of ended attempts that the master has not received and will
+    /// not receive.
     fn take_unheard(&mut self) -> Vec<Report> {
         let mut unheard = std::mem::take(&mut self.reported);
         unheard.append(&mut self.finished);
         unheard
     }
 
-    /// Schedules a wake-up for the next heartbeat, unless one is scheduled.
+    /// Schedules a wake-up for the next heartbeat, unless one is scheduled already.
     fn arm(&mut self, cx: &mut Context, worker: u32) {
         if !std::mem::replace(&mut self.armed, true) {
             cx.wake(self.next_heartbeat, Timer::Heartbeat(worker));
@@ -88,11 +93,12 @@ impl Worker {
     }
 }
 
-/// All workers.
+/// State of all workers, by worker number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workers {
     table: Vec<Worker>,
-    /// State of heartbeats that are not sent as messages; `None` if heartbeats are messages.
+    /// State of heartbeats that are not sent as messages (approximate runs); `None` if heartbeats
+    /// are messages.
     pub beats: Option<CoarseHeartbeats>,
 }
 
@@ -106,12 +112,13 @@ impl Workers {
         }
     }
 
-    /// Returns the state of a worker, to change it.
+    /// Returns the state of a worker for changes.
     pub fn get(&mut self, worker: u32) -> &mut Worker {
         &mut self.table[worker as usize]
     }
 
-    /// Returns the free slots of a worker at the departure of its last heartbeat.
+    /// Returns the number of free slots of a kind that a worker had when it sent its last
+    /// heartbeat.
     pub fn free_sent(&self, worker: u32, kind: TaskKind) -> u32 {
         self.table[worker as usize].free_sent[index(kind)]
     }
@@ -135,20 +142,21 @@ impl Workers {
         }
     }
 
-    /// Handles a wake-up for a worker's heartbeat. Returns false if a heartbeat was sent in the
-    /// meantime, so that none is due.
+    /// Handles a wake-up for a worker's heartbeat. Returns false if a heartbeat was sent since the
+    /// wake-up was scheduled, so that none is due now.
     pub fn is_due(&mut self, cx: &mut Context, worker: u32) -> bool {
         let w = self.get(worker);
         w.armed = false;
         let due = cx.now >= w.next_heartbeat;
         if !due {
-            // A heartbeat was sent out of band in the meantime.
+            // A heartbeat was sent out of band since this wake-up was scheduled.
             w.arm(cx, worker);
         }
         due
     }
 
-    /// Sends a heartbeat now, or after the outstanding answer has arrived. Returns whether it was sent.
+    /// Sends a heartbeat now, or marks it to be sent when the outstanding answer has arrived.
+    /// Returns whether it was sent now.
     pub fn send_heartbeat(&mut self, cx: &mut Context, worker: u32) -> bool {
         let w = self.get(worker);
         if w.waiting {
@@ -159,7 +167,7 @@ impl Workers {
         w.reported = std::mem::take(&mut w.finished);
         w.free_sent = w.free;
         for &(_, kind) in &w.assigned {
-            // tasks of a lost answer: they come with the next one
+            // tasks of a lost answer, which are sent again with the next answer
             w.free_sent[index(kind)] -= 1;
         }
         cx.tell(w.conn, Side::Client, cx.config.control.heartbeat_bytes, 0, None);
@@ -168,8 +176,8 @@ impl Workers {
         true
     }
 
-    /// Handles a heartbeat that was not sent as a message, at the master. Returns whether it must
-    /// be processed: false if one was processed just now.
+    /// Handles at the master a heartbeat that was not sent as a message. Returns whether it must be
+    /// processed: false if a heartbeat of this worker was already processed at this time.
     pub fn beat(&mut self, cx: &Context, worker: u32) -> bool {
         let Some(beats) = &mut self.beats else { return false };
         beats.arrived(worker);
@@ -182,8 +190,8 @@ impl Workers {
         fresh
     }
 
-    /// Handles a heartbeat of a worker at the master. Returns its reports: ended attempts, and
-    /// outputs that could not be fetched as (job, map, worker with the output).
+    /// Handles a heartbeat of a worker at the master. Returns the reports of ended attempts, and
+    /// the map outputs that could not be fetched as (job, map, worker that stores the output).
     pub fn heard(&mut self, cx: &Context, worker: u32) -> (Vec<Report>, Vec<(u32, u32, u32)>) {
         let w = self.get(worker);
         (w.heard, w.lost) = (cx.now, false);
@@ -217,8 +225,8 @@ impl Workers {
         cx.tell(w.conn, Side::Server, bytes, 0, None);
     }
 
-    /// Adds to the answer the number of finished maps for every reduce on the worker. Returns how
-    /// many of them are new.
+    /// Adds the number of finished maps for every reduce on the worker to the answer. Returns the
+    /// number of these maps that are new to the reduces.
     fn tell_of_maps(&mut self, tasks: &mut Tasks, worker: u32) -> u64 {
         let mut news = 0;
         let w = self.get(worker);
@@ -236,7 +244,7 @@ impl Workers {
         news
     }
 
-    /// Handles an answer at the worker: starts its tasks and tells its reduces of finished maps.
+    /// Handles an answer at the worker: starts its tasks and informs its reduces of finished maps.
     /// Returns whether a heartbeat has waited for this answer and must be sent now.
     pub fn answered(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) -> bool {
         let w = self.get(worker);
@@ -255,20 +263,21 @@ impl Workers {
         std::mem::take(&mut self.get(worker).overdue)
     }
 
-    /// Notes that a worker's free slots have changed.
+    /// Updates the heartbeats that are not sent as messages after a change of a worker's free
+    /// slots.
     fn slots_changed(&mut self, worker: u32) {
         if let Some(beats) = &mut self.beats {
             beats.slots_changed(worker, self.table[worker as usize].free);
         }
     }
 
-    /// Frees a slot of a worker for tasks of this kind.
+    /// Frees a slot of a worker for tasks of a kind.
     pub fn free_slot(&mut self, worker: u32, kind: TaskKind) {
         self.get(worker).free[index(kind)] += 1;
         self.slots_changed(worker);
     }
 
-    /// Handles the end of an attempt at the worker, which the next heartbeat reports.
+    /// Handles the end of an attempt at its worker; the next heartbeat reports it.
     pub fn ended(&mut self, cx: &mut Context, report: Report) {
         let worker = report.worker;
         self.get(worker).finished.push(report);
@@ -282,12 +291,12 @@ impl Workers {
         }
     }
 
-    /// Removes a finished reduce from its worker.
+    /// Removes a finished reduce from the list of its worker.
     pub fn reduce_ended(&mut self, worker: u32, task: u32) {
         self.get(worker).reduces.retain(|&of| of != task);
     }
 
-    /// Removes a killed attempt from its worker, also from an answer in the network.
+    /// Removes a killed attempt from its worker and from the answer in the network.
     pub fn forget(&mut self, worker: u32, task: u32) {
         let w = self.get(worker);
         w.assigned.retain(|&(of, _)| of != task);
@@ -295,8 +304,8 @@ impl Workers {
         w.map_events.retain(|&(of, _)| of != task);
     }
 
-    /// Opens another connection to the master after the loss of one, and repeats reports that may
-    /// not have arrived.
+    /// Opens a new connection to the master after the loss of the old one. Reports that may not
+    /// have arrived are sent again with the next heartbeat.
     pub fn connection_lost(&mut self, cx: &mut Context, worker: u32) {
         let ends = (cx.host(worker), cx.master);
         let conn = cx.open_control(Use::Heartbeat { worker }, ends);
@@ -311,14 +320,14 @@ impl Workers {
         }
     }
 
-    /// Whether the master now declares a worker lost, because of missing heartbeats.
+    /// Whether the master declares a worker lost now, because its heartbeats are missing.
     pub fn expires(&mut self, cx: &Context, worker: u32) -> bool {
         let expiry = cx.config.failures.expiry;
         let w = self.get(worker);
         cx.now.since(w.heard) >= expiry && !std::mem::replace(&mut w.lost, true)
     }
 
-    /// Marks a worker as lost: all its slots are free when it returns. Returns the reports of ended
+    /// Marks all slots of a lost worker as free, for its return. Returns the reports of ended
     /// attempts that the master has not received.
     pub fn lose(&mut self, cx: &Context, worker: u32) -> Vec<Report> {
         let w = self.get(worker);

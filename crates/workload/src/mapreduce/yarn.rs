@@ -1,27 +1,28 @@
-//! YARN: the resource manager gives containers to application masters, which run the tasks of their
-//! jobs in them.
+//! YARN: the resource manager grants containers to application masters, which run the tasks of
+//! their jobs in the containers.
 //!
 //! As in Hadoop 3 (Vavilapalli et al., SoCC 2013; RMContainerAllocator, ContainerLauncherImpl,
 //! EventFetcher):
-//! 1. A submitted job waits for a container of its application master. It gets one at the heartbeat
-//!    of a node with room, in order of submission, while masters use at most `am_share` of the
-//!    cluster (the first one is always allowed). The resource manager tells the node to launch it.
+//! 1. A submitted job waits for a container of its application master. It gets the container at the
+//!    heartbeat of a node with free resources. Jobs are served in order of submission, while
+//!    masters use at most `am_share` of the cluster (the first master is always allowed). The
+//!    resource manager tells the node to launch the master.
 //! 2. The master calls the resource manager every `am_heartbeat`, the first time one `am_heartbeat`
-//!    after its start (RMCommunicator's thread sleeps before it calls), and requests all maps at once.
-//!    After the slow start it plans reduces: all of them when no map waits, before that as many as
-//!    RMContainerAllocator's ramp-up allows. It plans after each call, so that the next call requests
-//!    them (RMContainerAllocator.heartbeat: getResources, then scheduleReduces).
+//!    after its start (RMCommunicator's thread sleeps before it calls), and requests all maps at
+//!    once. After the slow start it plans reduces: all of them when no map waits, before that as
+//!    many as RMContainerAllocator's ramp-up allows. It plans after each call, so that the next
+//!    call requests them (RMContainerAllocator.heartbeat: getResources, then scheduleReduces).
 //! 3. A node's heartbeat reports the containers that have ended and makes the resource manager fill
 //!    the node's memory: reduces first, since they have the higher priority, then maps. The next
 //!    call of the master brings it the containers; it calls their nodes, which launch them.
-//! 4. A task reports its end to its master. A running reduce asks the master every `event_poll` for finished
-//!    maps. When all tasks are done and the job is committed, the master unregisters.
+//! 4. A task reports its end to its master. A running reduce asks the master every `event_poll` for
+//!    finished maps. When all tasks are done and the job is committed, the master unregisters.
 //!
 //! All of these are messages over the network; between processes of one host they take no time.
-//! Differences from Hadoop: before the last map is assigned, a reduce gets a container only if a map
-//! would still fit beside all reduces and masters of the node, instead of being preempted when maps
-//! starve; a further master gets one only if a task would still fit; containers are not reused; a
-//! node launches any number of containers at once; headroom is that of the whole cluster.
+//! Differences from Hadoop: before the last map is assigned, a reduce gets a container only if a
+//! map would still fit beside all reduces and masters of the node, instead of being preempted when
+//! maps starve; a further master gets one only if a task would still fit; containers are not
+//! reused; a node launches any number of containers at once; headroom is that of the whole cluster.
 
 use super::config::YarnConfig;
 use super::connections::Use;
@@ -36,37 +37,38 @@ use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Application master of a job.
+/// Application master of a job on YARN.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Master {
-    /// Node of the master.
+    /// Number of the worker on which the application master runs.
     worker: u32,
     container: Container,
     conn: Option<ConnId>,
-    /// Containers given since its last call.
+    /// Tasks whose containers were granted since the master's last call.
     granted: Vec<u32>,
-    /// Containers in the answer in the network.
+    /// Tasks whose containers are in the answer that is now in the network.
     answered: Vec<u32>,
-    /// Number of unanswered calls.
+    /// Number of calls to the resource manager that are not answered yet.
     calls: u32,
-    /// Total of reduces requested by the call in the network.
+    /// Total number of reduces that the call now in the network requests.
     asks: u32,
-    /// Total of reduces requested by the next call.
+    /// Total number of reduces that the next call will request.
     planned: u32,
     /// Whether the job is committed: the last call unregisters the master.
     leaving: bool,
-    /// Time of its next action: earlier wake-ups belong to a previous master.
+    /// Time of the master's next start or call. A wake-up at another time belongs to an earlier
+    /// master and is ignored.
     due: Time,
 }
 
-/// State of a job at the resource manager.
+/// State of a job at the resource manager of YARN.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Application {
-    /// Application master of the job, while it runs.
+    /// Application master of the job; `None` while none runs.
     master: Option<Master>,
-    /// Number of lost masters.
+    /// Number of application masters that the job has lost with their nodes.
     failures: u32,
-    /// Whether the master has called the resource manager.
+    /// Whether the job's application master has called the resource manager.
     registered: bool,
 }
 
@@ -78,23 +80,24 @@ pub struct Call {
     pub reduces: u32,
 }
 
-/// Resource manager, application masters and containers.
+/// State of YARN: resource manager, application masters and containers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Yarn {
-    /// Containers of each node.
+    /// Containers and resources in use of each node, by worker number.
     nodes: Vec<Containers>,
-    /// Jobs whose masters wait for a container.
+    /// Jobs whose application masters wait for a container, in order of submission.
     waiting: VecDeque<u32>,
-    /// Memory of running masters in bytes.
+    /// Memory of all running application masters in bytes.
     masters: u64,
-    /// Memory of all containers in bytes.
+    /// Memory of all granted containers in bytes.
     used: u64,
     applications: BTreeMap<u32, Application>,
-    /// Reports of finished tasks in transit to their application masters.
+    /// Reports of ended attempts on their way to the application masters.
     reports: Slab<Report>,
 }
 
-/// Returns the total of reduces that a job's master requests, given the memory that the job may use.
+/// Returns the total number of reduces that a job's application master requests, given the memory
+/// in bytes that the job may use.
 fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), memory: u64) -> u32 {
     if job.maps_given == maps {
         return reduces;
@@ -108,7 +111,7 @@ fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), mem
 }
 
 impl Yarn {
-    /// Returns a cluster of `nodes` nodes without containers.
+    /// Returns the state of YARN with `nodes` nodes and no containers.
     pub fn new(nodes: usize) -> Yarn {
         Yarn {
             nodes: vec![Containers::default(); nodes],
@@ -150,13 +153,14 @@ impl Yarn {
         self.find(job).is_some_and(|master| master.calls > 0)
     }
 
-    /// Returns the number of containers for tasks of a kind that fit on a node now.
+    /// Returns the number of further containers for tasks of a kind that fit on a node now.
     pub fn room(&self, yarn: &YarnConfig, worker: u32, kind: TaskKind) -> u32 {
         self.nodes[worker as usize].room(yarn, Container::of(yarn, kind))
     }
 
-    /// Whether a reduce of a job may be given to a node: before the last map of its job is
-    /// assigned, only if a map would still fit beside all reduces and application masters.
+    /// Whether a reduce of a job may get a container on a node. Before the last map of the job is
+    /// assigned, only if a map would still fit beside all reduces and application masters of the
+    /// node.
     pub fn may_reduce(&self, cx: &Context, job: (u32, &Job), worker: u32) -> bool {
         let yarn = &cx.config.yarn;
         let (map, reduce) = (TaskKind::Map, TaskKind::Reduce);
@@ -165,17 +169,17 @@ impl Yarn {
             || self.nodes[worker as usize].leaves_room(yarn, reduce, map)
     }
 
-    /// Moves the ended containers of a node into its heartbeat, which is being sent.
+    /// Moves the ended containers of a node to the list for the heartbeat that is being sent.
     pub fn report(&mut self, worker: u32) {
         self.nodes[worker as usize].report();
     }
 
-    /// Notes at the node that the container of a task has ended.
+    /// Records at the node that the container of a task has ended.
     pub fn ended(&mut self, yarn: &YarnConfig, worker: u32, kind: TaskKind) {
         self.nodes[worker as usize].ended.push(Container::of(yarn, kind));
     }
 
-    /// Handles a node's heartbeat at the resource manager: frees its ended containers, and gives
+    /// Handles a node's heartbeat at the resource manager: frees its ended containers, and grants
     /// containers to waiting application masters.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.nodes[worker as usize];
@@ -186,7 +190,7 @@ impl Yarn {
         self.launch_masters(cx, worker);
     }
 
-    /// Gives containers of a node to masters that wait.
+    /// Grants containers of a node to application masters that wait for one.
     fn launch_masters(&mut self, cx: &mut Context, worker: u32) {
         let yarn = &cx.config.yarn;
         let memory = yarn.allocated(yarn.am_memory);
@@ -225,7 +229,7 @@ impl Yarn {
         }
     }
 
-    /// Sends the command to launch the application master of a job to its node.
+    /// Sends the command to launch a job's application master to the node of the master.
     pub fn tell_to_launch(&self, cx: &mut Context, job: u32) {
         let ends = (cx.master, cx.host(self.node_of(job)));
         let conn = cx.open_control(Use::Master { job }, ends);
@@ -241,10 +245,10 @@ impl Yarn {
         }
     }
 
-    /// Handles the wake-up of a job's application master: its start, or its next call to the
+    /// Handles the wake-up of a job's application master: starts it, or sends its next call to the
     /// resource manager.
     pub fn due(&mut self, cx: &mut Context, job: u32, state: Option<&Job>) {
-        // A master that left in the meantime has nothing to do.
+        // A master that was lost since the wake-up was scheduled has nothing to do.
         let Some(master) = self.find(job).filter(|master| master.due == cx.now) else { return };
         let Some(state) = state else { return };
         let worker = master.worker;
@@ -255,11 +259,11 @@ impl Yarn {
         cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
-    /// Handles the start of a job's application master: it registers with its first call to the
-    /// resource manager, one `am_heartbeat` later.
+    /// Handles the end of the start of a job's application master. It registers with its first call
+    /// to the resource manager, one `am_heartbeat` later.
     pub fn started(&mut self, cx: &mut Context, job: u32) {
         if self.find(job).is_none_or(|master| master.conn.is_some()) {
-            return; // it was lost meanwhile
+            return; // the master was lost during its start
         }
         let conn = self.open(cx, job);
         let due = cx.now + cx.config.yarn.am_heartbeat;
@@ -268,13 +272,14 @@ impl Yarn {
         cx.wake(due, Timer::Master(job));
     }
 
-    /// Opens the connection of a master to the resource manager.
+    /// Opens the connection of a job's application master to the resource manager.
     fn open(&self, cx: &mut Context, job: u32) -> ConnId {
         let ends = (cx.host(self.node_of(job)), cx.master);
         cx.open_control(Use::Application { job }, ends)
     }
 
-    /// Sends a call of the master to the resource manager.
+    /// Sends a call of a job's application master to the resource manager, and plans the reduces of
+    /// the next call.
     fn call(&mut self, cx: &mut Context, job: u32, state: &Job) {
         let spec = cx.spec(job);
         let yarn = &cx.config.yarn;
@@ -303,8 +308,8 @@ impl Yarn {
         cx.wake(master.due, Timer::Master(job));
     }
 
-    /// Handles the call of a job's application master at the resource manager; `asked` is the
-    /// number of reduces requested before.
+    /// Handles the call of a job's application master at the resource manager, and answers it with
+    /// the granted containers. `asked` is the number of reduces that earlier calls have requested.
     pub fn called(&mut self, cx: &mut Context, job: u32, asked: u32) -> Call {
         let application = self.applications.get_mut(&job).expect("it has called");
         let first = !std::mem::replace(&mut application.registered, true);
@@ -319,8 +324,8 @@ impl Yarn {
         Call { first, reduces }
     }
 
-    /// Handles the resource manager's answer at the application master of a job. Returns the
-    /// numbers of the tasks whose containers it brings.
+    /// Handles the resource manager's answer at a job's application master. Returns the numbers of
+    /// the tasks whose containers the answer contains.
     pub fn answered(&mut self, job: u32) -> Vec<u32> {
         let master = self.master(job);
         master.calls -= 1;
@@ -333,8 +338,8 @@ impl Yarn {
         self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
 
-    /// Gives a container of a node to a task; the task's application master learns of it with its
-    /// next call.
+    /// Grants a container on a node to a task; the task's application master learns of it in the
+    /// answer to its next call.
     pub fn grant(&mut self, cx: &Context, worker: u32, task: u32, (job, kind): (u32, TaskKind)) {
         let container = Container::of(&cx.config.yarn, kind);
         self.nodes[worker as usize].take(container);
@@ -342,7 +347,8 @@ impl Yarn {
         self.master(job).granted.push(task);
     }
 
-    /// Removes the container of a killed attempt, so that it is not launched.
+    /// Removes the container of a killed attempt from the answers to its application master, so
+    /// that it is not launched.
     pub fn forget_container(&mut self, job: u32, task: u32) {
         let application = self.applications.get_mut(&job);
         if let Some(master) = application.and_then(|a| a.master.as_mut()) {
@@ -358,8 +364,8 @@ impl Yarn {
         self.tell_again(cx, report)
     }
 
-    /// Sends the report with this number again after its connection failed. Returns the report if
-    /// task and application master are on one node, otherwise `None`.
+    /// Sends a report to the application master again after the connection failed; `report` is its
+    /// number. Returns the report if task and application master are on one node, otherwise `None`.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -372,14 +378,14 @@ impl Yarn {
         None
     }
 
-    /// Handles the arrival of the report with this number at the application master: removes and
-    /// returns the report.
+    /// Handles the arrival of a report at the application master; `report` is its number. Removes
+    /// and returns the report.
     pub fn told(&mut self, report: u32) -> Report {
         self.reports.remove(report)
     }
 
-    /// Drops the reports for which `gone` is true, since their application masters will not receive
-    /// them. Returns these reports: their tasks must run again.
+    /// Removes the reports for which `gone` returns true, because their application masters will
+    /// not receive them. Returns these reports; their tasks must run again.
     pub fn drop_reports(
         &mut self,
         cx: &mut Context,
@@ -395,7 +401,8 @@ impl Yarn {
         dropped
     }
 
-    /// Sends the request of a committed job's application master to unregister.
+    /// Sends the request to unregister of the application master of a committed job to the resource
+    /// manager.
     pub fn unregister(&mut self, cx: &mut Context, job: u32) {
         let master = self.master(job);
         master.leaving = true;
@@ -404,7 +411,7 @@ impl Yarn {
         cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
     }
 
-    /// Removes the application master of a job, which has unregistered.
+    /// Removes the application master of a job after it has unregistered.
     pub fn left(&mut self, cx: &mut Context, job: u32) {
         let application = self.applications.remove(&job).expect("it leaves once");
         let master = application.master.expect("it leaves once");
@@ -413,8 +420,8 @@ impl Yarn {
         self.nodes[master.worker as usize].ended.push(master.container);
     }
 
-    /// Handles the loss of an application master's connection to the resource manager: it opens
-    /// another one. The content of a lost answer comes with the next one.
+    /// Handles the loss of an application master's connection to the resource manager: opens a new
+    /// one. The containers of a lost answer are sent again with the next answer.
     pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
         let conn = self.open(cx, job);
         let master = self.master(job);
@@ -425,8 +432,8 @@ impl Yarn {
         }
     }
 
-    /// Removes a lost node with its containers. Returns the jobs whose application masters were on
-    /// it.
+    /// Removes a lost node with its containers. Returns the jobs whose application masters ran on
+    /// the node.
     pub fn node_lost(&mut self, worker: u32) -> Vec<u32> {
         let node = std::mem::take(&mut self.nodes[worker as usize]);
         self.used -= node.memory;
@@ -434,8 +441,8 @@ impl Yarn {
         self.applications.iter().filter(|(_, a)| on_it(a)).map(|(&job, _)| job).collect()
     }
 
-    /// Handles the loss of a job's application master with its node. Returns how many application
-    /// masters the job has lost so far.
+    /// Handles the loss of a job's application master with its node. Returns the number of
+    /// application masters that the job has lost so far.
     pub fn master_lost(&mut self, cx: &mut Context, job: u32) -> u32 {
         let application = self.applications.get_mut(&job).expect("it had one");
         let master = application.master.take().expect("it had one");
@@ -457,14 +464,14 @@ impl Yarn {
         self.drop_reports(cx, |report| report.job == job);
     }
 
-    /// Returns the number of reports in transit.
+    /// Returns the number of reports on their way to application masters.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.reports.count().0
     }
 }
 
-/// Aborts the connections of a job's master with the resource manager.
+/// Aborts the connections between a job's application master and the resource manager.
 fn abort(cx: &mut Context, job: u32) {
     cx.abort_where(
         |u| matches!(u, Use::Master { job: of } | Use::Application { job: of } if of == job),

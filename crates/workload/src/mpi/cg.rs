@@ -1,31 +1,31 @@
 //! Messages of NAS CG: the conjugate gradient of the NAS parallel benchmarks (NPB 3.4, MPI) for any
 //! power of two of ranks.
 //!
-//! Ranks form a grid of `rows × columns`, square or twice as wide as high. The sum of a vector over
-//! the ranks of a row takes log2(columns) exchanges, at distances columns/2, …, 2, 1 for numbers
-//! and in reverse order for vectors; then the vector is transposed: exchanged with the rank at the
-//! mirrored place of the grid, which may be the rank itself. Every exchange is a receive posted, a
-//! send, and a wait. An outer iteration is a sum of one number, 25 inner iterations (vector sum,
-//! transpose, two sums of one number), a vector sum with transpose and a sum for the residual, and
-//! a sum of two numbers for the norms. One outer iteration, closed by a barrier, precedes the timed
-//! ones. So most of the communication is a transpose and log2(columns) exchanges: five phases for
-//! 128 ranks.
+//! Ranks form a grid of `rows × columns`, square or twice as wide as high. A sum over the ranks of
+//! a row takes log2(columns) exchanges, at distances columns/2, …, 2, 1 for numbers and in reverse
+//! order for vectors. A transpose exchanges a vector with the rank at the mirrored position of the
+//! grid, which may be the rank itself. Every exchange is a posted receive, a send, and a wait. An
+//! outer iteration consists of a sum of one number; 25 inner iterations (vector sum, transpose, two
+//! sums of one number); a vector sum with transpose and a sum of one number for the residual; and a
+//! sum of two numbers for the norms. One outer iteration, closed by a barrier, precedes the timed
+//! ones. So most of the communication consists of log2(columns) exchanges and a transpose: five
+//! phases for 128 ranks.
 //!
 //! The messages are equal to those in `shared/data/npb-cg-ti` for 4, 8 and 16 ranks (tested);
-//! elements are eight bytes. If a size does not divide, the first ranks have one row more, as in
-//! NPB. Computing takes the operations of the algorithm: two for each nonzero of a rank's part of
-//! the matrix, `na · nonzer · (nonzer + 1) / ranks` by the benchmark's own count, and ten per
-//! iteration for each element of its part of a vector; the generation of the matrix is left out,
-//! and memory accesses take no time.
+//! elements are eight bytes. If the rows cannot be divided equally, the first ranks have one row
+//! more, as in NPB. The operations of a rank are counted by the algorithm: two for each nonzero of
+//! its part of the matrix, which has `na · nonzer · (nonzer + 1) / ranks` nonzeros by the
+//! benchmark's own count, and ten per iteration for each element of its part of a vector; the
+//! generation of the matrix is left out, and memory accesses take no time.
 
 use super::collective::{Call, Kind};
 use super::record::{Record, Which};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Bytes of a number.
+/// Bytes of one number (double) in a message.
 const NUMBER: u64 = 8;
-/// Bytes of the setting that rank 0 sends to the others at the start.
+/// Bytes of the setting that rank 0 broadcasts to the other ranks at the start.
 const SETTING: u64 = 4;
 
 /// Size of the NAS CG benchmark whose messages are generated.
@@ -35,18 +35,20 @@ pub struct CgConfig {
     pub ranks: u32,
     /// Number of rows of the matrix.
     pub rows: u64,
-    /// Nonzeros of a generating vector: a row of the matrix has about `nonzeros · (nonzeros + 1)`.
+    /// Nonzeros of a generating vector of the matrix; a row of the matrix has about `nonzeros ·
+    /// (nonzeros + 1)` nonzeros.
     pub nonzeros: u64,
-    /// Number of timed outer iterations; one more precedes them.
+    /// Number of timed outer iterations; one untimed iteration precedes them.
     pub outer: u32,
     /// Number of inner iterations in each outer iteration.
     pub inner: u32,
 }
 
 impl CgConfig {
-    /// Number of inner iterations of the benchmark.
+    /// Number of inner iterations in the benchmark's definition.
     pub const INNER: u32 = 25;
-    /// Classes of the benchmark: name, rows, nonzeros, outer iterations (NPB 3.4, `npbparams`).
+    /// Problem classes of the benchmark: name, rows, nonzeros, timed outer iterations (NPB 3.4,
+    /// `npbparams`).
     pub const CLASSES: [(&'static str, u64, u64, u32); 7] = [
         ("S", 1_400, 7, 15),
         ("W", 7_000, 8, 15),
@@ -57,14 +59,14 @@ impl CgConfig {
         ("E", 9_000_000, 26, 100),
     ];
 
-    /// Returns the ranks of a row and of a column of the grid.
+    /// Returns the number of columns and the number of rows of the grid of ranks.
     fn grid(&self) -> (u32, u32) {
         let log = self.ranks.ilog2();
         (1 << log.div_ceil(2), 1 << (log / 2))
     }
 
-    /// Returns the number of messages between ranks, including those to themselves, without those
-    /// of collectives.
+    /// Returns the number of messages of all ranks, including messages of a rank to itself, without
+    /// the messages of collectives.
     pub fn messages(&self) -> u64 {
         let sums = u64::from(self.grid().0.ilog2());
         let transposes = u64::from(self.ranks > 1);
@@ -75,7 +77,7 @@ impl CgConfig {
 }
 
 impl CgConfig {
-    /// Returns the number of records of all ranks.
+    /// Returns the number of records (actions) of all ranks together.
     pub fn records(&self) -> u64 {
         let inner = u64::from(self.inner);
         let computing = (u64::from(self.outer) + 1) * (inner * 4 + 5);
@@ -84,14 +86,14 @@ impl CgConfig {
     }
 }
 
-/// Generator of the records of one rank.
+/// Generator of the records (actions) of one rank of NAS CG.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Cg {
     config: CgConfig,
     rank: u32,
-    /// Number of blocks of records made so far.
+    /// Number of blocks of records generated so far.
     blocks: u64,
-    /// Records made and not yet taken.
+    /// Generated records that the rank has not executed yet.
     made: VecDeque<Record>,
 }
 
@@ -109,8 +111,8 @@ impl Cg {
         self.made.pop_front()
     }
 
-    /// Makes the next block of records. An outer iteration has one block before its inner
-    /// iterations and one after them.
+    /// Generates the next block of records; returns false after the last one. An outer iteration
+    /// has one block before its inner iterations, one for each of them, and one after them.
     fn block(&mut self) -> bool {
         let per_outer = u64::from(self.config.inner) + 2;
         let Some(at) = self.blocks.checked_sub(1) else {
@@ -167,7 +169,8 @@ impl Cg {
         self.made.push_back(Record::Collective(Box::new(call)));
     }
 
-    /// Makes the records of a matrix–vector product: own part, sum over the row, transpose.
+    /// Generates the records of a matrix–vector product: computation of the rank's part, vector sum
+    /// over the row of ranks, transpose.
     fn multiply(&mut self) {
         let CgConfig { ranks, rows, nonzeros, .. } = self.config;
         self.compute(2 * rows * nonzeros * (nonzeros + 1) / u64::from(ranks));
@@ -183,7 +186,7 @@ impl Cg {
         }
     }
 
-    /// Makes the records of a sum of this many numbers over the row.
+    /// Generates the records of a sum of `numbers` numbers over a row of ranks.
     fn sum(&mut self, numbers: u64) {
         let (columns, _) = self.config.grid();
         for round in 1..=columns.ilog2() {
@@ -201,19 +204,19 @@ impl Cg {
         self.made.extend([receive, send, wait]);
     }
 
-    /// Whether the grid is twice as wide as high.
+    /// Whether the grid of ranks is twice as wide as high; otherwise it is square.
     fn is_wide(&self) -> bool {
         let (columns, rows) = self.config.grid();
         columns != rows
     }
 
-    /// Returns the partner in a round, from 1, of the sum over a row.
+    /// Returns the partner of this rank in a round (from 1) of a sum over a row of ranks.
     fn partner(&self, round: u32) -> u32 {
         let (columns, _) = self.config.grid();
         self.rank ^ (columns >> round)
     }
 
-    /// Returns the rank at the mirrored place of the grid, for the transpose.
+    /// Returns the rank at the mirrored position of the grid, the partner in a transpose.
     fn mirror(&self) -> u32 {
         let (_, rows) = self.config.grid();
         let swapped = |cell: u32| cell % rows * rows + cell / rows;
@@ -223,13 +226,15 @@ impl Cg {
         }
     }
 
-    /// Returns the size of part `number` of the rows, divided into `parts`.
+    /// Returns the number of matrix rows in part `number`, if all rows are divided into `parts`
+    /// parts.
     fn part(&self, parts: u32, number: u32) -> u64 {
         let (rows, parts) = (self.config.rows, u64::from(parts));
         rows / parts + u64::from(u64::from(number) < rows % parts)
     }
 
-    /// Returns the part of its row's result that a rank keeps, and the rest of its neighbour's part.
+    /// Returns the number of elements that this rank keeps of its grid row's result, and the number
+    /// of the remaining elements, which its neighbour keeps.
     fn halves(&self) -> (u64, u64) {
         let (columns, rows) = self.config.grid();
         let whole = self.part(rows, self.rank / columns);
@@ -240,7 +245,7 @@ impl Cg {
         }
     }
 
-    /// Returns the number of elements of its part of a vector.
+    /// Returns the number of elements of this rank's part of a vector.
     fn elements(&self) -> u64 {
         let (columns, rows) = self.config.grid();
         let column = self.rank % columns;
@@ -262,7 +267,7 @@ mod tests {
         CgConfig { ranks, rows, nonzeros, outer, inner: CgConfig::INNER }
     }
 
-    /// Source, destination and tag of messages.
+    /// Source, destination and tag of a sequence of messages.
     type Stream = (u32, u32, i64);
 
     fn made(config: CgConfig, rank: u32) -> Vec<Record> {

@@ -1,30 +1,33 @@
-//! Check of a whole program before it runs: every record is read once, and sends are compared with receives.
+//! Check of a whole MPI program before it runs: every record is read once, and sends are compared
+//! with receives.
 
 use super::config::MpiConfig;
 use super::record::Record;
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
 
-/// Most errors that are reported.
+/// Largest number of errors that are reported.
 const MOST_TROUBLES: usize = 10;
-/// Most streams of messages (source, destination, tag) that are compared; programs with more are not.
+/// Largest number of streams of messages (source, destination, tag) whose sends and receives are
+/// compared; a program with more streams is not checked for this.
 const MOST_STREAMS: usize = 1_000_000;
 
-/// Numbers of records, messages, bytes and collective calls of an MPI program.
+/// Numbers of records, messages, bytes and collective calls of a whole MPI program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Number of records of all ranks.
     pub records: u64,
-    /// Number of send calls.
+    /// Number of point-to-point send calls of all ranks.
     pub messages: u64,
-    /// Payload bytes of all sends.
+    /// Payload bytes of all point-to-point sends.
     pub bytes: u64,
     /// Number of collective calls of all ranks.
     pub collectives: u64,
 }
 
-/// Reads all records. Returns their counts, or errors: the first error of each of the first ranks
-/// with one, or streams of messages whose sends and receives differ in number.
+/// Reads all records of a program. Returns their counts, or errors: invalid records (the first one
+/// of each rank), or streams of messages with different numbers of sends and receives. At most
+/// `MOST_TROUBLES` errors are returned.
 pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
     let mut all = Summary::default();
     let mut troubles: Vec<String> = Vec::new();
@@ -43,7 +46,7 @@ pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
     if troubles.is_empty() { Ok(all) } else { Err(troubles) }
 }
 
-/// Sends minus receives of each source, destination and tag; `None` if they cannot be compared.
+/// Number of sends minus number of receives of each stream (source, destination, tag).
 type Weighed = BTreeMap<(u32, u32, i64), i64>;
 
 fn read(
@@ -63,7 +66,7 @@ fn read(
             }
             Record::Recv { from: Some(from), tag: Some(tag), .. } => Some(((from, rank, tag), -1)),
             Record::Recv { .. } => {
-                *weighed = None; // a receive of any message may be for one of many
+                *weighed = None; // a receive from any rank or with any tag has no single stream
                 None
             }
             Record::Collective(_) => {
@@ -95,7 +98,8 @@ fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the number of ranks of a file with the lines of all ranks: one more than the largest number in it.
+/// Returns the number of ranks in a trace file with the lines of all ranks: one more than the
+/// largest rank in it.
 pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
     super::trace::largest_rank(file).and_then(|largest| match largest {
         Some(largest) if largest < MpiConfig::MOST_RANKS => Ok(largest + 1),

@@ -8,44 +8,45 @@ use serde::{Deserialize, Serialize};
 /// Settings of a replayed MPI program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MpiConfig {
-    /// Program: source of the records of its ranks.
+    /// Program to replay: source of the records (actions) of its ranks.
     pub program: Program,
-    /// Host of each rank.
+    /// Host of each rank, by rank number.
     pub hosts: Vec<HostId>,
     /// Floating-point operations per second of a core.
     pub flops_per_s: f64,
-    /// Factor by which all computing times are multiplied.
+    /// Factor by which all computing times of the program are multiplied.
     pub compute_scale: f64,
-    /// Bytes of the largest eager message, which is sent without a rendezvous.
+    /// Largest message in bytes that is sent eagerly, that is at once; larger messages need a
+    /// rendezvous with the receiver first.
     pub eager_limit: u64,
-    /// Bytes of the envelope that is sent with each message.
+    /// Bytes of the envelope that is sent with each message (MPI header).
     pub envelope: u32,
-    /// Latency of messages within a host.
+    /// Latency of a message between two ranks on one host.
     pub local_latency: Span,
-    /// Memory bandwidth for messages within a host.
+    /// Memory bandwidth for messages between two ranks on one host.
     pub local_rate: Rate,
     /// Bytes of a full frame without link framing, if messages are sent as [parcels](crate::Parcel)
-    /// on a lossless network; `None` for TCP connections.
+    /// of Ethernet frames on a lossless network; `None`: messages use TCP connections.
     pub frame: Option<u16>,
-    /// Algorithms of collectives.
+    /// Algorithm of each kind of collective call.
     pub algorithms: Algorithms,
-    /// Number of records of all ranks, for the progress bar; 0 if unknown.
+    /// Number of records of all ranks together, for the progress bar; 0 if unknown.
     pub records: u64,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the program.
     pub class: ClassId,
 }
 
 impl MpiConfig {
-    /// Default of `flops_per_s`: that of SimGrid's example platforms.
+    /// Default of `flops_per_s`: the value of SimGrid's example platforms.
     pub const FLOPS_PER_S: f64 = 1e9;
-    /// Default of `eager_limit`: that of Open MPI over TCP (`btl_tcp_eager_limit`) and of SimGrid
-    /// (`smpi/send-is-detached-thresh`).
+    /// Default of `eager_limit`: the value of Open MPI over TCP (`btl_tcp_eager_limit`) and of
+    /// SimGrid (`smpi/send-is-detached-thresh`).
     pub const EAGER_LIMIT: u64 = 65_536;
-    /// Default of `envelope`: about the size of Open MPI's TCP and matching headers.
+    /// Default of `envelope`: about the sum of Open MPI's TCP header and matching header.
     pub const ENVELOPE: u32 = 32;
-    /// Default of `local_latency`: shared memory of current machines.
+    /// Default of `local_latency`: the latency of shared memory on current machines.
     pub const LOCAL_LATENCY: Span = Span::from_ns(500);
-    /// Default of `local_rate`: shared memory of current machines, 5 GB/s.
+    /// Default of `local_rate`: the bandwidth of shared memory on current machines, 5 GB/s.
     pub const LOCAL_RATE: Rate = Rate::gbit(40);
     /// Largest number of ranks of a program.
     pub const MOST_RANKS: u32 = 65_536;

@@ -1,4 +1,4 @@
-//! Transfer of messages: eager and rendezvous, over the network and through memory.
+//! Transfer of MPI messages: eager or with rendezvous, over the network or through memory.
 
 use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
 use super::replay::Mpi;
@@ -6,20 +6,21 @@ use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
 use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
 
-/// Part of a message that is sent by itself.
+/// Part of an MPI message that crosses the network separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
-    /// Whole message, sent without rendezvous.
+    /// Whole eager message, sent without rendezvous.
     Eager,
-    /// Request to send (rendezvous).
+    /// Request to send, the first part of a rendezvous.
     Ask,
-    /// Clear to send, from the receiver.
+    /// Clear to send, the receiver's answer in a rendezvous.
     Clear,
-    /// Data after the rendezvous.
+    /// Data of the message, sent after the rendezvous.
     Data,
 }
 
-/// Returns the tag of a part of a message.
+/// Returns the network tag of a part of a message; `slot` is the number of the message in its
+/// table.
 fn tag_of(slot: u32, part: Part) -> u64 {
     u64::from(slot) << 2 | part as u64
 }
@@ -30,7 +31,7 @@ fn part_of(tag: u64) -> (u32, Part) {
 }
 
 impl Mpi {
-    /// Schedules a wake-up of a rank.
+    /// Schedules a wake-up of a rank at the time `at`.
     pub(super) fn wake_rank(&mut self, at: Time, rank: u32, out: &mut Vec<Action>) {
         self.pending += 1;
         out.push(Action::Wake { at, token: u64::from(rank) << 1 });
@@ -49,7 +50,8 @@ impl Mpi {
         Ok(())
     }
 
-    /// Executes a send of a rank. Returns its request, if the send is not complete at once.
+    /// Executes a send of a rank. Returns the request of the send; `None` if the send is complete
+    /// at once (eager message).
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -85,7 +87,8 @@ impl Mpi {
         send
     }
 
-    /// Posts a receive of a rank. Returns its request, which may be complete at once.
+    /// Posts a receive of a rank. Returns the request of the receive, which may be complete at
+    /// once.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -103,7 +106,8 @@ impl Mpi {
         Ok(request)
     }
 
-    /// Matches a message with a receive; the message, or its request to send, has arrived.
+    /// Matches a receive with a message that has arrived; of a rendezvous message, only the request
+    /// to send has arrived.
     fn meet(
         &mut self,
         now: Time,
@@ -133,7 +137,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Completes a message that has been matched and has arrived completely.
+    /// Completes a message that is matched with a receive and has arrived completely.
     fn received(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
         let m = self.messages.remove(slot);
         let [from, to] = [m.from, m.to].map(|rank| self.config.hosts[rank as usize]);
@@ -153,7 +157,7 @@ impl Mpi {
         m.receive.into_iter().chain(m.send).for_each(|request| self.complete(request));
     }
 
-    /// Handles the arrival of a part of a message.
+    /// Handles the arrival of a part of a message at its destination.
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -183,7 +187,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Sends a part of a message.
+    /// Sends a part of a message over the network, or through memory on one host.
     fn put(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
         let message = *self.messages.get(slot);
         let (from, to) = match part {
@@ -200,7 +204,7 @@ impl Mpi {
         if a == b {
             let copied = self.config.local_rate.time_for(payload);
             let arrives = now + self.config.local_latency + copied;
-            // one after the other, in the order of sending
+            // at least a picosecond after the message before it, to keep the order of sending
             let last = self.local.entry((from, to)).or_insert(Time::ZERO);
             *last = arrives.max(*last + Span(1));
             out.push(Action::Wake { at: *last, token: tag << 1 | 1 });
@@ -209,7 +213,8 @@ impl Mpi {
         if let Some(frame) = self.config.frame {
             let bytes = payload + u64::from(self.config.envelope);
             let class = self.config.class;
-            // messages that are matched keep their order; requests and answers do not wait behind long data
+            // Matching keeps the order of eager messages and requests to send; separate lines let
+            // them pass long data.
             let line = u8::from(part == Part::Data);
             out.push(Action::Parcel(Parcel { from: a, to: b, line, bytes, frame, class, tag }));
             return;
@@ -227,7 +232,8 @@ impl Mpi {
         });
     }
 
-    /// Returns the connection between two ranks, which it opens if needed, and the side of the first one.
+    /// Returns the connection between two ranks, and the side of the rank `from`; opens the
+    /// connection if there is none.
     fn connection(&mut self, (from, to): (u32, u32), out: &mut Vec<Action>) -> (ConnId, Side) {
         let ends = (from.min(to), from.max(to));
         let next = ConnId(self.conns.len() as u32);

@@ -1,10 +1,11 @@
-//! Requests and messages, and the matching of messages with receives.
+//! Requests and messages of MPI ranks, and the matching of messages with receives.
 
 use eastwest_types::Time;
 use eastwest_types::name::Name;
 use serde::{Deserialize, Serialize};
 
-/// A table with reused slots: as large as the largest number of entries at once.
+/// Table whose slots are used again: it is only as large as the largest number of entries at one
+/// time.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Slots<T> {
     held: Vec<Option<T>>,
@@ -53,16 +54,17 @@ impl<T> Slots<T> {
     }
 }
 
-/// Communicator of the program's own sends and receives; each collective has its own one.
+/// Number of the communicator of the program's own sends and receives; each collective call has a
+/// separate communicator.
 pub(super) const WORLD: u64 = 0;
 
-/// Source, tag and size that a receive accepts.
+/// Properties of the messages that a receive accepts: communicator, source, tag, size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Wanted {
     pub communicator: u64,
     pub from: Option<u32>,
     pub tag: Option<i64>,
-    /// Largest message in bytes that the receive accepts; `None` for any size.
+    /// Largest message in bytes that the receive accepts; `None`: any size.
     pub most: Option<u64>,
 }
 
@@ -74,27 +76,28 @@ impl Wanted {
     }
 }
 
-/// Kind of a request.
+/// Kind of a request of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Of {
-    /// A receive, with source and tag of its message after the match.
+    /// A receive; the second value is the source and tag of the matched message, `None` before the
+    /// match.
     Receive(Wanted, Option<(u32, i64)>),
-    /// A rendezvous send.
+    /// A send with rendezvous.
     Send { to: u32, tag: i64, bytes: u64 },
 }
 
-/// A request of a rank: a receive or a rendezvous send.
+/// A request of a rank: a receive or a send with rendezvous.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub rank: u32,
     pub of: Of,
     /// Whether the request is complete.
     pub done: bool,
-    /// Whether the rank waits for the request, which is then removed when it is complete.
+    /// Whether the rank waits for the request; such a request is removed when it is complete.
     pub awaited: bool,
 }
 
-/// A message in progress, or one that has arrived and is not matched.
+/// An MPI message in progress, or one that has arrived and is not matched yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Message {
     pub from: u32,
@@ -113,7 +116,7 @@ pub(super) struct Message {
     pub receive: Option<u32>,
 }
 
-/// Removes and returns the first posted receive that matches a message.
+/// Removes and returns the first posted receive that accepts a message; `None` if there is none.
 pub(super) fn first_receive(
     posted: &mut std::collections::VecDeque<u32>,
     requests: &Slots<Request>,
@@ -127,7 +130,7 @@ pub(super) fn first_receive(
     posted.remove(at)
 }
 
-/// Removes and returns the first message that matches a receive.
+/// Removes and returns the first arrived message that a receive accepts; `None` if there is none.
 pub(super) fn first_message(
     unexpected: &mut std::collections::VecDeque<u32>,
     messages: &Slots<Message>,

@@ -3,23 +3,25 @@
 //! network.
 //!
 //! **Messages.** A message of up to `eager_limit` bytes is sent at once, and the send is complete
-//! at once. A longer one needs a rendezvous: a request is sent, the receiver answers when a receive
-//! matches, then the data is sent; the send is complete when it has arrived. Every message has an
-//! envelope in addition to its bytes. A message matches the first posted receive of its
-//! communicator, source and tag, or the first such message matches a receive that is posted later;
-//! messages of one pair keep their order. Each pair of ranks on different hosts has one connection,
-//! opened by the first that sends (as in Open MPI); over a lossless network messages are sent as
+//! at once. A longer message needs a rendezvous: a request to send goes to the receiver, the
+//! receiver answers when a receive matches, then the data is sent; the send is complete when the
+//! data has arrived. Every message has an envelope in addition to its bytes. A message matches the
+//! first posted receive of its communicator, source and tag. If no receive is posted, the message
+//! waits, and a receive that is posted later matches the first waiting message. Messages between
+//! two ranks keep their order. Each pair of ranks on different hosts has one connection, opened by
+//! the rank that sends first (as in Open MPI); over a lossless network messages are sent as
 //! [parcels](crate::Parcel). Messages between ranks of one host go through memory, with a latency
 //! and a rate.
 //!
-//! **Collectives** consist of messages, in a communicator of their own: [`collective`].
+//! **Collectives** consist of messages in a separate communicator: [`collective`].
 //!
-//! **Time.** Computing takes operations over a rate; each rank has its own core. MPI calls take no
-//! processor time. Differences from libraries: an eager message matches when its last byte has
-//! arrived, not its first; buffers for unexpected messages are unlimited; `test` costs nothing.
+//! **Time.** The time of a computation is its operations divided by a rate; each rank has its own
+//! core. MPI calls take no processor time. Differences from libraries: an eager message matches
+//! when its last byte has arrived, not its first; buffers for unexpected messages are unlimited;
+//! `test` costs nothing.
 //!
-//! **Deadlocks** are detected at once: nobody computes and nothing is in flight, so that all
-//! waiting ranks wait for each other. The report lists what each rank waits for.
+//! **Deadlocks** are detected at once: no rank computes and no message is in flight, so all waiting
+//! ranks wait for each other. The report lists the requests for which each rank waits.
 
 pub mod cg;
 pub mod check;

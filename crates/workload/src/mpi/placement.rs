@@ -1,23 +1,25 @@
-//! Placement of ranks on hosts.
+//! Placement of the ranks of an MPI program on hosts.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
 
-/// A rule for the hosts of ranks.
+/// Rule for the placement of ranks on hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Placement {
-    /// The first ranks on the first host, the next ranks on the next host, and so on.
+    /// The first `per_host` ranks run on the first host, the next ranks on the next host, and so
+    /// on.
     Block,
-    /// One rank on each host in turn, and again from the first host.
+    /// Rank `i` runs on host `i` modulo the number of hosts.
     RoundRobin,
-    /// Random by the seed: every assignment of ranks to places is equally likely.
+    /// Random placement by the seed: every assignment of ranks to the places on hosts is equally
+    /// likely.
     Random,
-    /// Host of each rank.
+    /// Explicit list with the host of each rank.
     List(Vec<HostId>),
 }
 
-/// Returns the host of each of `ranks` ranks, with `per_host` of them on a host, or an error if
-/// they do not fit.
+/// Returns the host of each of `ranks` ranks, with at most `per_host` ranks on a host, or an error
+/// if the ranks do not fit.
 pub fn place(
     placement: &Placement,
     ranks: u32,

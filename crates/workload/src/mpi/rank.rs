@@ -1,4 +1,4 @@
-//! State of a rank.
+//! State of a rank of a replayed MPI program.
 
 use super::collective::{Call, Kind};
 use super::trace::Source;
@@ -7,50 +7,52 @@ use eastwest_types::{Activity, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Present action of a rank.
+/// Present action of a rank of an MPI program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Doing {
-    /// Takes its next record.
+    /// The rank will execute its next record.
     Next,
-    /// Computes or sleeps, or waits for the end of a call's own time.
+    /// The rank sleeps or computes; includes the computation at the end of a collective call.
     Busy,
-    /// Waits for this many requests.
+    /// The rank waits until this number of requests is complete.
     Waiting(u32),
-    /// In a collective: its number, the next step, and the number of open requests of the last step.
+    /// The rank is in a collective call: its number, the next step, and the number of unfinished
+    /// requests of the present step.
     Collective { call: Box<Call>, number: u64, step: u32, open: u32 },
-    /// Finished.
+    /// The rank has finished.
     Through,
 }
 
-/// A rank of the program.
+/// State of a rank of an MPI program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Rank {
     pub(super) source: Source,
     pub(super) doing: Doing,
-    /// Activity, its MPI call, and its start.
+    /// Present activity of the rank; `call` is its MPI call and `since` its start time.
     pub(super) activity: Activity,
     #[serde(with = "eastwest_types::name")]
     pub(super) call: Name,
     pub(super) since: Time,
-    /// Open requests of non-blocking calls, in the order of the calls.
+    /// Requests of non-blocking calls that the program has not waited for, in the order of the
+    /// calls.
     pub(super) open: VecDeque<u32>,
-    /// Posted receives without match, in the order of posting.
+    /// Posted receives that are not matched yet, in the order of posting.
     pub(super) posted: VecDeque<u32>,
-    /// Arrived messages without match, in the order of arrival.
+    /// Arrived messages that are not matched yet, in the order of arrival.
     pub(super) unexpected: VecDeque<u32>,
-    /// Number of collectives that it has entered.
+    /// Number of collective calls that the rank has entered.
     pub(super) collectives: u64,
     pub(super) spent: [Span; Activity::ALL.len()],
     pub(super) sent: (u64, u64),
     pub(super) sent_in_collectives: (u64, u64),
 }
 
-/// A collective that not all ranks have left.
+/// A collective call that some ranks have entered and not all ranks have left.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Meeting {
     pub(super) kind: Kind,
     pub(super) root: u32,
-    /// Rank that entered first.
+    /// Rank that entered the collective call first.
     pub(super) first: u32,
     pub(super) left: u32,
 }
@@ -73,7 +75,7 @@ impl Rank {
         }
     }
 
-    /// Starts an activity and records the one before.
+    /// Starts an activity of the rank at the time `now`.
     pub(super) fn begin(&mut self, now: Time, activity: Activity, call: Name) {
         (self.activity, self.call, self.since) = (activity, call, now);
     }

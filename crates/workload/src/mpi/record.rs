@@ -2,11 +2,11 @@
 //!
 //! The format is that of SimGrid ("time-independent traces", Casanova, Desprez, Markomanolis and
 //! Suter, *Simulation of MPI applications with time-independent traces*, CCPE 2015): a rank, the
-//! name of a call and its numbers, `0 send 1 7 3500 0`. Sizes count elements of a data type, given
-//! by its number in the record or by `init` for all other records: bytes, or after `init 1`
-//! doubles. Case of names is ignored, since older traces have `allReduce`. A receive without size,
-//! or with size 0, takes a message of any size. Negative sources and tags stand for
-//! `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
+//! name of a call, and its numbers, for example `0 send 1 7 3500 0`. A size is a number of elements
+//! of a data type. The record gives the number of the data type; otherwise elements are bytes, or
+//! doubles after `init 1`. Upper and lower case of names are equal, since older traces have
+//! `allReduce`. A receive without size, or with size 0, takes a message of any size. Negative
+//! sources and tags stand for `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 
 #![cfg_attr(
     not(test),
@@ -16,31 +16,31 @@
 use super::collective::{Call, Kind};
 use serde::{Deserialize, Serialize};
 
-/// Largest message in bytes, 1000 TB: far above real ones, far below an overflow.
+/// Largest message in bytes, 1000 TB: far above real messages and far below an overflow.
 const MOST_BYTES: f64 = 1e15;
-/// Most operations of one computation.
+/// Largest number of floating-point operations of one computation.
 const MOST_FLOPS: f64 = 1e24;
-/// Longest sleep in seconds.
+/// Longest sleep of a rank in seconds.
 const MOST_SECONDS: f64 = 1e6;
 
 /// Bytes of the data types, by their numbers in SimGrid: `MPI_DOUBLE`, `MPI_INT`, `MPI_CHAR`, …,
-/// `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Fortran's types have the
-/// sizes in their names.
+/// `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Data types of Fortran have
+/// the size in their name.
 const TYPE_BYTES: [u64; 55] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, // 0: double, int, char, short, long, float, byte …
-    2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned ones, long double, wchar, bool, int8 …
+    2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned integers, long double, wchar, bool, int8 …
     8, 1, 2, 4, 8, 8, 16, 32, 8, 8, // 20: int64, uint8 …, complex, address, offset
     8, 16, 16, 8, 8, 8, 16, 16, 4, 4, // 30: pairs; 38: Fortran's reals
     8, 16, 8, 16, 32, 1, 2, 4, 8, 16, // 40: …, complex, integers
-    32, 0, 0, 1, 8, // 50: a last pair, bounds, packed, pointer
+    32, 0, 0, 1, 8, // 50: a pair, bounds, packed, pointer
 ];
 
-/// Action of a rank.
+/// Action of a rank, one line of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Record {
-    /// Begin of the rank; later elements without type have this many bytes.
+    /// Begin of the rank; elements of later records without a data type have `element` bytes.
     Init {
-        /// Bytes of an element.
+        /// Bytes of an element without a data type.
         element: u64,
     },
     /// End of the rank (`MPI_Finalize`).
@@ -50,12 +50,12 @@ pub enum Record {
         /// Number of floating-point operations.
         flops: f64,
     },
-    /// Sleep.
+    /// Sleep without computation.
     Sleep {
         /// Duration in seconds.
         seconds: f64,
     },
-    /// `MPI_Send`, or `MPI_Isend` where it does not block.
+    /// `MPI_Send`, or `MPI_Isend` if `blocking` is false.
     Send {
         /// Receiving rank.
         to: u32,
@@ -66,48 +66,49 @@ pub enum Record {
         /// Whether the call returns only when the buffer may be reused.
         blocking: bool,
     },
-    /// `MPI_Recv`, or `MPI_Irecv` where it does not block.
+    /// `MPI_Recv`, or `MPI_Irecv` if `blocking` is false.
     Recv {
-        /// Sending rank; `None` for any.
+        /// Sending rank; `None`: any rank.
         from: Option<u32>,
-        /// Tag of the message; `None` for any.
+        /// Tag of the message; `None`: any tag.
         tag: Option<i64>,
-        /// Most bytes of the message; `None` for any size.
+        /// Largest size of the message in bytes; `None`: any size.
         most: Option<u64>,
         /// Whether the call returns only when the message has arrived.
         blocking: bool,
     },
-    /// `MPI_Wait` for the first open request between two ranks.
+    /// `MPI_Wait` for the first unfinished request that fits source, destination and tag.
     Wait(Which),
-    /// `MPI_Test` of the first open request between two ranks.
+    /// `MPI_Test` of the first unfinished request that fits source, destination and tag.
     Test(Which),
-    /// `MPI_Waitall` for all open requests.
+    /// `MPI_Waitall` for all requests of the rank.
     WaitAll,
-    /// A collective call.
+    /// A collective call of all ranks.
     Collective(Box<Call>),
-    /// A call without messages (`comm_size`, `location`).
+    /// A call that sends no messages (`comm_size`, `location`).
     Nothing,
 }
 
-/// Ranks and tag of the request of a wait or test.
+/// Source, destination and tag by which a wait or test finds its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Which {
-    /// Sending rank; `None` for any.
+    /// Sending rank of the request; `None`: any rank.
     pub src: Option<u32>,
-    /// Receiving rank; `None` for any.
+    /// Receiving rank of the request; `None`: any rank.
     pub dst: Option<u32>,
-    /// Tag of the message; `None` for any.
+    /// Tag of the request; `None`: any tag.
     pub tag: Option<i64>,
 }
 
-/// An error of a record.
+/// An error in a record of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Text found, safe to print.
+    /// Invalid text, escaped so that it is safe to print.
     pub found: String,
-    /// Description of a valid text.
+    /// Description of a valid text at this place.
     pub expected: String,
-    /// Consequence for a replay if the record is left out; `None` if the record is damaged.
+    /// Consequence for the replay if the record is skipped; `None` if the record is damaged and
+    /// cannot be skipped.
     pub left_out: Option<&'static str>,
 }
 
@@ -116,7 +117,7 @@ impl Fault {
         Fault { found: found.into(), expected: expected.into(), left_out: None }
     }
 
-    /// Returns the error of a valid call that a replay does not support.
+    /// Returns the error for a valid call that the replay does not support.
     fn beyond_replay(call: &str) -> Fault {
         let found = format!("the call {}", shown(call.as_bytes()));
         if GROUP_CALLS.iter().any(|begin| call.starts_with(begin)) {
@@ -134,7 +135,7 @@ impl Fault {
     }
 }
 
-/// Returns untrusted bytes shortened to a few words, with control characters of terminals escaped.
+/// Returns untrusted bytes as text, shortened and with control characters of terminals escaped.
 pub fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 60;
     let cut = &bytes[..bytes.len().min(MOST)];
@@ -145,7 +146,8 @@ pub fn shown(bytes: &[u8]) -> String {
     format!("\"{text}\"")
 }
 
-/// Calls that a replay supports. [`parse`] decides; the import of traces uses this list too.
+/// Names of the calls that the replay supports. [`parse`] handles them; the import of traces uses
+/// this list too.
 const CALLS: [&str; 28] = [
     "init",
     "finalize",
@@ -176,12 +178,12 @@ const CALLS: [&str; 28] = [
     "comm_size",
     "location",
 ];
-/// First letters of calls that create or use communicators of some ranks. Records name no
-/// communicator, so that later calls of a part of the ranks cannot be told from calls of all ranks.
+/// First letters of calls that create or use communicators with some of the ranks. Records name no
+/// communicator, so later calls in these communicators look like calls of all ranks.
 const GROUP_CALLS: [&str; 5] = ["comm_", "group_", "cart_", "graph_", "intercomm_"];
 
-/// Parses the rank and the action of a line, for `ranks` ranks and elements of `element` bytes if
-/// no type is given; returns `None` for a line without action.
+/// Parses the rank and the action of a line. `ranks` is the number of ranks; elements without a
+/// data type have `element` bytes. Returns `None` for a line without an action.
 pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Record)>, Fault> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Err(Fault::new(shown(line), "text"));
@@ -203,13 +205,13 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
     Ok(Some((rank, fields.record()?)))
 }
 
-/// Returns the rank at the beginning of a line, whatever follows.
+/// Returns the rank at the beginning of a line, without a check of the rest of the line.
 pub fn rank_of(line: &[u8]) -> Option<u32> {
     let first = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
     std::str::from_utf8(first).ok()?.parse().ok()
 }
 
-/// Numbers of a record.
+/// Fields of a record after its rank and call.
 struct Fields<'a> {
     line: &'a [u8],
     words: Vec<&'a str>,
@@ -251,7 +253,8 @@ impl Fields<'_> {
         })
     }
 
-    /// Returns the bytes of the elements counted in field `at`, of the type in field `kind` if there is one.
+    /// Returns the bytes of the elements whose number is in field `at`. Their data type is in field
+    /// `kind`, if this field exists.
     fn bytes(&self, at: usize, kind: Option<usize>) -> Result<u64, Fault> {
         let element = self.element_at(kind)?;
         let elements = self.number(at, "a size", MOST_BYTES)?;
@@ -271,7 +274,7 @@ impl Fields<'_> {
     fn element_at(&self, kind: Option<usize>) -> Result<u64, Fault> {
         let Some(word) = kind.and_then(|at| self.words.get(at)) else { return Ok(self.element) };
         let number = word.parse::<i64>().ok();
-        // -1 stands for no type
+        // -1 means that no data type is given
         if number == Some(-1) {
             return Ok(self.element);
         }
@@ -300,7 +303,7 @@ impl Fields<'_> {
         })
     }
 
-    /// Returns the rank in a field, or `None` for any rank.
+    /// Returns the rank in the field `at`; `None` for any rank (a negative number).
     fn any_rank(&self, at: usize, what: &str) -> Result<Option<u32>, Fault> {
         match self.integer(at, what)? {
             number if number < 0 => Ok(None),
@@ -336,18 +339,18 @@ impl Fields<'_> {
         })
     }
 
-    /// Returns the root in a field; rank 0 if there is none.
+    /// Returns the root rank in the field `at`; rank 0 if the field does not exist.
     fn root(&self, at: usize) -> Result<u32, Fault> {
         if at < self.words.len() { self.rank(at, "a root") } else { Ok(0) }
     }
 
-    /// Returns sizes for all ranks from field `from` on, of the type in field `kind`.
+    /// Returns the bytes for each rank, from field `from` on; the data type is in field `kind`.
     fn sizes(&self, from: usize, kind: Option<usize>) -> Result<Vec<u64>, Fault> {
         (from..from + self.ranks as usize).map(|at| self.bytes(at, kind)).collect()
     }
 
     fn flops(&self, at: usize) -> Result<f64, Fault> {
-        // -1 stands for a computation that was not measured
+        // -1 means that the computation was not measured
         match self.words.get(at) {
             Some(word) if word.starts_with('-') => Ok(0.0),
             _ => self.number(at, "operations", MOST_FLOPS),
@@ -377,7 +380,7 @@ impl Fields<'_> {
             }
             "allgather" => call(Kind::Allgather).size(self.bytes(0, Some(2))?),
             "allgatherv" => {
-                // counts may be followed by one or two types, or by displacements
+                // the counts may be followed by one or two data types, or by displacements
                 let after = self.words.len().saturating_sub(n + 1);
                 let named = matches!(after, 1 | 2) || after > n;
                 let kind = named.then_some(n + 1);

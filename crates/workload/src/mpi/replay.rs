@@ -1,4 +1,5 @@
-//! Replay of an MPI program: tells ranks what has arrived, and runs all that can continue.
+//! Replay of an MPI program: handles arrivals of messages, and executes all ranks that can
+//! continue.
 
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
@@ -9,35 +10,37 @@ use eastwest_types::{ConnId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A replay in progress.
+/// State of the replay of an MPI program.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Mpi {
     pub(super) config: MpiConfig,
     pub(super) ranks: Vec<Rank>,
-    /// Posted receives and rendezvous sends, until they are complete and their rank has been told.
+    /// Posted receives and sends with rendezvous, until they are complete and their rank has
+    /// noticed it.
     pub(super) requests: Slots<Request>,
-    /// Messages from their send to the completion of their receive.
+    /// Messages, from their send until their receive is complete.
     pub(super) messages: Slots<Message>,
-    /// Connections by their two ranks, the smaller one first.
+    /// Connections by their two ranks, of which the smaller one is first.
     pub(super) conns: BTreeMap<(u32, u32), ConnId>,
-    /// Arrival time of the last message within a host, by sender and receiver: messages keep their order.
+    /// Arrival time of the last message between two ranks on one host, by (sender, receiver); keeps
+    /// the messages in order.
     pub(super) local: BTreeMap<(u32, u32), Time>,
-    /// Collectives that some ranks have entered and not all have left, by number.
+    /// Collective calls that some ranks have entered and not all ranks have left, by number.
     pub(super) meetings: BTreeMap<u64, Meeting>,
-    /// Ranks that can continue.
+    /// Ranks that can continue at the present time.
     pub(super) ready: VecDeque<u32>,
-    /// Number of pending wake-ups and messages.
+    /// Number of scheduled wake-ups plus number of messages in flight.
     pub(super) pending: u64,
-    /// Number of finished ranks.
+    /// Number of ranks that have finished.
     pub(super) through: u32,
-    /// Number of finished records.
+    /// Number of records executed so far, of all ranks.
     pub(super) records: u64,
-    /// Whether the replay has ended.
+    /// Whether the replay has ended, with or without an error.
     pub(super) over: bool,
 }
 
 impl Mpi {
-    /// Returns a replay, or the reasons why the settings are impossible.
+    /// Returns a replay before its first event, or the reasons why the settings are invalid.
     pub fn new(config: MpiConfig, cluster: &Cluster) -> Result<Mpi, Vec<String>> {
         let ranks = config.program.ranks();
         let hosts = cluster.rack_of.len();
@@ -74,7 +77,7 @@ impl Mpi {
         self.config.frame.is_some()
     }
 
-    /// Returns the number of finished records and the number of records of all ranks; the second is
+    /// Returns the number of executed records and the number of records of all ranks; the second is
     /// 0 if unknown.
     pub fn progress(&self) -> (u64, u64) {
         (self.records.min(self.config.records), self.config.records)
@@ -110,7 +113,8 @@ impl Mpi {
         }
     }
 
-    /// Runs all ranks that can continue, and checks whether the program has ended.
+    /// Executes all ranks that can continue, and checks whether the program has ended or is in a
+    /// deadlock.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> Result<(), String> {
         while let Some(rank) = self.ready.pop_front() {
             self.go_on(now, rank, out)?;

@@ -1,12 +1,12 @@
-//! Reports about a program that cannot continue.
+//! Error reports about a program that cannot continue.
 
 use super::matching::{Of, Request, WORLD};
 use super::rank::Doing;
 use super::replay::Mpi;
 
-/// Most ranks that a report names.
+/// Largest number of ranks that a report names.
 const MOST_NAMED: usize = 8;
-/// Most requests of a rank that a report names.
+/// Largest number of requests of a rank that a report names.
 const MOST_REQUESTS: usize = 3;
 
 fn describe(request: &Request) -> String {
@@ -27,19 +27,20 @@ fn describe(request: &Request) -> String {
 }
 
 impl Mpi {
-    /// Returns what each rank waits for, when no rank can continue.
+    /// Returns the error message for a deadlock: the requests for which each rank waits.
     pub(super) fn describe_deadlock(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
         format!("deadlock: {count}, and nothing is under way: {ranks}")
     }
 
-    /// Returns a text that says what each rank waits for.
+    /// Returns a text with the requests for which each rank waits.
     pub fn describe_waiting(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
         format!("{count}: {ranks}")
     }
 
-    /// Returns the number of waiting ranks, and for some of them what they wait for.
+    /// Returns the number of waiting ranks as text, and for some of them the requests for which
+    /// they wait.
     fn waiting_ranks(&self) -> (String, String) {
         let waiting = || {
             let ranks = self.ranks.iter().enumerate();
@@ -65,7 +66,7 @@ impl Mpi {
         (format!("{count} of {} ranks wait", self.ranks.len()), lines.join("; "))
     }
 
-    /// Returns the messages that were sent and never received.
+    /// Returns the error message that lists messages which were sent and never received.
     pub(super) fn describe_unreceived(&self) -> String {
         let count = self.messages.in_use();
         let some: Vec<String> = self

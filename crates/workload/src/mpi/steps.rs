@@ -10,7 +10,7 @@ use eastwest_types::name::Name;
 use eastwest_types::{Activity, MpiRank, MpiState, Span, Time};
 
 impl Mpi {
-    /// Runs a rank until it has to wait.
+    /// Executes records of a rank until it has to wait.
     pub(super) fn go_on(
         &mut self,
         now: Time,
@@ -35,12 +35,12 @@ impl Mpi {
             self.records += 1;
             self.perform(now, rank, record, out)?;
             if matches!(self.ranks[rank as usize].doing, Doing::Busy) {
-                return Ok(()); // until it is woken
+                return Ok(()); // the rank continues at its wake-up
             }
         }
     }
 
-    /// Ends the present action of a rank.
+    /// Ends the present activity of a rank, and reports its duration.
     fn end(&mut self, now: Time, rank: u32, out: &mut Vec<Action>) {
         let r = &mut self.ranks[rank as usize];
         r.doing = Doing::Next;
@@ -91,7 +91,7 @@ impl Mpi {
                         self.await_all(now, rank, (Activity::Send, call), [request]);
                     }
                     (Some(request), false) => self.ranks[rank as usize].open.push_back(request),
-                    // complete, but a wait for it may follow, which then has nothing to wait for
+                    // The send is complete; a later wait for it returns at once.
                     (None, _) => {}
                 }
             }
@@ -125,7 +125,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Returns the time of this many floating-point operations.
+    /// Returns the time that a rank needs for `flops` floating-point operations.
     fn computing(&self, flops: f64) -> Span {
         let seconds = flops / self.config.flops_per_s * self.config.compute_scale;
         Span::from_secs_f64_nearest(seconds)
@@ -148,7 +148,7 @@ impl Mpi {
         }
     }
 
-    /// Makes the rank wait for requests; those that are complete are removed.
+    /// Makes a rank wait for requests; requests that are already complete are removed.
     fn await_all(
         &mut self,
         now: Time,
@@ -162,7 +162,8 @@ impl Mpi {
         r.doing = Doing::Waiting(left);
     }
 
-    /// Returns the number of open requests; these are awaited from now on, the complete ones removed.
+    /// Marks unfinished requests as awaited and removes finished ones. Returns the number of
+    /// unfinished ones.
     fn await_open(&mut self, requests: impl IntoIterator<Item = u32>) -> u32 {
         let mut open = 0;
         for request in requests {
@@ -176,7 +177,8 @@ impl Mpi {
         open
     }
 
-    /// Returns the first open request between these ranks.
+    /// Returns the first request of a rank that fits source, destination and tag, with its position
+    /// in the list of open requests.
     fn find_open(&self, rank: u32, which: Which) -> Option<(usize, u32)> {
         let fits = |wanted: Option<u32>, is: Option<u32>| match (wanted, is) {
             (Some(wanted), Some(is)) => wanted == is,
@@ -204,7 +206,8 @@ impl Mpi {
         Some(request)
     }
 
-    /// Lets a rank enter a collective: all ranks must call the same collectives in the same order.
+    /// Starts a collective call of a rank. Returns an error if another rank's call with this number
+    /// has another kind or root.
     fn enter(&mut self, now: Time, rank: u32, call: Box<Call>) -> Result<(), String> {
         let r = &mut self.ranks[rank as usize];
         r.collectives += 1;
@@ -226,7 +229,7 @@ impl Mpi {
         ))
     }
 
-    /// Executes the next steps of a collective. Returns whether it has ended.
+    /// Executes the next steps of a rank's collective call. Returns whether the call has ended.
     fn collective_goes_on(
         &mut self,
         now: Time,
@@ -277,7 +280,8 @@ impl Mpi {
         }
     }
 
-    /// Completes a request; a rank that waits for it may continue.
+    /// Marks a request as complete; the rank continues if this was the last request for which it
+    /// waited.
     pub(super) fn complete(&mut self, request: u32) {
         let awaited = {
             let r = self.requests.get_mut(request);

@@ -1,4 +1,4 @@
-//! Programs in files, replayed over an ideal network.
+//! Tests of MPI programs in trace files, replayed over an ideal network.
 
 use super::check::check;
 use super::collective::Algorithms;
@@ -9,7 +9,7 @@ use eastwest_types::{Activity, MpiMessage};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use std::path::{Path, PathBuf};
 
-/// A folder of one test, deleted afterwards.
+/// A temporary folder of one test, deleted at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,8 @@ impl Folder {
         TraceFile { name: name.to_owned(), path }
     }
 
-    /// Writes one file for each rank; each line gets the number of its rank.
+    /// Writes one trace file for each rank; `ranks` has the calls of each rank, separated by
+    /// semicolons, without the number of the rank.
     fn program(&self, ranks: &[&str]) -> Program {
         let files = ranks.iter().enumerate().map(|(rank, calls)| {
             let lines = calls.split(';').map(|call| format!("{rank} {}\n", call.trim()));
@@ -97,7 +98,8 @@ fn an_eager_send_returns_at_once_and_a_long_one_waits_for_its_receive() {
     assert_eq!((m.arrived, m.matched, m.received), (at(50.0), at(200.0), at(200.0)));
     assert!(!m.rendezvous && m.network);
     let long = run("long", &["send 1 0 1000000", "compute 2e5; recv 0 0 1000000"]);
-    // the answer is sent at 200 µs, the data when it has arrived
+    // the receiver's answer is sent at 200 µs, and the data 50 µs later, when the answer has
+    // arrived
     let m = only(&long);
     assert_eq!((m.matched, m.arrived, m.received), (at(200.0), at(300.0), at(300.0)));
     assert!(m.rendezvous);
@@ -114,7 +116,7 @@ fn over_ethernet_messages_are_parcels_with_their_envelopes() {
     assert!(run.finished && run.failed.is_none() && run.opened == 0);
     let sent = run.parcels.iter().map(|p| (p.from.0, p.to.0, p.line, p.bytes));
     let envelope = u64::from(MpiConfig::ENVELOPE);
-    // one eager message; request, answer and data of a rendezvous
+    // parcels of one eager message, then request, answer and data of a rendezvous
     assert_eq!(
         sent.collect::<Vec<_>>(),
         [
@@ -177,8 +179,8 @@ fn ranks_of_one_host_pass_messages_through_memory_in_their_order() {
 fn collectives_take_the_rounds_of_their_algorithms() {
     let calls = "bcast 8; barrier; allreduce 8 1e6; reduce 8 0; alltoall 8 8; allgather 8 8";
     let run = run("collectives", &[calls; 8]);
-    // 3 rounds each, but 7 for alltoall and allgather, and a millisecond of adding; the leaves of
-    // the reduction are two rounds before its root
+    // 3 rounds for each call, but 7 for alltoall and allgather, and a millisecond of computation
+    // for allreduce; the leaves of the reduce finish two rounds before its root
     assert_eq!(run.ended, at(f64::from(3 * 4 + 7 * 2 - 2) * 50.0 + 1000.0));
     let rank = run.ranks[0];
     assert_eq!((rank.collectives, rank.sent), (6, (0, 0)));

@@ -1,7 +1,8 @@
-//! Source of the records of a rank: a file that is read as the rank continues, or a generator.
+//! Source of the records (actions) of a rank: a trace file that is read while the rank continues,
+//! or a generator.
 //!
-//! Only one block of a file is in memory. A checkpoint keeps the position of the next line, and no
-//! part of the trace. The file is opened for each block, since there may be more ranks than a
+//! Only one block of a file is in memory. A checkpoint contains the position of the next line, and
+//! no part of the trace. The file is opened for each block, since there may be more ranks than a
 //! process may have open files. A trace is untrusted: length and number of lines are limited.
 
 #![cfg_attr(
@@ -17,17 +18,17 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a block.
+/// Bytes of a trace file that are read at one time.
 const BLOCK: usize = 16 << 10;
-/// Longest line in bytes: a call with sizes for 16,384 ranks fits.
+/// Longest line of a trace in bytes: long enough for a call with sizes for 16,384 ranks.
 const LONGEST_LINE: usize = 1 << 20;
-/// Most lines of a file.
+/// Largest number of lines of a trace file.
 const MOST_LINES: u64 = 1_000_000_000;
 
-/// A file of a trace.
+/// A trace file of an MPI program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TraceFile {
-    /// Name in messages, as the user gave it.
+    /// Name of the file in error messages, as the user gave it.
     pub name: String,
     /// Path of the file.
     pub path: PathBuf,
@@ -36,16 +37,16 @@ pub struct TraceFile {
 /// Source of the records of all ranks of an MPI program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Program {
-    /// One file for each rank, in their order.
+    /// One trace file for each rank, in the order of the ranks.
     Files(Vec<TraceFile>),
-    /// One file with the lines of all ranks, and the number of ranks.
+    /// One trace file with the lines of all ranks, and the number of ranks.
     Merged(TraceFile, u32),
-    /// Generated records of NAS CG.
+    /// Generated records of the benchmark NAS CG.
     Cg(super::cg::CgConfig),
 }
 
 impl Program {
-    /// Returns the number of ranks.
+    /// Returns the number of ranks of the program.
     pub fn ranks(&self) -> u32 {
         match self {
             Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
@@ -66,7 +67,7 @@ impl Program {
         })
     }
 
-    /// Returns the records of a rank from their beginning.
+    /// Returns the source of the records of a rank, at its first record.
     pub(super) fn source(&self, rank: u32) -> Source {
         let ranks = self.ranks();
         match self {
@@ -79,19 +80,19 @@ impl Program {
     }
 }
 
-/// An error in a trace, with its place.
+/// An error in a trace file, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// Name of the trace file with the error, as the user gave it.
     pub file: String,
-    /// Line from 1; 0 for the file as a whole.
+    /// Line of the error from 1; 0 for the file as a whole.
     pub line: u64,
     /// Description of the error.
     pub what: String,
 }
 
 impl std::fmt::Display for Trouble {
-    /// Writes `cg/rank-003.txt:17: found "0 sned 1", expected …`.
+    /// Writes the error in the form `cg/rank-003.txt:17: found "0 sned 1", expected …`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
             0 => write!(f, "{}: {}", self.file, self.what),
@@ -100,7 +101,7 @@ impl std::fmt::Display for Trouble {
     }
 }
 
-/// Records of one rank, one after the other.
+/// Source of the records of one rank: lines of a trace file, or a generator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Source {
     File(Lines),
@@ -108,7 +109,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the next record; `None` after the last one.
+    /// Returns the next record of the rank; `None` after the last one.
     pub fn next(&mut self) -> Result<Option<Record>, Trouble> {
         match self {
             Source::File(lines) => lines.next(),
@@ -117,20 +118,21 @@ impl Source {
     }
 }
 
-/// Lines of one rank in a file.
+/// Reader of the lines of one rank in a trace file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lines {
     file: TraceFile,
     rank: u32,
     ranks: u32,
-    /// Whether the file has lines of other ranks too.
+    /// Whether the file also has lines of other ranks.
     merged: bool,
-    /// Bytes of an element without type.
+    /// Bytes of an element in records without a data type.
     element: u64,
-    /// Position of the next line in the file, and its number from 0.
+    /// Position of the next line in the file in bytes; `line` is its number from 0.
     offset: u64,
     line: u64,
-    /// Bytes read from there on, and whether the file ends with them.
+    /// Bytes of the file that were read; `used` of them belong to earlier lines. `at_end`: the file
+    /// ends with these bytes.
     #[serde(skip)]
     block: Vec<u8>,
     #[serde(skip)]
@@ -199,7 +201,8 @@ impl Lines {
         Ok(None)
     }
 
-    /// Returns the length of the next line with its end, all of which is in the block; `None` at the end.
+    /// Reads until the whole next line is in the block. Returns the length of the line with its
+    /// line feed; `None` at the end of the file.
     fn whole_line(&mut self) -> Result<Option<usize>, Trouble> {
         let mut looked = 0;
         loop {
@@ -234,7 +237,8 @@ impl Lines {
     }
 }
 
-/// Returns the largest rank at the beginning of a line of a file.
+/// Returns the largest rank at the beginning of a line of a trace file; `None` if no line has a
+/// rank.
 pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
     let mut lines = Lines::new(file, 0, u32::MAX);
     let mut largest = None;
@@ -248,7 +252,8 @@ pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
     Ok(largest)
 }
 
-/// Opens a regular file; a named pipe would block for ever.
+/// Opens a file; refuses files that are not regular, because reading from a named pipe could block
+/// for ever.
 fn open(path: &Path) -> std::io::Result<File> {
     if !path.metadata()?.is_file() {
         return Err(std::io::Error::other("it is not a regular file"));

@@ -1,6 +1,7 @@
-//! Jobs from recorded workloads: the result of trace readers, and its scaling and selection before a replay.
+//! Jobs from recorded workloads: the result of trace readers, and functions that scale and select
+//! jobs before a replay.
 //!
-//! A trace is untrusted text. Readers never panic, keep at most one line and the jobs read so far
+//! A trace is untrusted text. Readers never panic, have at most one line and the jobs read so far
 //! in memory, and stop at limits ([`MAX_LINE_BYTES`], [`MAX_LINES`]) far above those of real
 //! traces.
 
@@ -16,31 +17,31 @@ pub mod table;
 use eastwest_types::Span;
 use std::fmt;
 
-/// Longest line that a reader accepts, in bytes without its end.
+/// Longest line of a trace that a reader accepts, in bytes without the line feed.
 pub const MAX_LINE_BYTES: usize = 65_536;
-/// Most lines that a reader accepts.
+/// Largest number of lines of a trace that a reader accepts.
 pub const MAX_LINES: u64 = 10_000_000;
 
-/// A job as a trace records it.
+/// A job as recorded in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceJob {
-    /// Name in the trace: untrusted text.
+    /// Name of the job in the trace (untrusted text).
     pub name: String,
     /// Time of submission from the start of the trace.
     pub submit: Span,
-    /// Input bytes of maps.
+    /// Input bytes of the job's maps.
     pub input_bytes: u64,
     /// Bytes moved from maps to reduces; 0 for a job without reduces.
     pub shuffle_bytes: u64,
     /// Bytes that the job writes, each counted once whatever the number of replicas.
     pub output_bytes: u64,
-    /// Number of map tasks, if the trace has it: at least 1.
+    /// Number of map tasks, at least 1; `None` if the trace does not give it.
     pub maps: Option<u32>,
-    /// Number of reduce tasks, if the trace has it; 0 only without shuffle.
+    /// Number of reduce tasks; 0 only if nothing is shuffled; `None` if the trace does not give it.
     pub reduces: Option<u32>,
 }
 
-/// Action of a reader for an invalid row.
+/// Action of a trace reader for an invalid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadRows {
     /// Stop reading and return the error.
@@ -49,7 +50,7 @@ pub enum BadRows {
     Skip,
 }
 
-/// Observations of a reader that are reported to the user.
+/// Observations of a trace reader that are reported to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceNotes {
     /// Number of lines read.
@@ -60,30 +61,30 @@ pub struct TraceNotes {
     pub first_skipped: Vec<TraceError>,
     /// Number of lines without content.
     pub blank: u64,
-    /// Number of jobs submitted before the job of an earlier row. Jobs are sorted by submission;
-    /// jobs of one time stay in the order of their rows.
+    /// Number of jobs whose submission time is before that of an earlier row. Jobs are sorted by
+    /// submission time; jobs of equal time stay in the order of their rows.
     pub out_of_order: u64,
-    /// Number of jobs whose name an earlier job has too.
+    /// Number of jobs that have the name of an earlier job.
     pub repeated_names: u64,
-    /// Whether the last line had no end: the file may have been cut off.
+    /// Whether the last line has no line feed, so that the file may be incomplete.
     pub unterminated: bool,
 }
 
 impl TraceNotes {
-    /// Number of errors of skipped rows that are kept.
+    /// Largest number of errors of skipped rows that are stored.
     pub const FIRST_SKIPPED: usize = 5;
 }
 
-/// A trace that has been read.
+/// A job trace that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Jobs of the trace, at least one, in order of submission.
     pub jobs: Vec<TraceJob>,
-    /// Observations of the reader.
+    /// Observations of the reader that are reported to the user.
     pub notes: TraceNotes,
 }
 
-/// Kind of an error of a trace.
+/// Kind of an error in a job trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceErrorKind {
     /// The file could not be read (input/output error).
@@ -92,25 +93,26 @@ pub enum TraceErrorKind {
     Invalid,
 }
 
-/// An error of a trace and its place.
+/// An error in a job trace, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     /// Name of the file, as the user gave it.
     pub file: String,
-    /// Line from 1; 0 for the file as a whole.
+    /// Line of the error from 1; 0 for the file as a whole.
     pub line: u64,
-    /// Column from 1 and its content, if the error is in one column.
+    /// Column of the error: number from 1, and name; `None` if the error is not in one column.
     pub column: Option<(u32, &'static str)>,
-    /// Text found, shortened and safe to print.
+    /// Invalid text, shortened and escaped so that it is safe to print.
     pub found: String,
-    /// Description of a valid text.
+    /// Description of a valid text at this place.
     pub expected: String,
     /// Kind of the error.
     pub kind: TraceErrorKind,
 }
 
 impl fmt::Display for TraceError {
-    /// Writes `day.tsv:17: column 4 (map-input bytes): found "12x", expected a whole number …`.
+    /// Writes the error in the form `day.tsv:17: column 4 (map-input bytes): found "12x", expected
+    /// a whole number …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if self.line > 0 {
@@ -126,10 +128,10 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 /// Scales jobs to a cluster of `nodes` nodes instead of `original_nodes`: every size is multiplied
-/// by nodes / original nodes and rounded to the nearest byte, halves up; times stay. This is the
-/// scaling of SWIM (Chen et al., MASCOTS 2011): the data of each node stays the same. Sizes below
-/// half a byte become zero. Known numbers of tasks are scaled too, so that the data of each task
-/// stays the same.
+/// by nodes / original nodes and rounded to the nearest byte, halves up; submission times do not
+/// change. This is the scaling of SWIM (Chen et al., MASCOTS 2011), which keeps the data per node
+/// constant. Sizes below half a byte become zero. Recorded numbers of tasks are scaled too, which
+/// keeps the data per task constant.
 pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(), String> {
     if nodes == 0 || original_nodes == 0 {
         return Err(format!(
@@ -140,7 +142,7 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
         let double = u128::from(bytes) * u128::from(nodes) * 2 + u128::from(original_nodes);
         u64::try_from(double / (u128::from(original_nodes) * 2)).ok()
     };
-    // Checked first, so that an error changes nothing.
+    // All sizes are checked first, so that an error leaves the jobs unchanged.
     for job in jobs.iter() {
         let largest = job.input_bytes.max(job.shuffle_bytes).max(job.output_bytes);
         if scaled(largest).is_none() {
@@ -168,9 +170,8 @@ fn tasks(count: u32, nodes: u32, original_nodes: u32) -> u32 {
     u32::try_from(double / (u128::from(original_nodes) * 2)).unwrap_or(u32::MAX)
 }
 
-/// Returns the jobs submitted from `from` on and before `to`, with times relative to `from`. A job
-/// at exactly `to` belongs to the next window, so that each job is in one of several adjoining
-/// windows.
+/// Returns the jobs submitted at or after `from` and before `to`, with times relative to `from`. A
+/// job at exactly `to` belongs to the next window, so that adjoining windows contain each job once.
 pub fn window(jobs: &[TraceJob], from: Span, to: Span) -> Vec<TraceJob> {
     jobs.iter()
         .filter(|job| from <= job.submit && job.submit < to)
@@ -178,7 +179,7 @@ pub fn window(jobs: &[TraceJob], from: Span, to: Span) -> Vec<TraceJob> {
         .collect()
 }
 
-/// Returns untrusted bytes shortened to a few words, with control characters of terminals escaped.
+/// Returns untrusted bytes as text, shortened and with control characters of terminals escaped.
 fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 40;
     let cut = &bytes[..bytes.len().min(MOST)];

@@ -1,5 +1,5 @@
-//! Rows of trace files: lines of limited length, invalid rows, and jobs in order of submission. The
-//! formats (`swim`, `table`) define the content of a line.
+//! Rows of job traces: lines of limited length, treatment of invalid rows, and jobs in order of
+//! submission. The formats (`swim`, `table`) define the content of a line.
 
 use super::{
     BadRows, MAX_LINE_BYTES, MAX_LINES, Trace, TraceError, TraceErrorKind, TraceJob, TraceNotes,
@@ -9,25 +9,25 @@ use eastwest_engine::interrupt;
 use eastwest_types::Span;
 use std::io::{self, BufRead};
 
-/// Most bytes that are skipped to find the end of a line that is too long.
+/// Largest number of bytes that are skipped to find the end of a line that is too long.
 const MAX_DISCARDED_BYTES: u64 = 1 << 30;
 
-/// An error of a row, without its place.
+/// An error in a row of a trace, without the name of the file and the line.
 pub(super) struct Fault {
     column: Option<(u32, &'static str)>,
     found: String,
     expected: String,
-    /// Whether reading stops even if bad rows are skipped, since later rows have no meaning.
+    /// Whether reading stops even if bad rows are skipped, because later rows cannot be understood.
     fatal: bool,
 }
 
 impl Fault {
-    /// Returns an error of a row as a whole.
+    /// Returns an error that concerns a row as a whole.
     pub fn of_row(found: impl Into<String>, expected: impl Into<String>) -> Fault {
         Fault { column: None, found: found.into(), expected: expected.into(), fatal: false }
     }
 
-    /// Returns this error as one after which reading stops.
+    /// Returns the error marked as fatal: reading stops after it.
     pub fn fatal(self) -> Fault {
         Fault { fatal: true, ..self }
     }
@@ -39,11 +39,11 @@ impl Fault {
     }
 }
 
-/// Steps for one line in [`eastwest_engine::interrupt`]: its work in units of memory accesses.
+/// Work of one line for [`eastwest_engine::interrupt`], in units of memory accesses.
 const STEPS: u64 = 16;
 
-/// Reads a trace whose lines `parse` parses; it returns `None` for a line without job. `file` is
-/// the name in error messages.
+/// Reads a job trace; `parse` returns the job of a line, or `None` for a line without a job. `file`
+/// is the name in error messages.
 pub(super) fn read(
     file: &str,
     reader: impl BufRead,
@@ -108,14 +108,14 @@ pub(super) fn read(
     Ok(Trace { jobs, notes })
 }
 
-/// Result of reading a line; a valid line is in the buffer, without its end.
+/// Result of reading a line; the buffer contains a valid line without its line feed.
 enum Line {
     Whole { terminated: bool },
     TooLong,
     End,
 }
 
-/// Reader of lines of limited length.
+/// Reader of a file by lines of limited length.
 struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -124,7 +124,7 @@ struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     fn next(&mut self) -> io::Result<Line> {
         self.buffer.clear();
-        // Room for the longest line, a carriage return and a line feed.
+        // Maximum read for one line: the longest line, a carriage return and a line feed.
         let most = MAX_LINE_BYTES as u64 + 2;
         let read = io::Read::take(&mut self.reader, most).read_until(b'\n', &mut self.buffer)?;
         if read == 0 {
@@ -147,7 +147,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Line::Whole { terminated })
     }
 
-    /// Skips the rest of the line.
+    /// Skips the rest of a line that is too long.
     fn discard_line(&mut self) -> io::Result<()> {
         let mut discarded = 0;
         while discarded < MAX_DISCARDED_BYTES {
@@ -197,14 +197,14 @@ fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {
     Fault::of_row(found, "at least one job").at(file, 0)
 }
 
-/// Returns the number of jobs whose name an earlier job has too.
+/// Returns the number of jobs that have the name of an earlier job.
 fn repeated_names(jobs: &[TraceJob]) -> u64 {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     names.sort_unstable();
     names.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
 }
 
-/// Returns an error in a column, counted from 0.
+/// Returns an error in one column; `column` counts from 0.
 pub(super) fn fault(
     column: usize,
     name: &'static str,
@@ -219,7 +219,7 @@ pub(super) fn fault(
     }
 }
 
-/// Checks that a field is UTF-8 text without NUL bytes.
+/// Checks that a field is UTF-8 text without NUL bytes; returns an error otherwise.
 pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Result<(), Fault> {
     if field.contains(&0) {
         return Err(fault(column, name, field, "text without NUL bytes"));
@@ -230,7 +230,7 @@ pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Res
     Ok(())
 }
 
-/// Parses a whole number from 0 to `most`.
+/// Parses a field that contains an integer from 0 to `most`.
 pub(super) fn whole(
     column: usize,
     name: &'static str,
@@ -243,7 +243,7 @@ pub(super) fn whole(
     })
 }
 
-/// Parses plain decimal digits.
+/// Parses decimal digits; `None` for any other character or an overflow.
 pub(super) fn digits(field: &[u8]) -> Option<u64> {
     let plain = field.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(field).ok().filter(|_| plain).and_then(|digits| digits.parse().ok())

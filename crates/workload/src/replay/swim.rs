@@ -1,38 +1,38 @@
 //! SWIM traces: tab-separated text with one job in each line.
 //!
 //! The format of the Statistical Workload Injector for MapReduce (Chen, Ganapathi, Griffith and
-//! Katz, MASCOTS 2011): job name, submission in seconds, seconds since the submission before, bytes
-//! read by maps, bytes shuffled, bytes written by reduces. Files with 8 or 9 columns add paths or
-//! durations, which are not used. The gap column is only checked to be a number; times are those of
-//! the second column.
+//! Katz, MASCOTS 2011): job name, submission in seconds, seconds since the previous submission,
+//! bytes read by maps, bytes shuffled, bytes written by reduces. Files with 8 or 9 columns add
+//! paths or durations, which are not used. The third column (gap) must be a number and is not used;
+//! submission times come from the second column.
 //!
-//! With zero shuffle bytes a job has maps only, and the last size is their output. Jobs of no bytes
-//! at all exist in the published files and are kept.
+//! A job with zero shuffle bytes has maps only, and the last size is their output. The published
+//! files contain jobs without any bytes, which are not removed.
 //!
-//! Extensions: lines may end in `\r\n`, blank lines are ignored and counted, a last line without
-//! end is used and noted. Numbers are plain decimal digits: no sign, no spaces.
+//! Extensions: lines may end in `\r\n`, blank lines are ignored and counted, a last line without a
+//! line feed is used and reported. Numbers are plain decimal digits: no sign, no spaces.
 
 use super::rows::{self, Fault, check_text, fault, whole};
 use super::{BadRows, Trace, TraceError, TraceJob, shown};
 use eastwest_types::{Span, Time};
 use std::io::BufRead;
 
-/// Names of the used columns.
+/// Names of the columns that are read, in their order.
 const COLUMNS: [&str; 6] =
     ["job name", "submit time", "gap", "map-input bytes", "shuffle bytes", "reduce-output bytes"];
 
-/// Last second that simulated time can hold.
+/// Largest submission time in seconds that simulated time can represent.
 const MAX_SUBMIT_S: u64 = Time::NEVER.0 / 1_000_000_000_000;
 
-/// Reads a trace; `file` is the name in error messages.
+/// Reads a job trace in the SWIM format; `file` is the name in error messages.
 pub fn read(file: &str, reader: impl BufRead, bad_rows: BadRows) -> Result<Trace, TraceError> {
     rows::read(file, reader, bad_rows, |line| parse(line).map(Some))
 }
 
-/// Parses the job of a line.
+/// Parses the job in a line of a SWIM trace.
 fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     let columns = line.split(|&byte| byte == b'\t').count();
-    // A line may consist of many tabs: nothing is stored for each column.
+    // A line may consist of many tabs, so columns are counted without storing them.
     if !matches!(columns, 6 | 8 | 9) {
         let found = match columns {
             1 => format!("one column: \"{}\"", shown(line)),
@@ -47,7 +47,7 @@ fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
             *slot = field;
         }
     }
-    // Valid UTF-8: checked above.
+    // The field is valid UTF-8, as checked above.
     let name = String::from_utf8_lossy(fields[0]).into_owned();
     if name.trim().is_empty() {
         return Err(fault(0, COLUMNS[0], fields[0], "a name"));
@@ -66,7 +66,7 @@ fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     })
 }
 
-/// Returns the name of a column, counted from 0.
+/// Returns the name of a column for error messages; `column` counts from 0.
 fn name_of(column: usize) -> &'static str {
     COLUMNS.get(column).copied().unwrap_or("not used")
 }

@@ -1,22 +1,23 @@
-//! Traces with named columns: tab-separated text whose first line names the columns. `eastwest trace
-//! import` writes one, [`FILE`], into each of its folders, and they can be written by hand.
+//! Traces with named columns: tab-separated text whose first line names the columns. `eastwest
+//! trace import` writes such a file, [`FILE`], into each of its folders; it can also be written by
+//! hand.
 //!
 //! | column | content |
 //! |---|---|
 //! | `submit_s` | submission, seconds from the start, with up to twelve decimals |
-//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; empty if unknown, which is taken as 0 and counted |
+//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; empty if unknown: read as 0 and counted |
 //! | `name` | optional |
 //! | `maps`, `reduces` | numbers of tasks; optional, may be empty: then they follow from the bytes |
 //!
 //! Columns may be in any order. Columns with other names are refused, so that a misspelt name is
-//! found. Lines and numbers are as in [SWIM](super::swim) traces.
+//! found. Lines and numbers have the rules of [SWIM](super::swim) traces.
 
 use super::rows::{self, Fault, check_text, digits, fault, whole};
 use super::{BadRows, Trace, TraceError, TraceJob, shown};
 use eastwest_types::{Span, Time};
 use std::io::BufRead;
 
-/// Name of the file in a folder of `eastwest trace import`.
+/// Name of the job trace in a folder that `eastwest trace import` has written.
 pub const FILE: &str = "jobs.tsv";
 
 const SUBMIT: usize = 0;
@@ -26,24 +27,24 @@ const OUTPUT: usize = 3;
 const NAME: usize = 4;
 const MAPS: usize = 5;
 const REDUCES: usize = 6;
-/// Names of all columns; the first [`NEEDED`] are required.
+/// Names of all columns of a trace; the first [`NEEDED`] columns are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
 const NEEDED: usize = 4;
-/// Most tasks of one kind that a job has.
+/// Largest number of maps, or of reduces, of a recorded job.
 const MOST_TASKS: u64 = 1_000_000;
-/// Decimals of a second: picoseconds.
+/// Largest number of decimals of a time in seconds; 12 decimals are picoseconds.
 const DECIMALS: usize = 12;
 
-/// Whether the first line of a text has the column `submit_s`, as traces with named columns do.
+/// Whether a text is a trace with named columns: its first line has the column `submit_s`.
 pub fn begins_one(text: &[u8]) -> bool {
     let line = text.split(|&byte| byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.split(|&byte| byte == b'\t').any(|field| field == COLUMNS[SUBMIT].as_bytes())
 }
 
-/// Reads a trace; `file` is the name in error messages. Also returns the number of empty size
-/// fields, which are read as 0 bytes.
+/// Reads a job trace with named columns; `file` is the name in error messages. Also returns the
+/// number of empty size fields, which are read as 0 bytes.
 pub fn read(
     file: &str,
     reader: impl BufRead,
@@ -67,7 +68,7 @@ pub fn read(
     Ok((trace, unknown))
 }
 
-/// Index of each column in a line.
+/// Position of each known column in a line; `None` if the trace does not have the column.
 struct Places {
     of: [Option<usize>; COLUMNS.len()],
     count: usize,
@@ -95,7 +96,8 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
     }
 }
 
-/// Parses the job of line `number`; also returns the number of its unknown sizes.
+/// Parses the job with the number `number` in a line; also returns the number of its empty size
+/// fields.
 fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), Fault> {
     let count = line.split(|&byte| byte == b'\t').count();
     if count != places.count {
@@ -142,7 +144,7 @@ fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), F
     Ok((job, missing))
 }
 
-/// Parses seconds with decimals, without rounding.
+/// Parses a submission time in seconds with decimals, without rounding.
 fn submission(place: usize, field: &[u8]) -> Result<Span, Fault> {
     let wrong = || {
         let last = Time::NEVER.0 / 1_000_000_000_000;
@@ -156,7 +158,7 @@ fn submission(place: usize, field: &[u8]) -> Result<Span, Fault> {
         None => 0,
         Some(part) if part.is_empty() || part.len() > DECIMALS => return Err(wrong()),
         Some(part) => {
-            // zeros to the full number of decimals
+            // adds zeros up to the full number of decimals
             let scale: u64 = std::iter::repeat_n(10, DECIMALS - part.len()).product();
             digits(part).ok_or_else(wrong)? * scale
         }

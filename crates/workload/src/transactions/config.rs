@@ -5,14 +5,14 @@ use super::place::Placement;
 use eastwest_types::{ClassId, HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Arrival process of transactions.
+/// Arrival process of the replayed transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// The recorded arrival times.
+    /// Transactions arrive at their recorded times.
     Recorded,
-    /// Poisson arrivals: exponentially distributed gaps with this mean.
+    /// Poisson arrivals: exponentially distributed gaps; the value is their mean.
     Poisson(Span),
-    /// Periodic arrivals with gaps of this length.
+    /// Periodic arrivals: equal gaps; the value is their length.
     Periodic(Span),
 }
 
@@ -23,21 +23,21 @@ pub struct TransactionsConfig {
     pub book: Book,
     /// Placement of components on hosts.
     pub placement: Placement,
-    /// Hosts that send first requests, one drawn for each transaction; if empty, transactions begin
-    /// at the component of their first call.
+    /// Hosts that send the first request of a transaction, one drawn for each transaction. If
+    /// empty, a transaction begins at the component of its first call.
     pub clients: Vec<HostId>,
     /// Arrival process of the transactions.
     pub arrivals: Arrivals,
-    /// Whether each transaction is drawn at random from the recorded ones; otherwise they are taken
-    /// in order.
+    /// Whether each transaction is drawn at random from the recorded ones; otherwise the recorded
+    /// ones are replayed in order.
     pub drawn: bool,
     /// Time from the start of the simulation from which transactions arrive.
     pub start: Span,
     /// Number of transactions to replay.
     pub count: u64,
-    /// Number of processors of each component, of which each computing call needs one; `None` for
-    /// no limit.
+    /// Number of processors of each component; a call needs one while it computes. `None`: no
+    /// limit.
     pub processors: Option<u32>,
-    /// Traffic class of all packets.
+    /// Traffic class of all packets of the transactions.
     pub class: ClassId,
 }

@@ -3,16 +3,16 @@
 //! section 1: a transaction is an ordered set of packet flows and computation times).
 //!
 //! A transaction is a tree of calls. A call is a request from one component to another, which
-//! computes, makes calls of its own, and sends a response. Recorded are dependencies and computing
-//! times; times of events follow from the simulated network. A call is made `gap` after the end of
-//! the last of the calls in its `after`, or, if that is empty, after the arrival of its caller's
-//! request; a component answers `rest` after the last of the calls that it waits for, or after the
-//! arrival of the request.
+//! computes, makes further calls, and sends a response. The recording contains dependencies and
+//! computing times; the times of events follow from the simulated network. A call is made `gap`
+//! after the end of the last call in its `after` or, if `after` is empty, after the arrival of its
+//! caller's request. A component answers `rest` after the last call that it waits for, or after the
+//! arrival of the request if it waits for none.
 //!
-//! Each pair of components keeps one TCP connection, opened at the first call; calls over it are
+//! Each pair of components has one TCP connection, opened at the first call; calls over it are
 //! pipelined. Between components of one host messages take no time. Arrivals do not wait for
-//! earlier transactions (open loop). A component computes for any number of calls at once, or has
-//! [`processors`] for which calls queue.
+//! earlier transactions (open loop). A component computes for any number of calls at once, or has a
+//! limited number of [`processors`], at which calls queue.
 
 mod book;
 mod config;

@@ -1,26 +1,26 @@
-//! Critical path of a transaction, from its end back to its beginning.
+//! Critical path of a transaction, followed from its end back to its beginning.
 //!
-//! The critical path follows the event that was awaited last. Before the response of the first call
-//! was in the network its component computed, back to the last answer that it waited for; this goes
-//! on with the call of that answer, or back to the arrival of the request, which was in the network
-//! and was sent by a caller that had computed. The pieces add up to the response time to the
-//! picosecond.
+//! The critical path follows the event that was awaited last. Before the response of a call was
+//! sent, its component computed, since the last answer that it waited for or since the arrival of
+//! the request. In the first case the path goes on with the call of this answer; in the second case
+//! it goes through the network to the caller, which had computed before it sent the request. The
+//! pieces of the path add up to the response time, exactly to the picosecond.
 
 use super::book::Call;
 use super::running::Work;
 use eastwest_types::{CallRecord, Span};
 
-/// Times on a critical path.
+/// Sums of times on a critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sums {
     pub network: Span,
-    /// Time in components, including waits for processors.
+    /// Time in components on the path, including waits for processors.
     pub compute: Span,
-    /// Part of `compute` spent waiting for processors.
+    /// Part of `compute` during which a call waited for a processor.
     pub queued: Span,
 }
 
-/// Writes into the record of every call its network and computing times on the critical path.
+/// Writes the network time and computing time of every call on the critical path into its record.
 /// Returns the sums of these times. `work` is empty if the number of processors is not limited.
 pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -> Sums {
     let last_awaited = last_awaited(calls, records);
@@ -38,7 +38,7 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
     };
     let mut call = 0usize;
     loop {
-        // back from the response to the last awaited event
+        // follows the path from the response of a call back to the last awaited event
         loop {
             let CallRecord { arrived, answered: sent_back, done, .. } = records[call];
             add_network(records, call, done.since(sent_back));
@@ -51,7 +51,7 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
             add_compute(records, call, sent_back.since(since));
             call = last as usize;
         }
-        // back from the arrival of the request to the event that caused it
+        // follows the path from the arrival of a request back to the event that caused the request
         loop {
             let CallRecord { sent, arrived, .. } = records[call];
             add_network(records, call, arrived.since(sent));
@@ -77,7 +77,8 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
     }
 }
 
-/// Returns for each call the awaited call that was done last.
+/// Returns for each call the call that it waited for and that was done last; `None` if it waited
+/// for none.
 fn last_awaited(calls: &[Call], records: &[CallRecord]) -> Vec<Option<u32>> {
     let mut last: Vec<Option<u32>> = vec![None; calls.len()];
     for (i, call) in calls.iter().enumerate() {

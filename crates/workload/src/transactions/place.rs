@@ -1,31 +1,32 @@
-//! Placement of components on hosts.
+//! Placement of the components of transactions on hosts.
 
 use crate::protocol::Cluster;
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// Rule for the hosts of components.
+/// Rule for the placement of components on hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Placement {
-    /// Host of every component.
+    /// Explicit list with the host of each component.
     Given(Vec<HostId>),
-    /// `per_host` components on the first host, `per_host` on the next: neighbours share hosts and racks.
+    /// The first `per_host` components run on the first host, the next on the next host: components
+    /// with neighbouring numbers share hosts and racks.
     Block {
-        /// Hosts to fill, in order.
+        /// Hosts in the order in which they are filled.
         hosts: Vec<HostId>,
-        /// Components on each host; by default as few as suffice.
+        /// Number of components on each host; `None`: the smallest sufficient number.
         per_host: Option<u32>,
     },
-    /// One component on the first host of every rack, then on the second of every rack, and so on:
-    /// neighbours are in different racks.
+    /// Components run on the first host of every rack, then on the second host of every rack, and
+    /// so on: components with neighbouring numbers are in different racks.
     RoundRobin(Vec<HostId>),
-    /// Shuffled by the seed, over all of the listed hosts.
+    /// Components run on the listed hosts in an order shuffled by the seed.
     Random(Vec<HostId>),
 }
 
 impl Placement {
-    /// Returns the host of each of `count` components, or an error.
+    /// Returns the host of each of `count` components, or an error if they cannot be placed.
     pub(super) fn hosts(&self, count: usize, cluster: &Cluster) -> Result<Vec<HostId>, String> {
         let (Placement::Given(hosts)
         | Placement::Block { hosts, .. }
@@ -65,12 +66,12 @@ impl Placement {
     }
 }
 
-/// Returns `count` hosts, again from the first after the last.
+/// Returns the first `count` hosts of the list, repeated from its start as often as necessary.
 fn around(hosts: &[HostId], count: usize) -> Vec<HostId> {
     hosts.iter().copied().cycle().take(count).collect()
 }
 
-/// Returns the first host of every rack, then the second of every rack, and so on.
+/// Returns the hosts in the order: first host of every rack, second host of every rack, and so on.
 fn over_racks(hosts: &[HostId], rack_of: &[u32]) -> Vec<HostId> {
     let racks = rack_of.iter().max().map_or(0, |&last| last as usize + 1);
     let mut within = vec![0u32; racks];

@@ -1,11 +1,11 @@
-//! Queues at processors: a component computes for at most as many calls at once as it has
-//! processors; other calls wait, first come, first served.
+//! Queues at the processors of components: at most as many calls compute at one time as the
+//! component has processors; other calls wait, first come, first served.
 //!
-//! A call holds a processor while it computes, that is during one of its times (`gap` of a call it
-//! makes, `rest` before its answer), and not while it waits for others: so components that call
-//! each other cannot deadlock. Overlapping times of one call belong to one recorded thread and use
-//! one processor. A call within a component takes over the processor of its caller, and gives it
-//! back.
+//! A call holds a processor while it computes, that is during the `gap` before a call that it makes
+//! or the `rest` before its answer. It holds none while it waits for other calls, so components
+//! that call each other cannot deadlock. Overlapping computing times of one call belong to one
+//! recorded thread and use one processor. A call within a component takes over the processor of its
+//! caller, and returns it.
 
 use super::running::{Piece, Running, Step, wake};
 use crate::protocol::Action;
@@ -13,15 +13,16 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Processors of all components.
+/// Processors of all components, with their queues.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Processors {
     each: u32,
     busy: Vec<u32>,
-    /// Waiting calls of each component (slot of their transaction, number).
+    /// Calls that wait for a processor, by component: (slot of the transaction, number of the
+    /// call).
     queues: Vec<VecDeque<(u32, u32)>>,
-    /// Calls that hold a processor and may not need it any more (component, slot, number); empty
-    /// between two events.
+    /// Calls that hold a processor and may not need it any more: (component, slot of the
+    /// transaction, number of the call). Empty between two events.
     #[serde(skip)]
     idle: Vec<(u32, u32, u32)>,
 }
@@ -32,8 +33,8 @@ impl Processors {
         Processors { each, busy: vec![0; components], queues, idle: Vec::new() }
     }
 
-    /// Starts or queues a computation: `owner`, a call of `component` in the transaction at `slot`,
-    /// computes for `length` before `step` of the call `of`.
+    /// Starts or queues a computation of `length`. The call `owner` of the transaction at `slot`
+    /// computes on `component`, before `step` of the call `of`.
     pub fn compute(
         &mut self,
         now: Time,
@@ -58,8 +59,8 @@ impl Processors {
         begin(now, slot, owner, piece, running, out);
     }
 
-    /// Takes a processor if there is one: that of an idle call of the same transaction, or a free
-    /// one. Returns whether it did.
+    /// Allocates a processor of a component: that of an idle call of the same transaction, or a
+    /// free one. Returns false if there is none.
     fn takes(&mut self, component: u32, slot: u32, running: &mut Running) -> bool {
         let given = self.idle.iter().position(|&(k, s, call)| {
             (k, s) == (component, slot) && running.work[call as usize].running == 0
@@ -75,7 +76,8 @@ impl Processors {
         free
     }
 
-    /// Handles the end of a computation of a call.
+    /// Handles the end of a computation of the call `owner`; its processor becomes idle if the call
+    /// runs no other computation.
     pub fn passed(&mut self, component: u32, slot: u32, owner: u32, running: &mut Running) {
         let work = &mut running.work[owner as usize];
         work.running -= 1;
@@ -84,7 +86,7 @@ impl Processors {
         }
     }
 
-    /// Gives idle processors to waiting calls at the end of an event.
+    /// Assigns idle processors to waiting calls, at the end of an event.
     pub fn hand_on(
         &mut self,
         now: Time,
@@ -92,7 +94,7 @@ impl Processors {
         out: &mut Vec<Action>,
     ) {
         while let Some((component, slot, call)) = self.idle.pop() {
-            // a finished transaction needs none
+            // a call of a finished transaction needs no processor
             if let Some(running) = &mut transactions[slot as usize] {
                 let work = &mut running.work[call as usize];
                 if work.running > 0 || !work.holds {
@@ -114,7 +116,7 @@ impl Processors {
     }
 }
 
-/// Starts a computation.
+/// Starts a computation of the call `owner` on its processor.
 fn begin(
     now: Time,
     slot: u32,

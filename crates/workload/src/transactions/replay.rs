@@ -1,4 +1,4 @@
-//! Replay of transactions: each call begins when the calls that it depends on are done.
+//! Replay of transactions: each call begins when the calls on which it depends are done.
 
 use super::book::{Book, Recorded};
 use super::config::{Arrivals, TransactionsConfig};
@@ -14,35 +14,37 @@ use eastwest_types::{CallRecord, ConnId, HostId, Purpose, Side, Span, Time, Tran
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A replay in progress.
+/// State of a replay of transactions.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Transactions {
     config: TransactionsConfig,
-    /// Host of every component.
+    /// Host of each component, by component number.
     hosts: Vec<HostId>,
     gaps: Stream,
     draws: Stream,
     origins: Stream,
     processors: Option<Processors>,
-    /// Connections by caller and answering component. Clients have the numbers after the components.
+    /// Connections by (calling component, answering component). Client hosts have the numbers after
+    /// the components.
     connections: BTreeMap<(u32, u32), ConnId>,
     running: Vec<Option<Running>>,
     free: Vec<u32>,
     arrived: u64,
     completed: u64,
-    /// Steps to be taken at this time; empty between two events.
+    /// Steps of calls that are due at the present time: (step, slot of the transaction, call).
+    /// Empty between two events.
     #[serde(skip)]
     due: VecDeque<(Step, u32, u32)>,
 }
 
-/// Most transactions in progress at one time.
+/// Largest number of transactions in progress at one time.
 const MOST_RUNNING: usize = 1 << 30;
 
 impl Transactions {
     /// Largest number of transactions of a replay: their numbers have 32 bits.
     pub const MOST: u64 = 1 << 31;
 
-    /// Returns a replay, or the reasons why the settings are impossible.
+    /// Returns a replay before its first event, or the reasons why the settings are invalid.
     pub fn new(config: TransactionsConfig, cluster: &Cluster) -> Result<Transactions, Vec<String>> {
         let mut no = Objections::new();
         let recorded = config.book.transactions.len() as u64;
@@ -95,7 +97,7 @@ impl Transactions {
         &self.config.book
     }
 
-    /// Returns the host of every component.
+    /// Returns the host of each component, by component number.
     pub fn hosts(&self) -> &[HostId] {
         &self.hosts
     }
@@ -135,7 +137,7 @@ impl Transactions {
         }
     }
 
-    /// Takes a step after its computing time.
+    /// Handles the end of the computing time before a step of a call: the step is due now.
     fn computed(&mut self, step: Step, slot: u32, call: u32) {
         self.due.push_back((step, slot, call));
         let running = self.running[slot as usize].as_mut().expect("a transaction under way");
@@ -146,7 +148,8 @@ impl Transactions {
         }
     }
 
-    /// Schedules the next arrival; `from` is the time of the last one, or the start.
+    /// Schedules the arrival of the next transaction; `from` is the time of the last arrival, or
+    /// the start.
     fn await_next(&mut self, from: Time, now: Time, out: &mut Vec<Action>) {
         if self.arrived == self.config.count {
             return;
@@ -163,7 +166,7 @@ impl Transactions {
         out.push(Action::Wake { at: at.max(now), token: ARRIVE });
     }
 
-    /// Starts the next transaction.
+    /// Starts the next transaction with its first call.
     fn arrive(&mut self, now: Time, out: &mut Vec<Action>) {
         let recorded = self.config.book.transactions.len() as u64;
         let which = match self.config.drawn {
@@ -198,14 +201,15 @@ impl Transactions {
         self.await_next(now, now, out);
     }
 
-    /// Returns the transaction at a slot, and its recording.
+    /// Returns the state of the transaction at a slot, and its recording.
     fn at(&mut self, slot: u32) -> (&mut Running, &Recorded) {
         let running = self.running[slot as usize].as_mut().expect("a transaction under way");
         let recorded = &self.config.book.transactions[running.recorded as usize];
         (running, recorded)
     }
 
-    /// Returns caller and answering component, and the hosts of both; `None` if the call needs no network.
+    /// Returns the calling and the answering component of a call, and the hosts of both; `None` if
+    /// both are on one host, so that the call needs no network.
     fn way(&self, slot: u32, call: u32) -> Option<((u32, u32), (HostId, HostId))> {
         let running = self.running[slot as usize].as_ref().expect("a transaction under way");
         let calls = &self.config.book.transactions[running.recorded as usize].calls;
@@ -224,7 +228,7 @@ impl Transactions {
         (from != to).then_some(((asks, answers), (from, to)))
     }
 
-    /// Sends the request of a call.
+    /// Sends the request of a call to the answering component.
     fn send(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let (running, recorded) = self.at(slot);
         running.calls[call as usize].sent = now;
@@ -241,7 +245,7 @@ impl Transactions {
         out.push(message(conn, Side::Client, bytes, (slot, call), number));
     }
 
-    /// Sends the response of a call.
+    /// Sends the response of a call to its caller.
     fn answer(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let (running, recorded) = self.at(slot);
         running.calls[call as usize].answered = now;
@@ -255,7 +259,7 @@ impl Transactions {
         }
     }
 
-    /// Handles the arrival of a request: schedules the steps that depend on it.
+    /// Handles the arrival of a call's request: schedules the steps that depend on it.
     fn request_arrived(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let mut ready = Vec::new();
         let (running, recorded) = self.at(slot);
@@ -272,7 +276,8 @@ impl Transactions {
         self.schedule(now, slot, &ready, out);
     }
 
-    /// Handles the arrival of a response.
+    /// Handles the arrival of a call's response: schedules the steps that depend on it, and ends
+    /// the transaction after its last call.
     fn done(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let mut ready = Vec::new();
         let (running, recorded) = self.at(slot);
@@ -301,7 +306,7 @@ impl Transactions {
         }
     }
 
-    /// Schedules a step after some time.
+    /// Schedules steps of calls, each after its computing time.
     fn schedule(
         &mut self,
         now: Time,
@@ -345,8 +350,8 @@ impl Transactions {
     }
 }
 
-/// Returns the action that sends a request or response; its row in the flow table has the number of
-/// the transaction.
+/// Returns the action that sends a request or response of a call. Its row in the flow table has the
+/// number of the transaction as job.
 fn message(
     conn: ConnId,
     from: Side,

@@ -6,36 +6,38 @@ use crate::protocol::Action;
 use eastwest_types::{CallRecord, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A transaction in progress.
+/// State of a transaction in progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) number: u32,
     /// Index of the recorded transaction in the book.
     pub(super) recorded: u32,
-    /// Sender of the first request: index into the clients.
+    /// Client host that sends the first request: index into the list of clients; `None` if there
+    /// are no clients.
     pub(super) client: Option<u32>,
     pub(super) shape: Shape,
     pub(super) calls: Vec<CallRecord>,
-    /// Number of calls that are not done.
+    /// Number of calls of the transaction that are not done.
     pub(super) left: u32,
-    /// Computations of each call; empty without processors.
+    /// Computations of each call; empty if the number of processors is not limited.
     pub(super) work: Vec<Work>,
 }
 
-/// A step of a call.
+/// A step in the life of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Step {
-    /// The request is sent.
+    /// The caller sends the request.
     Send,
-    /// The request has arrived.
+    /// The request has arrived at the answering component.
     Arrived,
-    /// The response is sent.
+    /// The answering component sends the response.
     Answer,
-    /// The response has arrived.
+    /// The response has arrived at the caller.
     Done,
 }
 
-/// A computation of a call: next step, call of that step, length, and time since when it waits.
+/// A computation of a call: the step that follows it, the call of this step, its length, and the
+/// time since which it waits for a processor.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub(super) step: Step,
@@ -44,25 +46,26 @@ pub(super) struct Piece {
     pub(super) since: Time,
 }
 
-/// Computations of a call.
+/// State of the computations of a call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) holds: bool,
-    /// Number of running computations.
+    /// Number of computations of the call that are running.
     pub(super) running: u32,
-    /// Computations that wait for a processor.
+    /// Computations of the call that wait for a processor.
     pub(super) waiting: Vec<Piece>,
-    /// Waits for a processor before its request, and before its answer.
+    /// Time for which the call waited for a processor: before its request, and before its answer.
     pub(super) queued: [Span; 2],
 }
 
-/// Purpose of a wake-up: token = kind · 2⁶² + slot of the transaction · 2³² + number of the call.
+/// Purpose of a wake-up. The token is purpose · 2⁶² + slot of the transaction · 2³² + number of the
+/// call.
 pub(super) const ARRIVE: u64 = 0;
 pub(super) const SEND: u64 = 1;
 pub(super) const ANSWER: u64 = 2;
 
-/// Returns the call that computes before a step of a call: its caller before the request, itself
-/// before the answer.
+/// Returns the call that computes before a step of `call`: its caller before the request, the call
+/// itself before the answer.
 pub(super) fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
     match step {
         Step::Send => calls[call as usize].parent.expect("the first is sent at once"),
@@ -70,7 +73,7 @@ pub(super) fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
     }
 }
 
-/// Returns the action that wakes the workload for a step.
+/// Returns the action that wakes the workload at the time of a step of a call.
 pub(super) fn wake(at: Time, step: Step, slot: u32, call: u32) -> Action {
     let kind = if step == Step::Send { SEND } else { ANSWER };
     Action::Wake { at, token: kind << 62 | u64::from(slot) << 32 | u64::from(call) }

@@ -1,5 +1,6 @@
-//! Dependencies between the calls of a transaction, so that the end of a call finds the calls that
-//! it starts without a search: concatenated lists of numbers, with the start of each call's list.
+//! Dependencies between the calls of a transaction. For each call there is a list of the calls that
+//! it makes, and a list of the calls that wait for its end. The lists are concatenated, with the
+//! start of each list, so that no search is necessary.
 
 #![cfg_attr(
     not(test),
@@ -10,14 +11,15 @@ use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Dependencies between the calls of one transaction, and how many of them are still open.
+/// Dependencies between the calls of one transaction, and the number of those that are not
+/// fulfilled yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Shape {
     children: Lists,
     followers: Lists,
-    /// For each call: number of unfinished calls that must be done before it is made.
+    /// For each call: number of unfinished calls that must be done before it can be made.
     pub before: Vec<u32>,
-    /// For each call: number of unfinished calls that it has made or will make and waits for.
+    /// For each call: number of unfinished calls that it makes and whose responses it waits for.
     pub awaited: Vec<u32>,
 }
 
@@ -44,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// Returns the calls that a call makes.
+    /// Returns the numbers of the calls that a call makes.
     pub fn children(&self, call: u32) -> &[u32] {
         &self.children.items[self.children.range(call)]
     }
@@ -62,7 +64,7 @@ impl Shape {
     }
 }
 
-/// Lists of numbers, one for each call.
+/// Lists of numbers, one for each call, stored one after another.
 #[derive(Debug, Serialize, Deserialize)]
 struct Lists {
     begins: Vec<u32>,
@@ -70,7 +72,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// Returns `n` lists from pairs (list, entry).
+    /// Returns `n` lists that contain the entries of `pairs`, each a pair (list, entry).
     fn new<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Lists {
         let mut begins = vec![0u32; n + 1];
         for (list, _) in pairs() {

@@ -66,8 +66,8 @@ fn run(config: TransactionsConfig) -> Ideal {
     run
 }
 
-/// Returns calls of a front end that makes two calls at once and a third one after both, with its
-/// own computing times between.
+/// Returns the calls of a front end that makes two calls in parallel and a third one after both,
+/// with computing times of the front end between them.
 fn fan() -> Vec<Call> {
     vec![
         call(None, 0, &[], 0, 4),
@@ -94,7 +94,8 @@ fn time_follows_from_causes() {
     let t = &run.transactions[0];
     assert_eq!((t.network, t.compute), (two * 2, MS * 34));
     assert_eq!(t.response_time(), t.network + t.compute);
-    // computing times of the front end: 2 before the second call, 3 before the third and 4 at the end
+    // computing times of the front end: 2 ms before the second call, 3 ms before the third, 4 ms at
+    // the end
     assert_eq!((calls[0].compute, calls[1].compute), (MS * 9, Span::ZERO));
     assert_eq!((calls[2].network, calls[2].compute), (two, MS * 20));
     assert_eq!(run.rows.len(), 6, "a row for every request and response");
@@ -211,10 +212,11 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Transactions::new(more, &cluster(8)).expect_err("impossible").len(), 2);
 }
 
-/// Returns the mean wait in an M/M/c queue by Erlang's C formula, in units of the mean service time.
+/// Returns the mean waiting time in an M/M/c queue by Erlang's C formula, in units of the mean
+/// service time; `load` is the utilization of a server.
 fn erlang_wait(servers: u32, load: f64) -> f64 {
     let offered = load * f64::from(servers);
-    // Erlang's B by its recursion, C from it
+    // Erlang's B formula by recursion, and the C formula derived from it
     let lost = (1..=servers).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
     let waits = lost / (1.0 - load * (1.0 - lost));
     waits / (f64::from(servers) * (1.0 - load))
@@ -246,7 +248,8 @@ fn a_component_with_one_processor_takes_calls_in_turn() {
     let mut replay = config(book(vec![fan()]));
     replay.placement = Placement::Given([0, 1, 1, 1].map(HostId).to_vec());
     replay.processors = Some(1);
-    // two calls of one component at once: the second waits until the first has computed
+    // two calls arrive at one component while it computes for the first: the second call waits
+    // until the first has computed
     let both = &mut replay.book.transactions[0].calls;
     (both[1].component, both[2].component) = (1, 1);
     let run = run(replay);
@@ -267,7 +270,8 @@ fn with_processors_enough_nothing_waits() {
 
 #[test]
 fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
-    // a calls b, which calls a; and b calls a, which calls b; both with calls within themselves
+    // In the first transaction a calls b, which calls a, which calls b; the second one begins at b.
+    // Each also has a call within its first component.
     let around = |a: u32, b: u32| {
         vec![
             call(None, a, &[], 0, 1),
@@ -283,7 +287,8 @@ fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
     replay.processors = Some(1);
     let run = run(replay);
     assert!(run.transactions.iter().all(|t| t.response_time() == t.network + t.compute));
-    // alone, the first call has the processor: a call within the component takes it over
+    // without other transactions there is no wait: a call within a component takes over the
+    // processor of its caller
     let mut alone = config(book(vec![around(0, 1)]));
     alone.processors = Some(1);
     let run = super::tests::run(alone);

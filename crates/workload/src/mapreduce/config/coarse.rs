@@ -1,8 +1,8 @@
-//! Approximations for runs that are too large to simulate every message. Each is off by default and
-//! can be set by itself, so that its error can be measured.
+//! Approximations for runs that are too large to simulate every message. Each approximation is off
+//! by default and can be enabled alone, so that its error can be measured.
 //!
-//! With any of them no worker may be lost: silent workers and connections are not detected, and the
-//! namenode keeps no table of written blocks.
+//! A run with any approximation must not lose workers: failed workers and connections are not
+//! detected, and the namenode keeps no table of written blocks.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ pub struct CoarseConfig {
     /// messages; heartbeats without effect are left out. `None`: heartbeats are messages, as always
     /// with the scheduler Quincy, with out-of-band heartbeats and on YARN.
     pub heartbeats: Option<Span>,
-    /// Number of parts in which a reduce fetches its input, more if its memory is too small. A part
-    /// is the outputs of maps that finished one after another, and is sent by the worker of one of
-    /// them; requests are not sent as messages. `None`: the output of each map is fetched by
-    /// itself.
+    /// Number of parts in which a reduce fetches its input; more if the memory of the reduce is too
+    /// small. A part contains the outputs of maps that finished one after another; the worker of
+    /// one of these maps sends the whole part, without a request message. `None`: the output of
+    /// each map is fetched separately.
     pub fetches: Option<u32>,
     /// Whether a block of a file, or a remote split, is sent as one message over each hop, without
     /// requests, chunks or acknowledgements.
@@ -30,8 +30,8 @@ impl CoarseConfig {
         CoarseConfig { heartbeats: Some(delay), fetches: Some(Self::FETCHES), blocks: true }
     }
 
-    /// Default number of parts of a reduce's input. With fewer parts the last one, which must wait
-    /// for the last map, would be a large part of the whole.
+    /// Default number of parts in which a reduce fetches its input. The last part must wait for the
+    /// last map; with fewer parts it would contain a larger share of the input.
     pub const FETCHES: u32 = 16;
 
     /// Whether any approximation is used.

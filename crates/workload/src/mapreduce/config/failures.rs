@@ -3,8 +3,8 @@
 use eastwest_types::{Span, TaskKind};
 use serde::{Deserialize, Serialize};
 
-/// Failing attempts, and Hadoop's limits and timeouts. Failures of nodes, links and switches are
-/// set for the network.
+/// Failing attempts of tasks, and Hadoop's limits and timeouts. Failures of nodes, links and
+/// switches are settings of the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureConfig {
     /// Probability, from 0 to 1, with which an attempt fails at its end.
@@ -19,8 +19,8 @@ pub struct FailureConfig {
     /// Number of lost application masters of a job at which the job fails
     /// (`yarn.resourcemanager.am.max-attempts`: 2).
     pub master_attempts: u32,
-    /// Time without heartbeat after which a worker is lost with its tasks and map outputs
-    /// (`mapred.tasktracker.expiry.interval`,
+    /// Time without a heartbeat after which the master declares a worker, its tasks and its map
+    /// outputs lost (`mapred.tasktracker.expiry.interval`,
     /// `yarn.resourcemanager.nm.liveness-monitor.expiry-interval-ms`: 600 s).
     pub expiry: Span,
     /// Time without received data after which a fetch fails
@@ -34,12 +34,12 @@ pub struct FailureConfig {
     /// Number of reports of failed fetches of a map's output after which the map runs again
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).
     pub fetch_reports: u32,
-    /// Least number of reports of failed fetches of a map's output, as a fraction of the job's
-    /// running reduces, after which the map runs again, if it also reaches `fetch_reports`
+    /// Fraction of a job's running reduces. A map runs again when the number of reports of failed
+    /// fetches of its output reaches this fraction of the reduces, and also `fetch_reports`
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5).
     pub fetch_fraction: f64,
-    /// Number of times that a writer begins a block anew with other datanodes because its pipeline
-    /// could not be set up, before the write fails (`dfs.client.block.write.retries`: 3).
+    /// Number of times that a writer tries a block again with other datanodes after the block's
+    /// pipeline could not be set up; then the write fails (`dfs.client.block.write.retries`: 3).
     pub block_retries: u32,
 }
 
@@ -65,12 +65,13 @@ impl Default for FailureConfig {
 /// A task whose first attempts fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingTask {
-    /// Name of the job: untrusted text. With several jobs of this name it applies to all.
+    /// Name of the job (untrusted text). If several jobs have this name, the setting applies to all
+    /// of them.
     pub job: String,
-    /// Kind of task.
+    /// Kind of the failing task: map or reduce.
     pub kind: TaskKind,
     /// Number of the task within its job and kind.
     pub task: u32,
-    /// Number of the task's first attempts that fail.
+    /// Number of attempts of the task that fail, from its first attempt on.
     pub attempts: u32,
 }

@@ -1,25 +1,27 @@
-//! Settings of the distributed file system: placement, blocks, packets, the namenode.
+//! Settings of HDFS, the distributed file system: replication, blocks, write pipelines, the
+//! namenode.
 
 use super::recovery::RecoveryConfig;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the distributed file system.
+/// Settings of HDFS, the distributed file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HdfsConfig {
-    /// Replicas of every input split (`dfs.replication`: 3).
+    /// Number of replicas of every input split (`dfs.replication`: 3).
     pub replication: u32,
-    /// Replicas of job output, including the local one (`dfs.replication`: 3). A job may set
-    /// another number, as TeraSort does.
+    /// Number of replicas of job output, including the writer's own replica (`dfs.replication`: 3).
+    /// A job may set another number, as TeraSort does.
     pub output_replication: u32,
     /// Largest block of job output in bytes (`dfs.block.size` of Hadoop 1 and E-EON: 64 MB, here
     /// 64 · 10⁶; `dfs.blocksize` of Hadoop 3: 128 MiB).
     pub block_bytes: u64,
-    /// File bytes that a replica must have received before it forwards them. Hadoop forwards
-    /// packets of 64 KiB, which hold 64,512 B of the file; 1 MiB has sixteen times fewer events and
-    /// delays the last replica by 8 ms per hop at 1 Gbit/s.
+    /// File bytes of a chunk: a datanode forwards a chunk to the next replica when it has received
+    /// the whole chunk. Hadoop forwards packets of 64 KiB, which hold 64,512 B of the file; 1 MiB
+    /// has sixteen times fewer events and delays the last replica by 8 ms per hop at 1 Gbit/s.
     pub write_chunk_bytes: u64,
-    /// Most unacknowledged chunks of a writer (`dfs.client.write.max-packets-in-flight`: 80, with 1 MiB: 5).
+    /// Largest number of unacknowledged chunks of a writer
+    /// (`dfs.client.write.max-packets-in-flight`: 80, with chunks of 1 MiB: 5).
     pub write_window: u32,
     /// Bytes of a packet with header and checksums (`dfs.client-write-packet-size`: 65,536). It
     /// determines the number of headers in a chunk.
@@ -31,9 +33,9 @@ pub struct HdfsConfig {
     pub ack_bytes: u32,
     /// Application bytes of a request for a remote split (estimate).
     pub read_request_bytes: u32,
-    /// Application bytes of the request that sets up a block's pipeline, which is sent down the
-    /// chain and answered up the chain before data is sent (estimate from `DataTransferProtocol`).
-    /// 0: data is sent at once.
+    /// Application bytes of the request that sets up a block's pipeline. The request passes from
+    /// datanode to datanode and is answered in the opposite direction before data is sent (estimate
+    /// from `DataTransferProtocol`). 0: data is sent at once.
     pub setup_bytes: u32,
     /// Service time of the namenode for a request; `None`: no requests are sent. Writers send
     /// `create`, `addBlock` for each block and `complete`, readers `getBlockLocations`.
@@ -68,7 +70,8 @@ impl Default for HdfsConfig {
 }
 
 impl HdfsConfig {
-    /// Returns the settings of Hadoop 3: blocks of 128 MiB, single packets, requests to the namenode.
+    /// Returns the HDFS settings of Hadoop 3: blocks of 128 MiB, packets sent one by one instead of
+    /// chunks of 1 MiB, requests to the namenode.
     pub fn hadoop3() -> HdfsConfig {
         HdfsConfig {
             block_bytes: 128 << 20,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A job with its bytes and numbers of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// Name in tables: untrusted text.
+    /// Name of the job in tables (untrusted text).
     pub name: String,
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
     #[serde(with = "eastwest_types::name")]
@@ -20,19 +20,20 @@ pub struct JobSpec {
     pub maps: u32,
     /// Number of reduce tasks; 0 means that maps write the output.
     pub reduces: u32,
-    /// Pool of the Fair scheduler, by default one of its own; queue of the Capacity scheduler, by
-    /// default `default`.
+    /// Pool of the job in the Fair scheduler (default: a pool for this job alone), or its queue in
+    /// the Capacity scheduler (default: `default`).
     pub pool: Option<String>,
-    /// User within a queue of the Capacity scheduler. By default all jobs without a user belong to one user.
+    /// User of the job within a queue of the Capacity scheduler. All jobs without a user belong to
+    /// one common user.
     pub user: Option<String>,
     /// Output bytes of all maps before a combiner, which reduces them to the shuffled bytes.
-    /// `None`: there is no combiner. Not used without shuffle.
+    /// `None`: the job has no combiner. Ignored if the job shuffles nothing.
     pub uncombined: Option<u64>,
     /// Number of replicas of the job's output. `None`: the number in the settings of the file
     /// system.
     pub output_replication: Option<u32>,
     /// Hosts of stand-alone HDFS clients, which read the input or write the output like `hdfs dfs
-    /// -get` and `-put`; their number is that of the maps. `None`: the job consists of tasks.
+    /// -get` and `-put`; the number of clients is `maps`. `None`: the job consists of tasks.
     pub clients: Option<Clients>,
 }
 
@@ -41,7 +42,7 @@ pub struct JobSpec {
 pub enum Clients {
     /// One host for all clients, which may be the master.
     On(HostId),
-    /// The workers in turn: each client on the next worker.
+    /// Workers one after another: client `i` runs on worker `i` modulo the number of workers.
     Workers,
 }
 
@@ -57,7 +58,8 @@ pub struct JobBytes {
 }
 
 impl JobBytes {
-    /// Returns a sort: shuffle and output are equal to the input (E-EON, table 4.2: 640 / 640 / 640 MB).
+    /// Returns the bytes of a sort job: shuffle and output are equal to the input (E-EON, table
+    /// 4.2: 640 / 640 / 640 MB).
     pub fn terasort(input: u64) -> JobBytes {
         JobBytes { input, shuffle: input, output: input }
     }
@@ -66,7 +68,8 @@ impl JobBytes {
     pub fn search(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (33, 640_000), (1, 1))
     }
-    /// Returns the building of an inverted index (E-EON, table 4.2: 640 / 114 / 114 MB).
+    /// Returns the bytes of a job that builds an inverted index of `input` bytes (E-EON, table 4.2:
+    /// 640 / 114 / 114 MB).
     pub fn index(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (114, 640), (1, 1))
     }

@@ -1,9 +1,9 @@
-//! Settings of the MapReduce model: cluster and control plane here; HDFS, tasks, hardware, YARN and
-//! jobs in a file each.
+//! Settings of the MapReduce model. This file has the cluster and the control plane; HDFS, tasks,
+//! hardware, YARN and jobs have their own files.
 //!
-//! A default of Hadoop is given with its property. Two sets of defaults: those of Hadoop 1,
-//! `default()`, and those of Hadoop 3 on YARN, `hadoop3()`. "Measured" refers to the TeraSort runs
-//! on Hadoop 3.4.2 that Eastwest keeps as reference (one master, four workers, 64 MiB splits).
+//! A default of Hadoop is given with the name of its property. There are two sets of defaults:
+//! `default()` for Hadoop 1 and `hadoop3()` for Hadoop 3 on YARN. "Measured" refers to the TeraSort
+//! runs on Hadoop 3.4.2 that Eastwest keeps as reference (one master, four workers, 64 MiB splits).
 //! "Estimate" means that no published number is known: these sizes are small compared with the
 //! data.
 
@@ -51,7 +51,7 @@ pub struct MapReduceConfig {
     pub map_slots: u32,
     /// Reduce slots of a worker (`mapred.tasktracker.reduce.tasks.maximum`: 2; E-EON: 2). Not used on YARN.
     pub reduce_slots: u32,
-    /// Scheduler: it chooses the job of the next task.
+    /// Scheduler, which chooses the job whose task is assigned next.
     pub scheduler: SchedulerKind,
     /// Pools, queues, waits and costs of the scheduler.
     pub scheduling: Scheduling,
@@ -67,13 +67,14 @@ pub struct MapReduceConfig {
     pub shuffle: ShuffleConfig,
     /// Settings of sort buffer, spills and merges.
     pub sort: SortConfig,
-    /// Settings of computing: rates of functions, sort and merge, and times of start and commit.
+    /// Settings of CPU costs: rates of the map and reduce functions, of sort and merge, and the
+    /// times of task start and commit.
     pub costs: CostConfig,
     /// Settings of the cores, disks and page cache of workers.
     pub node: NodeConfig,
     /// Workers with a different speed. A machine with several workers has the speed of its slowest one.
     pub slow_nodes: Vec<SlowNode>,
-    /// Settings of containers and application masters.
+    /// Settings of YARN containers and application masters.
     pub yarn: YarnConfig,
     /// Failing attempts, and timeouts that detect failures.
     pub failures: FailureConfig,
@@ -114,7 +115,8 @@ impl Default for MapReduceConfig {
 }
 
 impl MapReduceConfig {
-    /// Returns Hadoop 3 on YARN: its defaults, and workers whose tasks share eight cores and four disks.
+    /// Returns the settings of Hadoop 3 on YARN: its defaults, and workers whose tasks share eight
+    /// cores and four disks.
     pub fn hadoop3() -> MapReduceConfig {
         MapReduceConfig {
             framework: Framework::Yarn,
@@ -131,7 +133,8 @@ impl MapReduceConfig {
 /// Framework that assigns tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Framework {
-    /// Hadoop 1: the jobtracker fills map and reduce slots in its answers to heartbeats.
+    /// Hadoop 1: the jobtracker assigns tasks to the map and reduce slots of a worker in its answer
+    /// to the worker's heartbeat.
     Mr1,
     /// Hadoop 2 and 3: an application master for each job requests containers from the resource manager.
     Yarn,
@@ -148,12 +151,13 @@ pub struct ControlConfig {
     pub out_of_band_heartbeat: bool,
     /// Application bytes of a heartbeat (estimate: status of a node and four tasks).
     pub heartbeat_bytes: u32,
-    /// Application bytes of an answer without tasks (estimate).
+    /// Application bytes of an answer to a heartbeat that assigns no tasks (estimate).
     pub answer_bytes: u32,
-    /// Application bytes of each task in an answer (estimate: task, split and paths).
+    /// Application bytes of each task in an answer to a heartbeat (estimate: task, split and
+    /// paths).
     pub assignment_bytes: u32,
-    /// Application bytes in an answer for each finished map and each reduce that learns of it
-    /// (estimate: an attempt's name and the address of its node).
+    /// Application bytes in an answer for each finished map, counted once for each reduce that
+    /// learns of it (estimate: an attempt's name and the address of its node).
     pub map_event_bytes: u32,
     /// Largest number of maps assigned in one answer to a heartbeat. Hadoop's FIFO scheduler fills
     /// all free slots: no limit.
@@ -161,8 +165,8 @@ pub struct ControlConfig {
     /// Largest number of reduces assigned in one answer to a heartbeat (Hadoop's FIFO scheduler:
     /// 1).
     pub reduces_per_heartbeat: u32,
-    /// Whether a worker gets only as many tasks as an even spread of waiting and running tasks over
-    /// the cluster would give it, as with Hadoop's FIFO and Fair schedulers.
+    /// Whether a worker gets at most its even share of all waiting and running tasks of the
+    /// cluster, as with Hadoop's FIFO and Fair schedulers.
     pub spread: bool,
     /// Fraction of a job's maps that must have finished before its reduces are assigned
     /// (`mapreduce.job.reduce.slowstart.completedmaps`: 0.05).
@@ -195,8 +199,9 @@ impl Default for ControlConfig {
 }
 
 impl ControlConfig {
-    /// Returns the settings of Hadoop 3: heartbeats of node managers every second; the set-up time
-    /// is the client's part only, since the application master's start is modelled separately.
+    /// Returns the control settings of Hadoop 3: heartbeats of node managers every second;
+    /// `job_setup` covers only the client, because the start of the application master is modelled
+    /// separately.
     pub fn hadoop3() -> ControlConfig {
         ControlConfig {
             heartbeat: Span::from_secs(1),

@@ -19,29 +19,31 @@ pub struct SlowNode {
 /// Hardware that the tasks of a worker share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeConfig {
-    /// Number of processor cores; each of n runnable tasks gets min(1, cores / n) of one. `None`:
-    /// each task has its own.
+    /// Number of processor cores of a machine; each of n runnable tasks gets min(1, cores / n) of a
+    /// core. `None`: each task has its own core.
     pub cores: Option<u32>,
-    /// Number of disks, shared evenly by streams. `None`: each stream has its own.
+    /// Number of disks of a machine, shared evenly by the streams of data that are read or written.
+    /// `None`: each stream has its own disk.
     pub disks: Option<u32>,
     /// Sequential read rate of one disk.
     pub read_rate: Rate,
     /// Sequential write rate of one disk.
     pub write_rate: Rate,
-    /// Time to change from one stream to another on a shared disk: average seek and half a
+    /// Time in which a shared disk changes from one stream to another: average seek and half a
     /// rotation. Zero for flash.
     pub seek: Span,
     /// Bytes that a disk transfers for one stream before it seeks to the next stream
     /// (`dfs.datanode.readahead.bytes` and `mapreduce.ifile.readahead.bytes`: 4 MiB).
     pub run_bytes: u64,
-    /// Bytes of page cache: map outputs, spills and merges are read without the disk until this
-    /// many bytes have been written after them. `None`: always read without the disk.
+    /// Bytes of page cache: map outputs, spills and merges are read from memory until `cache_bytes`
+    /// bytes more have been written on the machine. `None`: always read from memory.
     pub cache_bytes: Option<u64>,
     /// Dirty bytes that may wait in memory for the disk (`vm.dirty_ratio`) before writers wait too.
     /// 0: every writer waits for the disk.
     pub dirty_bytes: u64,
-    /// Number of workers that are processes of one machine and share its cores and disks (1; the
-    /// reference measurements: 4 on 2 cores). Consecutive workers of the list share a machine.
+    /// Number of workers that are processes of one machine and share its cores and disks (default
+    /// 1; in the reference measurements 4 workers share 2 cores). Consecutive workers of the list
+    /// share a machine.
     pub workers_per_machine: u32,
 }
 

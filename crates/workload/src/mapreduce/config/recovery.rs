@@ -18,9 +18,9 @@ pub enum ReplaceDatanode {
 }
 
 impl ReplaceDatanode {
-    /// Whether a datanode is replaced in a pipeline of a file with `replicas` wanted replicas, of
-    /// which `left` are left. Hadoop's default policy also replaces for flushed or appended files,
-    /// which do not exist here.
+    /// Whether a lost datanode is replaced in the pipeline of a file with `replicas` wanted
+    /// replicas, when `left` replicas remain. Hadoop's default policy also replaces for flushed or
+    /// appended files, which this model does not have.
     pub fn is_due(self, replicas: u32, left: usize) -> bool {
         let (replicas, left) = (replicas as usize, left);
         match self {
@@ -31,16 +31,16 @@ impl ReplaceDatanode {
     }
 }
 
-/// Settings for lost datanodes.
+/// Settings of HDFS for the detection of lost datanodes and for the recovery of their blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryConfig {
-    /// Time between two heartbeats of a datanode (`dfs.heartbeat.interval`: 3 s). They are not sent
-    /// as messages; commands to a datanode wait for its next one.
+    /// Time between two heartbeats of a datanode (`dfs.heartbeat.interval`: 3 s). These heartbeats
+    /// are not sent as messages; a command for a datanode waits for its next heartbeat.
     pub heartbeat: Span,
     /// Time between two checks of the datanodes by the namenode
     /// (`dfs.namenode.heartbeat.recheck-interval`: 300 s).
     pub recheck: Span,
-    /// Time between two replication rounds of the namenode
+    /// Time between two rounds in which the namenode starts copies of blocks with missing replicas
     /// (`dfs.namenode.redundancy.interval.seconds`, formerly `dfs.namenode.replication.interval`: 3
     /// s).
     pub interval: Span,
@@ -53,16 +53,16 @@ pub struct RecoveryConfig {
     /// Largest number of copies that a datanode sends at once if it has a block's last replica
     /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
-    /// Time after which the namenode starts the unfinished copy of a block again
-    /// (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
+    /// Time after which the namenode starts another copy of a block, if the first copy is not
+    /// finished (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
     pub pending: Span,
     /// Policy for replacing a lost datanode in a pipeline.
     pub replace: ReplaceDatanode,
-    /// Whether a pipeline continues with the remaining datanodes if there is no replacement
-    /// (`dfs.client.block.write.replace-datanode-on-failure.best-effort`: false).
+    /// Whether a pipeline continues with the remaining datanodes if no replacement for a lost
+    /// datanode is found (`dfs.client.block.write.replace-datanode-on-failure.best-effort`: false).
     pub best_effort: bool,
-    /// Number of times that a reader without any replica searches again before it fails
-    /// (`dfs.client.max.block.acquire.failures`: 3).
+    /// Number of times that a reader asks again for replicas of a block when all known replicas
+    /// have failed, before the read fails (`dfs.client.max.block.acquire.failures`: 3).
     pub acquire_failures: u32,
     /// Base of the reader's wait between searches (`dfs.client.retry.window.base`: 3 s): the n-th
     /// wait is (n − 1 + n · u) times the base, with u uniform in 0 to 1.
@@ -88,7 +88,8 @@ impl Default for RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// Returns the time of silence after which the namenode declares a datanode dead: 630 s by default.
+    /// Returns the time without heartbeats after which the namenode declares a datanode dead: 630 s
+    /// by default.
     pub fn dead_after(&self) -> Span {
         let twice = self.recheck.0.saturating_mul(2);
         Span(twice.saturating_add(self.heartbeat.0.saturating_mul(10)))

@@ -1,4 +1,4 @@
-//! Settings of tasks: sort buffer, shuffle and its memory, costs of computing.
+//! Settings of tasks: sort buffer, shuffle and its memory, CPU costs.
 
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -33,19 +33,19 @@ impl Default for SortConfig {
     }
 }
 
-/// Settings of the shuffle: from map outputs to reduces.
+/// Settings of the shuffle, the transfer of map outputs to reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShuffleConfig {
     /// Largest number of hosts from which a reduce fetches at once
     /// (`mapreduce.reduce.shuffle.parallelcopies`, formerly `mapred.reduce.parallel.copies`: 5).
     pub parallel_copies: u32,
-    /// Largest number of map outputs in one request (`MAX_MAPS_AT_ONCE` of Hadoop's shuffle
-    /// scheduler: 20).
+    /// Largest number of map outputs in one request of a reduce (`MAX_MAPS_AT_ONCE` of Hadoop's
+    /// shuffle scheduler: 20).
     pub max_maps_per_fetch: u32,
-    /// Application bytes of a request (estimate: an HTTP GET with map names, token and hash;
-    /// measured: 335 B for two outputs).
+    /// Application bytes of a reduce's request for map outputs (estimate: an HTTP GET with map
+    /// names, token and hash; measured: 335 B for two outputs).
     pub fetch_request_bytes: u32,
-    /// Application bytes of a response before the map outputs (estimate: an HTTP header).
+    /// Application bytes of a shuffle response before the map outputs (estimate: an HTTP header).
     pub fetch_header_bytes: u32,
     /// Whether the connection to a host is kept for further requests
     /// (`mapreduce.shuffle.connection-keep-alive.enabled`: false in Hadoop 3).
@@ -72,17 +72,18 @@ pub struct ShuffleConfig {
     /// `BACKOFF_INIT` of ReduceTask: 4 s; Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler
     /// times its growth: 13 s).
     pub penalty: Span,
-    /// Factor by which the penalty of a host grows with each further failure of an output (Hadoop
-    /// 1: 2; Hadoop 3, `PENALTY_GROWTH_RATE`: 1.3).
+    /// Factor by which the time without fetches from a host grows with each further failed fetch of
+    /// an output (Hadoop 1: 2; Hadoop 3, `PENALTY_GROWTH_RATE`: 1.3).
     pub penalty_growth: f64,
     /// Longest time for which a reduce does not fetch from a host after a failed fetch (Hadoop 1,
     /// half of `mapred.reduce.copy.backoff`: 150 s; Hadoop 3,
     /// `mapreduce.reduce.shuffle.retry-delay.max.ms`: 60 s).
     pub penalty_max: Span,
-    /// Whether each failed fetch is reported at once (`mapreduce.reduce.shuffle.notify.readerror`: true).
+    /// Whether a reduce reports each failed fetch at once
+    /// (`mapreduce.reduce.shuffle.notify.readerror`: true).
     pub notify_read_error: bool,
-    /// Without `notify_read_error`: number of failures of an output after which a report is sent
-    /// (`mapreduce.reduce.shuffle.maxfetchfailures`: 10).
+    /// Number of failed fetches of an output after which a reduce sends a report, if
+    /// `notify_read_error` is false (`mapreduce.reduce.shuffle.maxfetchfailures`: 10).
     pub failures_reported: u32,
 }
 
@@ -109,8 +110,8 @@ impl Default for ShuffleConfig {
 }
 
 impl ShuffleConfig {
-    /// Returns the settings of Hadoop 3: a connection for each request, a heap of 0.8 of 1024 MiB,
-    /// its penalties.
+    /// Returns the shuffle settings of Hadoop 3: one connection for each request, a heap of 0.8 of
+    /// 1024 MiB, and the penalties of Hadoop 3 after failed fetches.
     pub fn hadoop3() -> ShuffleConfig {
         ShuffleConfig {
             keep_alive: false,
@@ -131,19 +132,21 @@ pub struct CostConfig {
     /// a Java virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).
     pub task_start: Span,
     /// Width of the uniform distribution of a task's start time beyond `task_start`, drawn for each
-    /// task. Without it, tasks of one heartbeat begin to fetch within a millisecond, unlike real
-    /// ones.
+    /// task. Without it, all tasks assigned in one heartbeat would begin to fetch within a
+    /// millisecond, unlike real tasks.
     pub task_start_jitter: Span,
-    /// Bytes that the map function processes per CPU time, sort included unless `sort_rate` is set
-    /// (measured: 31 ms of CPU per MB, sort and spill included).
+    /// Input bytes that the map function processes per second of CPU time. Includes sorting unless
+    /// `sort_rate` is set (measured: 31 ms of CPU per MB, sort and spill included).
     pub map_rate: Rate,
-    /// Rate of sorting and serializing a spill; `None`: included in `map_rate`. Measured: 56 % of a
-    /// map's time is its function, the rest sort and spill: 57 and 73 MB/s.
+    /// Bytes sorted and serialized per second of CPU time when a map spills; `None`: included in
+    /// `map_rate`. Measured: 56 % of a map's CPU time is its function at 57 MB/s, the rest is sort
+    /// and spill at 73 MB/s.
     pub sort_rate: Option<Rate>,
-    /// Rate of merging, for the bytes of each pass; `None`: included in `reduce_rate` and `map_rate`.
+    /// Bytes merged per second of CPU time, counted in each merge pass; `None`: included in
+    /// `reduce_rate` and `map_rate`.
     pub merge_rate: Option<Rate>,
-    /// Input bytes that the reduce function processes per CPU time (measured: 140 MB in 1.7–2.6 s,
-    /// output included).
+    /// Input bytes that the reduce function processes per second of CPU time (measured: 140 MB in
+    /// 1.7–2.6 s, output included).
     pub reduce_rate: Rate,
     /// Time from a task's last output byte until its commit is done (in Hadoop a permission from
     /// the master, and a rename on the namenode). Zero: at once.
@@ -165,7 +168,8 @@ impl Default for CostConfig {
 }
 
 impl CostConfig {
-    /// Returns the costs of Hadoop 3 as measured: function and sort separate, with costs of merges and commits.
+    /// Returns the measured CPU costs of Hadoop 3: separate rates of map function and sort, and
+    /// costs of merges and commits.
     pub fn hadoop3() -> CostConfig {
         CostConfig {
             map_rate: Rate::megabytes(57),

@@ -19,11 +19,12 @@ pub struct YarnConfig {
     /// Unit to which the memory of containers is rounded up, in bytes
     /// (`yarn.scheduler.minimum-allocation-mb`: 1024 MiB).
     pub min_allocation: u64,
-    /// Virtual cores of a map (`mapreduce.map.cpu.vcores`: 1).
+    /// Virtual cores of a map's container (`mapreduce.map.cpu.vcores`: 1).
     pub map_vcores: u32,
-    /// Virtual cores of a reduce (`mapreduce.reduce.cpu.vcores`: 1).
+    /// Virtual cores of a reduce's container (`mapreduce.reduce.cpu.vcores`: 1).
     pub reduce_vcores: u32,
-    /// Virtual cores of an application master (`yarn.app.mapreduce.am.resource.cpu-vcores`: 1).
+    /// Virtual cores of an application master's container
+    /// (`yarn.app.mapreduce.am.resource.cpu-vcores`: 1).
     pub am_vcores: u32,
     /// Fraction of the cluster's memory that application masters may use; the first one is always
     /// allowed (`yarn.scheduler.capacity.maximum-am-resource-percent`: 0.1).
@@ -38,7 +39,8 @@ pub struct YarnConfig {
     /// localization, virtual machine, job set-up (measured: 4–5 s in all from submission to the
     /// first map).
     pub am_start: Span,
-    /// Time from a container's launch to the start of its virtual machine: localization, script.
+    /// Time from a container's launch to the start of its Java virtual machine: localization of
+    /// files, start script.
     pub container_launch: Span,
     /// Time between two requests of a reduce for finished maps (`SLEEP_TIME` of Hadoop's EventFetcher: 1 s).
     pub event_poll: Span,
@@ -71,8 +73,8 @@ impl Default for YarnConfig {
 }
 
 impl YarnConfig {
-    /// Returns the memory that a container gets if it requests `memory`, in bytes: rounded up to a
-    /// multiple of `min_allocation`.
+    /// Returns the memory in bytes that a container gets if it requests `memory` bytes: rounded up
+    /// to a multiple of `min_allocation`.
     pub fn allocated(&self, memory: u64) -> u64 {
         let least = self.min_allocation.max(1);
         memory.div_ceil(least).saturating_mul(least)

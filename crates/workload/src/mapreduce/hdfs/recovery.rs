@@ -1,13 +1,14 @@
 //! Pipeline recovery: a writer whose pipeline has lost a datanode.
 //!
 //! As in Hadoop 3's DataStreamer. While a block's pipeline is being set up, the block is abandoned:
-//! the namenode chooses other targets without the failed one, up to `block_retries` times. Later
-//! the datanode is removed, and the block continues with the others from the bytes that all have
-//! acknowledged. If too few are left ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the
-//! namenode chooses another one; a datanode of the pipeline sends it the present data of the block,
-//! and it joins at the end of the pipeline. Without a replacement the write fails, unless
-//! `best_effort` is set; it also fails without any datanode left. A complete file with too few
-//! replicas is handled by the namenode ([`crate::mapreduce::replication`]).
+//! the namenode chooses other targets without the failed one, up to `block_retries` times. After
+//! set-up, the lost datanode is removed, and the block continues with the others from the bytes
+//! that all have acknowledged. If too few are left
+//! ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the namenode chooses another one; a
+//! datanode of the pipeline sends it the data that the block has so far, and it joins at the end of
+//! the pipeline. Without a replacement the write fails, unless `best_effort` is set; it also fails
+//! without any datanode left. A complete file with too few replicas is handled by the namenode
+//! ([`crate::mapreduce::replication`]).
 //!
 //! Differences from Hadoop: the failed hop is found from the bytes that have arrived at each
 //! datanode; the namenode does not learn of new generations of a block; datanodes that failed a
@@ -20,13 +21,15 @@ use crate::mapreduce::note::Note;
 use crate::mapreduce::work::Work;
 use eastwest_types::{Purpose, Side};
 
-/// Most datanodes that are tried as replacement of a lost one (DataStreamer's addDatanode2ExistingPipeline: 3).
+/// Largest number of datanodes that are tried as replacement of one lost datanode (DataStreamer's
+/// addDatanode2ExistingPipeline: 3).
 const MOST_TRIED: u32 = 3;
 
 impl Writer {
-    /// Returns the failed hop of a pipeline without progress: the first over which bytes are
-    /// missing, otherwise the last over which acknowledgements are missing. During set-up it is the
-    /// newest hop.
+    /// Returns the index of the failed hop in a pipeline without progress: the first hop over which
+    /// bytes are missing, otherwise the last hop over which acknowledgements are missing. During
+    /// set-up it is the newest hop. Without any sign it is `seen`, the hop whose connection was
+    /// lost.
     fn broken_hop(&self, seen: usize) -> usize {
         if self.state != State::Streaming {
             return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
@@ -48,7 +51,8 @@ impl Writer {
 }
 
 impl Hdfs {
-    /// Handles the loss of a connection of a pipeline.
+    /// Handles the loss of a connection of a pipeline: removes the failed datanode, then replaces
+    /// it, continues without it, or abandons the block.
     pub fn hop_lost(&mut self, cx: &mut Context, (writer, hop): (u32, u32)) {
         let policy = cx.config.hdfs.recovery.replace;
         let w = self.writers.get(writer);
@@ -100,8 +104,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles the namenode's choice of a replacement for a lost datanode, if there is one: starts
-    /// to send the present data of the block to it.
+    /// Handles the namenode's choice of a replacement for a lost datanode, if one exists: a
+    /// datanode of the pipeline starts to send it the data that the block has so far.
     pub fn replace(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let source = *w.block.chain.last().expect("one is left");
@@ -130,7 +134,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles a lost datanode without replacement.
+    /// Handles the case that no replacement for a lost datanode exists: with `best_effort` the
+    /// pipeline continues with the remaining datanodes, otherwise the write fails.
     fn not_replaced(&mut self, cx: &mut Context, writer: u32) {
         if cx.config.hdfs.recovery.best_effort {
             self.open_pipeline(cx, writer);
@@ -139,7 +144,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles the arrival of the block's data at the joining datanode, which stores it.
+    /// Handles the arrival of the block's data at the replacement of a lost datanode, which stores
+    /// the data.
     pub fn transferred(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let target = *w.block.chain.last().expect("it joins");
@@ -151,8 +157,8 @@ impl Hdfs {
         }
     }
 
-    /// Counts a finished part of the transfer to the joining datanode; after the last one the
-    /// pipeline continues.
+    /// Counts a finished part (network, disk read or disk write) of the transfer to the replacement
+    /// of a lost datanode; after the last part the pipeline continues.
     pub fn transfer_part(&mut self, cx: &mut Context, (writer, pipe): (u32, u32)) {
         let w = self.writers.get(writer);
         if w.pipe != pipe || w.state != State::Transferring {
@@ -164,7 +170,7 @@ impl Hdfs {
         }
     }
 
-    /// Tries another datanode after the connection to the joining one was lost.
+    /// Tries another datanode, after the connection to the replacement of a lost datanode failed.
     pub fn transfer_lost(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.pipe += 1;
@@ -177,7 +183,7 @@ impl Hdfs {
         }
     }
 
-    /// Handles a file that cannot be written: its owner gets a note.
+    /// Handles a file that cannot be written: its owner, a task or a client, gets a note.
     pub fn writer_failed(&mut self, cx: &mut Context, writer: u32) {
         let owner = self.writers.get(writer).owner;
         cx.note(Note::FileFailed { owner });

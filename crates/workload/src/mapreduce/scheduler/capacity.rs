@@ -1,17 +1,18 @@
 //! Queues with guaranteed and maximum capacities, as in Hadoop's CapacityScheduler (Hadoop 2 and 3,
 //! ParentQueue and LeafQueue; Hadoop 1 has these queues without hierarchy).
 //!
-//! Queues form a tree. At every node the child with the smallest used / guaranteed capacity is served
-//! first; a queue at its maximum is skipped. In a leaf jobs are served first in first out, except
-//! those of users at their limit:
+//! Queues form a tree. At every node of the tree, the child with the smallest ratio of used to
+//! guaranteed capacity is served first; a queue at its maximum is skipped. In a leaf jobs are
+//! served first in first out, except those of users at their limit:
 //!
 //! ```text
 //! base  = guaranteed            if used < guaranteed, else used + 1
 //! limit = min(max(⌈base / active users⌉, ⌈base · user_minimum⌉), ⌈guaranteed · user_factor⌉), at least 1
 //! ```
 //!
-//! where an active user is one with waiting tasks in the queue. Capacities are slots of each kind of task:
-//! ⌈share · slots⌉ along the path. Differences from Hadoop: no preemption (Hadoop's default), no limits on
+//! where an active user is one with waiting tasks in the queue. Capacities are numbers of slots for
+//! each kind of task: ⌈share · slots⌉, where the share is the product of the shares from the root
+//! to the queue. Differences from Hadoop: no preemption (Hadoop's default), no limits on
 //! applications and application masters, no priorities, no node labels.
 
 use super::config::{QueueConfig, WHOLE};
@@ -25,16 +26,16 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Queue {
     parent: Option<u32>,
     children: Vec<u32>,
-    /// Fraction of the cluster in units of 1/`WHOLE`².
+    /// Guaranteed fraction of the cluster in units of 1/`WHOLE`².
     share: u128,
-    /// Guaranteed and most usable slots, by kind of task.
+    /// Number of guaranteed slots: for maps, for reduces.
     guaranteed: [u64; 2],
     most: [u64; 2],
     user_minimum: u64,
     user_factor_milli: u64,
 }
 
-/// Tasks of one kind of a user in a leaf queue.
+/// Tasks that a user has in a leaf queue, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct User {
     running: u64,
@@ -42,7 +43,7 @@ struct User {
     jobs: BTreeSet<u32>,
 }
 
-/// Tasks of one kind of a queue.
+/// Tasks of a queue, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Usage {
     running: u64,
@@ -53,7 +54,7 @@ struct Usage {
     active: u64,
 }
 
-/// The Capacity scheduler's queues.
+/// Queues of the Capacity scheduler, with their running and waiting tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Capacity {
     owners: Vec<Owner>,
@@ -67,11 +68,13 @@ fn part(share: u128, of: u128, whole: u128) -> u64 {
 }
 
 impl Capacity {
-    /// Returns the configured queues of a cluster with these slots. Owners are leaf queues.
+    /// Returns the configured queues of a cluster with `slots` map and reduce slots. `owners` gives
+    /// the leaf queue and the user of each job.
     pub(super) fn new(set: &[QueueConfig], owners: Vec<Owner>, slots: [u64; 2]) -> Capacity {
         let plain = [QueueConfig::plain("default")];
         let set = if set.is_empty() { &plain } else { set };
-        // Fractions of the cluster in units of 1/WHOLE², so that one level down nothing is rounded.
+        // Fractions of the cluster in units of 1/WHOLE², so that they are exact for queues one
+        // level below the top.
         let unit = u128::from(WHOLE);
         let mut shares: Vec<(u128, u128)> = Vec::new();
         let mut queues: Vec<Queue> = Vec::new();
@@ -151,7 +154,7 @@ impl Capacity {
         })
     }
 
-    /// Returns the most tasks that each user of a leaf may run.
+    /// Returns the largest number of tasks of a kind that each user of a leaf queue may run.
     fn user_limit(&self, leaf: u32, k: usize) -> u64 {
         let (queue, usage) = (&self.queues[leaf as usize], &self.usage[k][leaf as usize]);
         let guaranteed = queue.guaranteed[k];
@@ -162,7 +165,8 @@ impl Capacity {
         even.max(minimum).min(most).max(1)
     }
 
-    /// Returns the first submitted job of the users below their limit.
+    /// Returns the first submitted job in a leaf queue that `accept` accepts, among the jobs of
+    /// users below their limit.
     fn find_in_leaf(
         &self,
         leaf: u32,

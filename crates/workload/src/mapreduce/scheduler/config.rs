@@ -1,27 +1,30 @@
-//! Settings of the schedulers: pools, queues, waits and costs.
+//! Settings of the schedulers: pools, queues, waits of delay scheduling, costs of Quincy.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Scheduler: it chooses the job of the next task.
+/// Scheduler, which chooses the job whose task is assigned next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulerKind {
-    /// First in, first out: the first submitted job (Hadoop's default until version 1).
+    /// First in, first out: the first submitted job with waiting tasks is served (Hadoop's default
+    /// until version 1).
     Fifo,
-    /// Fair scheduler: pools below their minimum share, then the pool with the fewest running tasks
-    /// for its weight.
+    /// Fair scheduler: serves pools below their minimum share first, then the pool with the
+    /// smallest ratio of running tasks to weight.
     Fair,
-    /// Capacity scheduler: the queue that uses the smallest part of its capacity, and in it the
-    /// first submitted job.
+    /// Capacity scheduler: serves the queue that uses the smallest fraction of its capacity, and in
+    /// it the first submitted job.
     Capacity,
-    /// Quincy: maps are placed by a flow of least transfer cost; reduces as with `Fair`.
+    /// Quincy: assigns maps to workers by a minimum-cost flow of transfer costs; assigns reduces
+    /// like `Fair`.
     Quincy,
 }
 
-/// Settings of the schedulers, of which each uses its own.
+/// Settings of the schedulers; each scheduler uses only its own settings.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduling {
-    /// Waits for nearer splits (delay scheduling); `None` for no waits.
+    /// Time limits of delay scheduling, in which a job waits for a slot near its splits; `None`:
+    /// jobs do not wait.
     pub delay: Option<DelayConfig>,
     /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum share).
     pub pools: Vec<PoolConfig>,
@@ -32,29 +35,29 @@ pub struct Scheduling {
     pub quincy: QuincyConfig,
 }
 
-/// Waits of delay scheduling.
+/// Time limits of delay scheduling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayConfig {
-    /// W1: time for which a job waits for a split on the worker itself before it accepts one in the
-    /// worker's rack.
+    /// W1: time for which a job waits for a slot on a worker that has one of its splits, before it
+    /// accepts a worker in the same rack as a split.
     pub node: Span,
-    /// W2: further time for which a job waits before it accepts a split in any rack.
+    /// W2: additional time for which a job waits before it accepts a worker in any rack.
     pub rack: Span,
 }
 
 /// Order of jobs within a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolOrder {
-    /// Fewest running tasks first.
+    /// The job with the fewest running tasks is served first.
     Fair,
-    /// First submitted job first.
+    /// The job that was submitted first is served first.
     Fifo,
 }
 
 /// A pool of the Fair scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolConfig {
-    /// Name of the pool, used by jobs: untrusted text.
+    /// Name of the pool (untrusted text), to which jobs refer.
     pub name: String,
     /// Weight of the pool in thousandths (Hadoop's `weight`: 1.0), above 0.
     pub weight_milli: u32,
@@ -77,7 +80,7 @@ impl PoolConfig {
 /// queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueConfig {
-    /// Unique name of the queue: untrusted text.
+    /// Unique name of the queue (untrusted text).
     pub name: String,
     /// Index of the parent queue in the list of queues; `None` at the top.
     pub parent: Option<u32>,
@@ -87,8 +90,9 @@ pub struct QueueConfig {
     /// Maximum capacity in thousandths of a percent of the parent queue's: 100 000 is the whole
     /// parent (`maximum-capacity`: 100 %).
     pub maximum: u32,
-    /// Capacity that each active user of the queue may use at least, in thousandths of a percent of
-    /// the queue's: 100 000 is the whole queue (`minimum-user-limit-percent`: 100 %).
+    /// Smallest limit that the capacity for each active user of the queue can have, in thousandths
+    /// of a percent of the queue's capacity: 100 000 is the whole queue
+    /// (`minimum-user-limit-percent`: 100 %).
     pub user_minimum: u32,
     /// Capacity that one user may use at most, in thousandths of the queue's guaranteed capacity
     /// (`user-limit-factor`: 1).
@@ -99,7 +103,7 @@ pub struct QueueConfig {
 pub const WHOLE: u32 = 100_000;
 
 impl QueueConfig {
-    /// Returns a queue with Hadoop's defaults and the capacity of the whole cluster.
+    /// Returns a queue at the top with Hadoop's defaults and the capacity of the whole cluster.
     pub fn plain(name: impl Into<String>) -> QueueConfig {
         QueueConfig {
             name: name.into(),
@@ -112,14 +116,14 @@ impl QueueConfig {
     }
 }
 
-/// Transfer costs of Quincy per byte. Only their ratio matters.
+/// Transfer costs of Quincy per byte, without unit: only their ratio matters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuincyConfig {
-    /// Cost of a byte from another worker of the rack (ψ).
+    /// Cost of a byte that is read from another worker of the same rack (ψ).
     pub rack_cost: u32,
-    /// Cost of a byte from another rack (ξ).
+    /// Cost of a byte that is read from another rack (ξ).
     pub core_cost: u32,
-    /// Whether the Fair scheduler determines how many maps of each job run; otherwise jobs are
+    /// Whether fair sharing between pools determines how many maps of each job run; false: jobs are
     /// served first in, first out.
     pub fair: bool,
 }

@@ -1,18 +1,19 @@
-//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 3): the next job is passed over for a
-//! while if it has no split on the asking worker, so that other jobs run near their data.
+//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 3): a job is passed over for a while
+//! if it has no split on the worker with the free slot, so that other jobs run near their data.
 //!
 //! ```text
 //! at every heartbeat      wait += time since the last heartbeat   of jobs passed over at that one
-//! for each job in order   split on the worker                     wait = 0, level = 0, take it
-//!                         in its rack, level ≥ 1 or wait ≥ W1     wait = 0, level = 1, take it
+//! for each job in order   split on the worker                     wait = 0, level = 0, assign it
+//!                         in its rack, level ≥ 1 or wait ≥ W1     wait = 0, level = 1, assign it
 //!                         level 2, level 1 and wait ≥ W2, or
-//!                         level 0 and wait ≥ W1 + W2              wait = 0, level = 2, take any
+//!                         level 0 and wait ≥ W1 + W2              wait = 0, level = 2, assign any
 //!                         else                                    pass over
 //! ```
 //!
-//! The order is that of the policy. Jobs are examined until one takes the slot, and waits are updated
-//! only for jobs passed over at the last heartbeat: with r replicas, m maps in a job and n workers,
-//! about n / (m · r) jobs until one has a split on the worker, independent of the length of the queue.
+//! The order of jobs is that of the scheduler. Jobs are examined until one accepts the slot, and
+//! waits are updated only for jobs passed over at the last heartbeat. With r replicas, m maps in a
+//! job and n workers, about n / (m · r) jobs are examined until one has a split on the worker,
+//! independent of the length of the queue.
 
 use super::config::DelayConfig;
 use eastwest_types::{Locality, Span, Time};
@@ -26,13 +27,13 @@ struct Wait {
     passed: bool,
 }
 
-/// Waits of all jobs.
+/// Waits of all jobs for delay scheduling.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delay {
     node: Span,
     rack: Span,
     waits: Vec<Wait>,
-    /// Jobs passed over at the last heartbeat.
+    /// Jobs that were passed over at the last heartbeat.
     passed: Vec<u32>,
     last: Time,
 }
@@ -61,8 +62,8 @@ impl Delay {
         }
     }
 
-    /// Whether the job takes the free slot, given the locality of its waiting map nearest to the
-    /// worker.
+    /// Whether a job accepts the free slot of a worker; `near` is the locality of its waiting map
+    /// nearest to the worker. If not, the job is passed over and its wait continues.
     pub(super) fn accepts(&mut self, job: u32, near: Locality) -> bool {
         let wait = &mut self.waits[job as usize];
         let (w1, w2) = (self.node, self.rack);

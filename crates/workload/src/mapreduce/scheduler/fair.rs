@@ -9,11 +9,11 @@
 //! then   to the pool with the smallest running / weight
 //! ```
 //!
-//! and within a pool to the job with the fewest running tasks, or to the first one. Ties go to the
-//! pool with the smaller number (that of the earlier job) and the earlier job. This fills a cluster
-//! by weighted max–min fairness: pools that need less than their share are satisfied, and the others
-//! get equal slots for their weight. No preemption (Hadoop's default): a pool gets its share as tasks
-//! end. Fractions are compared by cross-multiplication, without rounding.
+//! and within a pool to the job with the fewest running tasks, or to the first submitted job. Ties
+//! go to the pool with the smaller number (that of the earlier job) and the earlier job. This fills
+//! a cluster by weighted max–min fairness: pools that need less than their share are satisfied, and
+//! the others get equal slots for their weight. No preemption (Hadoop's default): a pool gets its
+//! share as tasks end. Fractions are compared by cross-multiplication, without rounding.
 
 use super::config::{PoolConfig, PoolOrder};
 use super::load::{Load, Owner, index};
@@ -22,12 +22,13 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Rank of a pool: the smallest is served first.
+/// Rank of a pool among the pools with waiting tasks: the smallest rank is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rank {
-    /// Whether the pool has its minimum share.
+    /// Whether the pool runs at least its minimum share of tasks.
     satisfied: bool,
-    /// Running tasks over minimum share or weight, as a fraction.
+    /// Ratio (numerator, denominator) by which pools are ordered: running tasks to minimum share,
+    /// or to weight if the pool is satisfied.
     of: (u64, u64),
     pool: u32,
 }
@@ -48,16 +49,16 @@ impl PartialOrd for Rank {
     }
 }
 
-/// Tasks of one kind of a pool.
+/// Tasks of a pool, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Pool {
     running: u32,
     waiting: u32,
-    /// Jobs with waiting tasks, as (running tasks or 0, job).
+    /// Jobs of the pool with waiting tasks, as (running tasks, job); with FIFO order as (0, job).
     jobs: BTreeSet<(u32, u32)>,
 }
 
-/// Settings of a pool.
+/// Settings of a pool: weight, minimum share, order of jobs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Shares {
     weight_milli: u32,
@@ -71,18 +72,19 @@ impl Shares {
     }
 }
 
-/// Weighted fair shares for pools.
+/// State of the Fair scheduler: pools with their weights, minimum shares and tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fair {
     owners: Vec<Owner>,
     shares: Vec<Shares>,
     pools: [Vec<Pool>; 2],
-    /// Pools with waiting tasks, by kind of task.
+    /// Ranks of the pools with waiting tasks: for maps, for reduces.
     ranked: [BTreeSet<Rank>; 2],
 }
 
 impl Fair {
-    /// Returns the configured pools, which have the first numbers; later ones have default settings.
+    /// Returns the state of the Fair scheduler. The pools of `set` have the first numbers; further
+    /// pools of `owners` have default settings.
     pub(super) fn new(set: &[PoolConfig], owners: Vec<Owner>) -> Fair {
         let count = owners.iter().map(|o| o.pool as usize + 1).max().unwrap_or(0).max(set.len());
         let plain = Shares::of(&PoolConfig::plain(""));

@@ -6,7 +6,8 @@ use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Jobs with waiting tasks; job numbers follow the order of submission.
+/// Numbers of the jobs with waiting tasks: for maps, for reduces. Job numbers follow the order of
+/// submission.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fifo {
     waiting: [BTreeSet<u32>; 2],

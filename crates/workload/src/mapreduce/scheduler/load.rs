@@ -1,4 +1,4 @@
-//! State of jobs for schedulers: owners, waiting and running tasks.
+//! State of jobs that schedulers need: owners, numbers of waiting and running tasks.
 
 use crate::mapreduce::waiting::WaitingMaps;
 use eastwest_types::TaskKind;
@@ -13,27 +13,27 @@ pub fn index(kind: TaskKind) -> usize {
     }
 }
 
-/// Owner of a job for the schedulers: its pool or queue, and its user, by number.
+/// Owner of a job for the schedulers: number of its pool or queue, and number of its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// Number of the pool (Fair scheduler) or of the queue (Capacity scheduler).
     pub pool: u32,
-    /// Number of the user within a queue.
+    /// Number of the user, for the user limits of the Capacity scheduler.
     pub user: u32,
 }
 
-/// Numbers of tasks of one kind of a job.
+/// Numbers of waiting and running tasks of a job, of one kind (map or reduce).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Number of tasks that may be assigned and are not.
+    /// Number of tasks that may be assigned and are not assigned yet.
     pub waiting: u32,
-    /// Number of tasks that are assigned and not reported to have ended.
+    /// Number of tasks that are assigned and whose end is not reported yet.
     pub running: u32,
 }
 
-/// Waiting maps of jobs, by job number.
+/// Access to the waiting maps of each job, by job number.
 pub trait Jobs {
-    /// Returns the waiting maps of a job, which must be running.
+    /// Returns the waiting maps of a running job.
     fn maps(&mut self, job: u32) -> &mut WaitingMaps;
 }
 

@@ -1,9 +1,11 @@
-//! Schedulers: the job of the next free slot, and with delay scheduling and Quincy the map.
+//! Schedulers: they choose the job whose task gets the next free slot, and with delay scheduling
+//! and Quincy also the map.
 //!
-//! A policy (`fifo`, `fair`, `capacity`) keeps jobs with waiting tasks in its order and is told of
-//! every change of a job's counts; a choice costs the logarithm of the number of waiting jobs.
-//! `delay` goes through a policy's order until a job accepts the asking worker; `quincy` takes the
-//! numbers of running tasks of jobs from a policy, and places them by a flow of least cost.
+//! A policy (`fifo`, `fair`, `capacity`) keeps jobs with waiting tasks in its order and is informed
+//! of every change in the numbers of a job's tasks; a choice costs the logarithm of the number of
+//! waiting jobs. `delay` follows a policy's order until a job accepts the worker with the free
+//! slot; `quincy` uses a policy to decide how many maps of each job run, and assigns them to
+//! workers by a minimum-cost flow.
 
 mod capacity;
 mod config;
@@ -29,7 +31,7 @@ use fair::Fair;
 use fifo::Fifo;
 use quincy::Quincy;
 
-/// Order in which jobs are served.
+/// Policy of a scheduler: the order in which jobs are served.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Policy {
     Fifo(Fifo),
@@ -38,7 +40,7 @@ enum Policy {
 }
 
 impl Policy {
-    /// Updates the counts of a job.
+    /// Informs the policy that a job's numbers of tasks of a kind have changed from `was` to `now`.
     fn update(&mut self, kind: TaskKind, job: u32, was: Load, now: Load) {
         match self {
             Policy::Fifo(p) => p.update(kind, job, now),
@@ -47,7 +49,8 @@ impl Policy {
         }
     }
 
-    /// Returns the first job with waiting tasks, in order, for which `accept` is true.
+    /// Returns the first job with waiting tasks of a kind, in the order of the policy, for which
+    /// `accept` returns true.
     fn find(&self, kind: TaskKind, accept: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
         match self {
             Policy::Fifo(p) => p.find(kind, accept),
@@ -62,15 +65,15 @@ impl Policy {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheduler {
     policy: Policy,
-    /// Counts of each job, by kind of task.
+    /// Numbers of waiting and running tasks of each job: one list for maps, one for reduces.
     loads: [Vec<Load>; 2],
-    /// Counts over all jobs, by kind of task.
+    /// Numbers of waiting and running tasks of all jobs together: for maps, for reduces.
     totals: [Load64; 2],
     delay: Option<Delay>,
     quincy: Option<Quincy>,
 }
 
-/// Sum of [`Load`] over all jobs.
+/// Sum of [`Load`] over all jobs, in 64 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Load64 {
     waiting: u64,
@@ -78,8 +81,8 @@ struct Load64 {
 }
 
 impl Scheduler {
-    /// Returns a scheduler without tasks. `owners` are those of all jobs by number; `slots` are the
-    /// map and reduce slots of the cluster.
+    /// Returns a scheduler without tasks. `owners` is the list of the owners of all jobs; `slots`
+    /// are the numbers of map and reduce slots of the cluster.
     pub fn new(
         kind: SchedulerKind,
         config: &Scheduling,
@@ -110,12 +113,13 @@ impl Scheduler {
         }
     }
 
-    /// Returns the number of waiting tasks of a kind of all jobs.
+    /// Returns the number of waiting tasks of a kind, of all jobs together.
     pub fn waiting(&self, kind: TaskKind) -> u64 {
         self.totals[index(kind)].waiting
     }
 
-    /// Returns the number of tasks of a kind of all jobs that are assigned and not reported to have ended.
+    /// Returns the number of tasks of a kind, of all jobs together, that are assigned and whose end
+    /// is not reported yet.
     pub fn running(&self, kind: TaskKind) -> u64 {
         self.totals[index(kind)].running
     }
@@ -133,7 +137,7 @@ impl Scheduler {
         self.policy.update(kind, job, was, now);
     }
 
-    /// Adds `n` waiting tasks of a job.
+    /// Adds `n` waiting tasks of a kind to a job.
     pub fn offer(&mut self, kind: TaskKind, job: u32, n: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting: waiting + n, running });
@@ -145,33 +149,33 @@ impl Scheduler {
         self.set(kind, job, Load { waiting: 0, running });
     }
 
-    /// Notes that a task of a job was assigned.
+    /// Counts a waiting task of a job as assigned.
     pub fn started(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting: waiting - 1, running: running + 1 });
     }
 
-    /// Records that a second attempt of a running task was assigned: it uses a slot, but the number
-    /// of waiting tasks does not change.
+    /// Counts a second attempt of a running task as assigned: it uses a slot, but the number of
+    /// waiting tasks does not change.
     pub fn also_started(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting, running: running + 1 });
     }
 
-    /// Notes that a task of a job was reported to have ended.
+    /// Removes an assigned task of a job, whose end was reported, from the running tasks.
     pub fn finished(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting, running: running - 1 });
     }
 
-    /// Returns the job that gets the next free slot for a task of this kind, on any worker; `None`
-    /// if no job may have it.
+    /// Returns the job that gets the next free slot for a task of a kind, on any worker; `None` if
+    /// no job may have the slot.
     pub fn pick(&self, kind: TaskKind) -> Option<u32> {
         self.policy.find(kind, &mut |_| true)
     }
 
-    /// Notes a request of a worker with this number of free map slots: delay scheduling uses the
-    /// time, Quincy the slots.
+    /// Informs the scheduler that a worker with `free_maps` free map slots asks for tasks. Delay
+    /// scheduling uses the time, Quincy the number of slots.
     pub fn asked(&mut self, now: Time, worker: u32, free_maps: u32) {
         if let Some(delay) = &mut self.delay {
             delay.heartbeat(now);
@@ -181,13 +185,14 @@ impl Scheduler {
         }
     }
 
-    /// Removes a lost worker. Returns the maps (job, map) that were planned for it, which count as started.
+    /// Removes a lost worker from Quincy's plan. Returns the maps that were planned for the worker,
+    /// as (job, map); they count as assigned.
     pub fn lost(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.lost(worker))
     }
 
-    /// Removes and returns the maps of a job that were planned for workers and not assigned yet;
-    /// they count as started.
+    /// Removes and returns the maps of a job that Quincy has planned for workers and that are not
+    /// assigned yet; they count as assigned.
     pub fn take_back(&mut self, job: u32) -> Vec<u32> {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.take_back(job))
     }
@@ -198,8 +203,8 @@ impl Scheduler {
         self.set(kind, job, Load::default());
     }
 
-    /// Assigns the next map to a worker that asks and counts it as started. Returns (job, map);
-    /// `None` if there is no map for the worker.
+    /// Chooses the next map for a worker with a free slot, and counts it as assigned. Returns (job,
+    /// map); `None` if there is no map for the worker.
     pub fn next_map(
         &mut self,
         worker: u32,

@@ -1,8 +1,9 @@
-//! Quincy: maps are placed by a flow of least cost (Isard et al., SOSP 2009).
+//! Quincy: a minimum-cost flow assigns maps to workers (Isard et al., SOSP 2009).
 //!
 //! When map slots are free and maps wait, a policy decides how many maps of which jobs run (fair
-//! shares as in the paper's fair variants, or first in first out), and a flow through this network
-//! decides which maps of these jobs run, and where; b is the bytes of a split:
+//! shares as in the paper's fair variants, or first in first out). A flow through the following
+//! network decides which maps of these jobs run, and on which workers; b is the number of bytes of
+//! a split:
 //!
 //! ```text
 //!                    ┌ 0 ────── worker with the split ──┐ free slots of the worker
@@ -11,13 +12,13 @@
 //! ```
 //!
 //! This is the network of the paper's section 4.2 without running tasks. Its lower and upper bounds
-//! of the flow to a job's "unscheduled" node are equal here and appear as the job's quota, so that
-//! the cost of waiting cancels out. A placed map is sent to its worker in the answer to the next
-//! heartbeat and is not placed again. Differences from the paper: no preemption and no migration;
-//! within a rack the worker with the most free slots is chosen; at most [`MOST`] maps are placed by
-//! one flow, and of large jobs only some waiting maps take part, so that the cost of a flow does not
-//! grow with the queue. The solver is `ac-library-rs`: successive shortest paths with potentials,
-//! integers only.
+//! of the flow to a job's "unscheduled" node are equal here and appear as the job's quota, so the
+//! cost of waiting has no effect. A map that is planned for a worker is sent in the answer to the
+//! worker's next heartbeat and is not planned again. Differences from the paper: no preemption and
+//! no migration; within a rack the worker with the most free slots is chosen; one flow plans at
+//! most [`MOST`] maps; of large jobs only some waiting maps take part, so that the cost of a flow
+//! does not grow with the queue. The solver is `ac-library-rs`: successive shortest paths with
+//! potentials, integers only.
 
 use super::config::QuincyConfig;
 use super::load::Jobs;
@@ -27,35 +28,36 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Most maps that one flow places.
+/// Largest number of maps that one flow assigns to workers.
 const MOST: u64 = 128;
-/// Most lists of workers that are examined for one flow.
+/// Largest product of free workers and jobs for which the maps with splits near free workers are
+/// searched for a flow.
 const LOOKS: usize = 20_000;
-/// Largest size of a split for its cost: costs stay far below 64 bits.
+/// Largest number of bytes of a split in the cost of a flow, so that costs stay far below 64 bits.
 const LARGEST: u64 = 1 << 40;
 
-/// Number of maps of each job to place.
+/// Number of maps of each job that a flow must assign to workers, by job.
 #[derive(Clone, Debug, Default)]
 pub struct Quotas(BTreeMap<u32, u32>);
 
 impl Quotas {
-    /// Adds one map of a job to the maps to place.
+    /// Adds one map of a job to the maps that a flow must assign.
     pub fn add(&mut self, job: u32) {
         *self.0.entry(job).or_default() += 1;
     }
-    /// Whether there are no maps to place.
+    /// Whether there are no maps that a flow must assign.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A map that takes part in a flow.
+/// A waiting map that takes part in a flow.
 struct Candidate {
     job: u32,
     map: u32,
 }
 
-/// Place of a map in a flow.
+/// Destination of a map in a flow: a given worker, any worker of a rack, or any worker.
 #[derive(Clone, Copy)]
 enum Place {
     Worker(u32),
@@ -63,15 +65,15 @@ enum Place {
     Anywhere,
 }
 
-/// Scheduler Quincy: free slots of workers, and maps that are placed on workers and not yet
-/// assigned.
+/// State of the scheduler Quincy: free slots of workers, and maps that are planned for workers and
+/// not yet assigned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Quincy {
     rack_cost: u64,
     core_cost: u64,
     free: Vec<u32>,
     rack_free: Vec<u64>,
-    /// Workers with free slots of every rack, those with most free slots first.
+    /// Workers with free slots in each rack, in descending order of free slots.
     emptiest: Vec<BTreeSet<(Reverse<u32>, u32)>>,
     rack_of: Vec<u32>,
     all_free: u64,
@@ -93,7 +95,8 @@ impl Quincy {
         }
     }
 
-    /// Sets the free slots of a worker, less those for maps already planned for it.
+    /// Sets the number of free slots of a worker; slots for maps already planned for it are
+    /// subtracted.
     pub(super) fn set_free(&mut self, worker: u32, free: u32) {
         let planned = self.planned[worker as usize].len() as u32;
         self.change(worker, free.saturating_sub(planned));
@@ -110,25 +113,26 @@ impl Quincy {
         }
     }
 
-    /// Returns the number of maps that one flow can place now, at most `MOST`; `None` if no slot is
-    /// free.
+    /// Returns the number of maps that one flow can assign now, at most `MOST`; `None` if no slot
+    /// is free.
     pub(super) fn room(&self) -> Option<u64> {
         Some(self.all_free.min(MOST)).filter(|&n| n > 0)
     }
 
-    /// Removes and returns the next map that was placed on a worker, as (job, map); `None` if there
-    /// is none.
+    /// Removes and returns the next map that was planned for a worker, as (job, map); `None` if
+    /// there is none.
     pub(super) fn next_for(&mut self, worker: u32) -> Option<(u32, u32)> {
         self.planned[worker as usize].pop_front()
     }
 
-    /// Removes the slots of a lost worker. Returns the maps placed on it, as (job, map).
+    /// Removes the slots of a lost worker. Returns the maps that were planned for it, as (job,
+    /// map).
     pub(super) fn lost(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.change(worker, 0);
         std::mem::take(&mut self.planned[worker as usize]).into()
     }
 
-    /// Removes and returns the maps of a job that are placed and not assigned yet.
+    /// Removes and returns the maps of a job that are planned for workers and not assigned yet.
     pub(super) fn take_back(&mut self, job: u32) -> Vec<u32> {
         let mut taken = Vec::new();
         for worker in 0..self.planned.len() {
@@ -144,8 +148,9 @@ impl Quincy {
         taken
     }
 
-    /// Places as many maps of each job as its quota allows. No quota exceeds the number of waiting
-    /// maps, and the sum of all quotas does not exceed the free slots.
+    /// Plans maps of each job for workers with free slots by a flow, as many as the job's quota. No
+    /// quota may exceed the number of waiting maps, and the sum of quotas may not exceed the number
+    /// of free slots.
     pub(super) fn place(&mut self, quotas: &Quotas, racks: &Racks, jobs: &mut impl Jobs) {
         let tasks = self.candidates(quotas, jobs);
         let placed = self.solve(quotas, &tasks, racks, jobs);
@@ -178,9 +183,9 @@ impl Quincy {
         self.change(worker, self.free[worker as usize] - 1);
     }
 
-    /// Returns the maps that are candidates for the flow. With few free workers: of each job the
-    /// maps with splits on these workers or in their racks, as many as could be useful, and the
-    /// first maps. With many free workers: the first maps.
+    /// Returns the waiting maps that take part in the flow. With few free workers: for each job the
+    /// maps with splits on these workers or in their racks, limited to a useful number, and its
+    /// first maps. With many free workers: the first maps of each job.
     fn candidates(&self, quotas: &Quotas, jobs: &mut impl Jobs) -> Vec<Candidate> {
         let free: Vec<u32> = self.emptiest.iter().flatten().map(|&(_, worker)| worker).collect();
         let look = free.len() * quotas.0.len() <= LOOKS;
@@ -209,7 +214,8 @@ impl Quincy {
         (0..).zip(self.rack_free.iter().copied()).filter(|&(_, free)| free > 0)
     }
 
-    /// Builds the network, computes the flow, and returns the place of each candidate.
+    /// Builds the network, computes the flow of least cost, and returns the destination of each
+    /// map.
     fn solve(
         &self,
         quotas: &Quotas,
@@ -217,8 +223,8 @@ impl Quincy {
         racks: &Racks,
         jobs: &mut impl Jobs,
     ) -> Placed {
-        // The solver visits nodes of one distance from the highest number down, and stops at the
-        // sink: numbers increase along the paths.
+        // The solver visits nodes of equal distance in descending order of their numbers and stops
+        // at the sink, so numbers must increase along the paths.
         const SOURCE: usize = 0;
         const ANYWHERE: usize = 1;
         let job_node: BTreeMap<u32, usize> = quotas.0.keys().copied().zip(2..).collect();
@@ -274,7 +280,7 @@ impl Quincy {
         Placed::read(&graph, tasks.len(), &ways, &from_anywhere)
     }
 
-    /// Returns the workers with free slots that hold a split of these maps.
+    /// Returns the workers with free slots that have a replica of a split of the maps in `tasks`.
     fn free_holders(&self, tasks: &[Candidate], jobs: &mut impl Jobs) -> BTreeSet<u32> {
         let mut held = BTreeSet::new();
         for task in tasks {
@@ -285,16 +291,17 @@ impl Quincy {
     }
 }
 
-/// Result of a flow.
+/// Result of a flow: the destinations of the maps.
 struct Placed {
-    /// Place of every candidate; `None` if it keeps waiting.
+    /// Destination of each map that took part in the flow; `None` if the map continues to wait.
     of_task: Vec<Option<Place>>,
-    /// Number of candidates without a given worker that go into each rack.
+    /// Number of maps with the destination "any worker" that go into each rack, as (rack, number).
     into_rack: Vec<(u32, usize)>,
 }
 
 impl Placed {
-    /// Returns which of the `ways` (edge, candidate, place) and of the edges into racks carry flow.
+    /// Reads the result from a solved flow: which of the edges `ways` (edge, map, destination) and
+    /// which of the edges into racks carry flow.
     fn read(
         graph: &MinCostFlowGraph<i64>,
         tasks: usize,

@@ -1,4 +1,5 @@
-//! Schedulers on a minimal cluster: cases computed by hand, and properties for any cluster and load.
+//! Tests of schedulers on a minimal cluster: cases computed by hand, and properties for any cluster
+//! and load.
 
 use super::*;
 use crate::mapreduce::waiting::WaitingMaps;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 
 const MAP: TaskKind = TaskKind::Map;
 
-/// Minimal cluster: workers with map slots; tasks end on command.
+/// Minimal cluster: workers with map slots; a task ends when the test says so.
 struct Bare {
     scheduler: Scheduler,
     racks: Racks,
@@ -22,7 +23,7 @@ struct Bare {
 struct Setting<'a> {
     kind: SchedulerKind,
     config: &'a Scheduling,
-    /// (pool, user, maps) of every job; all maps wait from the beginning.
+    /// Pool, user and number of maps of every job; all maps wait from the beginning.
     jobs: &'a [(u32, u32, u32)],
     copies: u32,
     switches: &'a [u32],
@@ -49,7 +50,8 @@ impl Bare {
         Bare { scheduler, racks, maps, free, running: Vec::new(), now: Time::ZERO }
     }
 
-    /// Executes a request of a worker; returns the assigned maps.
+    /// Executes a worker's request for tasks; returns the maps that the scheduler assigns, as (job,
+    /// map).
     fn ask(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.now += Span::from_ms(10);
         self.scheduler.asked(self.now, worker, self.free[worker as usize]);
@@ -106,7 +108,7 @@ fn pools_share_by_weight_and_jobs_within_a_pool_equally() {
     let jobs = [(0, 0, 99), (0, 0, 99), (1, 0, 99)];
     let mut b = bare(SchedulerKind::Fair, &config, &jobs, 8);
     b.all_ask();
-    // 16 slots, weights 1 : 3.
+    // 16 slots for pools with weights 1 : 3; the first pool has two jobs.
     assert_eq!(b.by_job(), [2, 2, 12]);
 }
 
@@ -116,8 +118,8 @@ fn minimum_shares_go_first_and_only_as_far_as_wanted() {
         pools: vec![pool(1000, 0), pool(1000, 10), pool(1000, 8)],
         ..Scheduling::default()
     };
-    // The third pool wants 4 only; the rest of 20 slots after 10 and 4 goes to the pool with the
-    // fewest running tasks.
+    // The third pool wants only 4 slots. Of 20 slots, 10 and 4 are used by minimum shares; the
+    // other 6 go to the pool with the fewest running tasks.
     let mut b = bare(SchedulerKind::Fair, &config, &[(0, 0, 99), (1, 0, 99), (2, 0, 4)], 10);
     b.all_ask();
     assert_eq!(b.by_job(), [6, 10, 4]);
@@ -163,12 +165,13 @@ fn queues_get_their_capacity_and_lend_what_they_do_not_use() {
         queue("a2", Some(0), 75, 100),
     ];
     let config = Scheduling { queues, ..Scheduling::default() };
-    // 20 slots: a1 3, a2 9, b 8.
+    // Of 20 slots, queue a1 gets 3, a2 9, b 8.
     let all = [(2, 0, 99), (3, 0, 99), (1, 0, 99)];
     let mut b = bare(SchedulerKind::Capacity, &config, &all, 10);
     b.all_ask();
     assert_eq!(b.by_job(), [3, 9, 8]);
-    // Without work in a2, a1 has all of a; b never exceeds half of the cluster.
+    // If a2 has no waiting tasks, a1 may use the whole capacity of its parent a; b never exceeds
+    // half of the cluster.
     let mut b = bare(SchedulerKind::Capacity, &config, &[(2, 0, 99), (1, 0, 99)], 10);
     b.all_ask();
     assert_eq!(b.by_job(), [12, 8]);
@@ -185,7 +188,7 @@ fn users_of_a_queue_share_it_and_one_alone_is_held_to_the_factor() {
     let jobs = [(0, 0, 99), (0, 0, 99), (0, 1, 99), (0, 2, 99)];
     let mut b = bare(SchedulerKind::Capacity, &config, &jobs, 9);
     b.all_ask();
-    // 18 slots, three users; the first user's first job goes first.
+    // 18 slots for three users; of the first user's jobs, the first one is served first.
     assert_eq!(b.by_job(), [6, 0, 6, 6]);
     only.user_factor_milli = 500;
     let config = Scheduling { queues: vec![only], ..Scheduling::default() };
@@ -194,8 +197,8 @@ fn users_of_a_queue_share_it_and_one_alone_is_held_to_the_factor() {
     assert_eq!(b.by_job(), [9]);
 }
 
-/// Returns a cluster with one job of one map whose split is on worker 0; workers 0 and 1 are a
-/// rack, 2 and 3 another.
+/// Returns a cluster with one job of one map, whose split is on worker 0. Workers 0 and 1 form a
+/// rack, workers 2 and 3 another rack.
 fn lone_split(kind: SchedulerKind, node: u64, rack: u64) -> Bare {
     let delay = DelayConfig { node: Span::from_ms(node), rack: Span::from_ms(rack) };
     let config = Scheduling { delay: Some(delay), ..Scheduling::default() };
@@ -216,8 +219,8 @@ fn lone_split(kind: SchedulerKind, node: u64, rack: u64) -> Bare {
 #[test]
 fn a_job_waits_for_its_node_then_its_rack_then_takes_any() {
     for kind in [SchedulerKind::Fifo, SchedulerKind::Fair, SchedulerKind::Capacity] {
-        // A heartbeat every 10 ms: the job is passed over from the first on, so that it has waited
-        // 10 ms at the second.
+        // A heartbeat every 10 ms. The job is passed over at the first one, so at the second one it
+        // has waited for 10 ms.
         let asks = |worker| {
             let mut b = lone_split(kind, 50, 30);
             (1..).find(|_| !b.ask(worker).is_empty()).unwrap()
@@ -251,8 +254,8 @@ fn who_is_passed_over_leaves_the_slot_to_the_next() {
 
 #[test]
 fn quincy_leaves_a_worker_to_the_map_that_needs_it() {
-    // Map 0 is on workers 0 and 1, map 1 on worker 0 only: serving worker 0 with the first map
-    // would place the second one elsewhere.
+    // Map 0 has replicas on workers 0 and 1, map 1 on worker 0 only. If worker 0 got map 0, map 1
+    // would have to run elsewhere.
     let mut b = bare(SchedulerKind::Quincy, &Scheduling::default(), &[(0, 0, 2)], 4);
     b.free = vec![1; 4];
     b.maps[0] = WaitingMaps::new((2, 200), vec![0, 1, 0, 0], 2, &b.racks);
@@ -274,7 +277,8 @@ fn what_quincy_meant_for_a_lost_worker_comes_back() {
     assert_eq!(b.scheduler.load(MAP, 0), Load { waiting: 0, running: 2 });
 }
 
-/// Returns the least cost of placing `quotas` (job, maps) on free slots, found by trying all possibilities.
+/// Returns the least cost of assigning `quotas` (job, number of maps) to free slots, found by
+/// trying all possibilities.
 fn cheapest(
     maps: &[WaitingMaps],
     quotas: &[(u32, u32)],
@@ -382,7 +386,8 @@ proptest! {
                     b.end(n as usize % b.running.len());
                 }
             }
-            // Every worker asks, and once more for maps placed by the answers to others.
+            // Every worker asks for tasks, and asks a second time for maps planned while other
+            // workers asked.
             b.all_ask();
             b.all_ask();
             assert!(b.scheduler.waiting(MAP) == 0 || b.free.iter().all(|&n| n == 0));
@@ -413,8 +418,8 @@ proptest! {
         if wanted.iter().map(|&n| u64::from(n)).sum::<u64>() <= slots {
             prop_assert!(got.iter().zip(&wanted).all(|(g, w)| g >= w), "{got:?} {wanted:?}");
         }
-        // A pool with waiting maps has no fewer running tasks for its weight than any pool above
-        // its minimum share had before its last map.
+        // A pool with waiting maps has at least as many running tasks per weight as any other pool
+        // above its minimum share had before that pool's last map.
         for (i, &(w, min, maps)) in set.iter().enumerate() {
             for (j, &(v, least, _)) in set.iter().enumerate() {
                 let hungry = got[i] < maps && got[i] >= min;
@@ -466,7 +471,7 @@ proptest! {
     ) {
         let mut b = lone_split(SchedulerKind::Fair, node, rack);
         let given = asked.iter().position(|&w| !b.ask(w).is_empty()).expect("at last any will do");
-        // The first heartbeat passes it over, each later one adds 10 ms.
+        // The first heartbeat passes the job over; each later heartbeat adds 10 ms to its wait.
         let waited = 10 * given as u64;
         prop_assert!(waited < node + rack + 10);
         let enough = if asked[given] == 1 { node } else { node + rack };

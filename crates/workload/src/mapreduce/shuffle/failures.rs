@@ -1,11 +1,13 @@
-//! Failed fetches: penalties, reports to the master, and when a reduce gives up.
+//! Failed fetches of map outputs by a reduce: penalties, reports to the master, and the rule by
+//! which the reduce fails.
 //!
 //! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). A failed fetch is repeated
-//! after a penalty that grows with the failures of an output: `penalty` · `penalty_growth`ⁿ⁻¹, at
-//! most `penalty_max` (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each time). A failure is
-//! reported at once with `notify_read_error`, otherwise each `failures_reported`-th failure of an
-//! output. A reduce fails when an output has failed max(30, maps / 10) times, or when
-//! - min(5, maps) outputs, or all that are missing, have failed,
+//! after a penalty that grows with the number n of failures of an output: `penalty` ·
+//! `penalty_growth`ⁿ⁻¹, at most `penalty_max` (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each
+//! time). A failure is reported at once with `notify_read_error`, otherwise each
+//! `failures_reported`-th failure of an output. A reduce fails when an output has failed max(30,
+//! maps / 10) times, or when
+//! - fetches of min(5, maps) outputs, or of all missing outputs, have failed,
 //! - at least half of its fetches have failed, and
 //! - it has less than half of the outputs, or no output has arrived for half of the longer of: the
 //!   time from its start to the last arrival, the longest run time of a map.
@@ -16,30 +18,33 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Number of failed outputs from which on a reduce may give up (`maxFailedUniqueFetches`).
+/// Number of outputs with failed fetches from which a reduce may give up
+/// (`maxFailedUniqueFetches`).
 const UNIQUE: usize = 5;
-/// Least number of failures of one output at which a reduce gives up (`abortFailureLimit`).
+/// Smallest number of failed fetches of one output at which a reduce gives up
+/// (`abortFailureLimit`).
 pub const ABORT: u32 = 30;
 
-/// Failed fetches of a reduce, and its progress.
+/// Failed fetches of a reduce, and the time of its last progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FetchFailures {
-    /// Failures of every output that has failed and not arrived since, by worker and number there.
+    /// Number of failed fetches of each output that has not arrived since, by (worker, index of the
+    /// output in the worker's list).
     counts: BTreeMap<(u32, u32), u32>,
-    /// Total number of failures.
+    /// Total number of failed fetches of the reduce.
     failed: u32,
     began: Time,
-    /// Time of the last arrival of an output.
+    /// Time at which the reduce last received an output.
     progress: Time,
 }
 
 impl FetchFailures {
-    /// Notes that the reduce begins to fetch.
+    /// Records the time at which the reduce begins to fetch.
     pub fn begin(&mut self, now: Time) {
         (self.began, self.progress) = (now, now);
     }
 
-    /// Notes the arrival of outputs of a worker.
+    /// Records the arrival of outputs from the worker `from`: their failures are forgotten.
     pub fn fetched(&mut self, now: Time, from: u32, outputs: &[u32]) {
         self.progress = now;
         if !self.counts.is_empty() {
@@ -49,8 +54,8 @@ impl FetchFailures {
         }
     }
 
-    /// Counts a failed fetch of an output, named by worker and number there. Returns the number of
-    /// failures of this output.
+    /// Counts a failed fetch of the output with index `number` on the worker `from`. Returns the
+    /// number of failures of this output.
     pub fn failed(&mut self, from: u32, number: u32) -> u32 {
         self.failed += 1;
         let count = self.counts.entry((from, number)).or_default();
@@ -58,7 +63,7 @@ impl FetchFailures {
         *count
     }
 
-    /// Whether the reduce must fail, after it has fetched the outputs of `done` of the job's `maps`
+    /// Whether the reduce must fail, when it has fetched the outputs of `done` of the job's `maps`
     /// maps.
     pub fn must_give_up(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();

@@ -5,52 +5,54 @@ use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Outputs on one worker, as one reduce knows them, numbered in the order of reports.
+/// Map outputs on one worker, as one reduce knows them, numbered in the order of reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
-    /// Number of outputs on the worker that the reduce knows of.
+    /// Number of outputs on the worker that the reduce knows.
     pub known: u32,
-    /// Number of known outputs, from the first on, that have been requested or skipped.
+    /// Number of known outputs that have been requested or skipped, counted from the first output
+    /// on.
     pub examined: u32,
-    /// Indices of known outputs that must be requested again after a failure.
+    /// Indices of known outputs that must be requested again after a failed fetch.
     pub retry: VecDeque<u32>,
-    /// Indices of outputs that are requested and have not arrived.
+    /// Indices of outputs that are requested and have not arrived yet.
     pub requested: Vec<u32>,
-    /// Number of unfinished parts of the fetch in progress: the response, and disk work.
+    /// Number of unfinished parts of the fetch in progress: network response, disk work.
     pub parts: u32,
-    /// Whether the response of the fetch in progress has arrived.
+    /// Whether the network response of the fetch in progress has arrived.
     pub answered: bool,
     /// Bytes of the outputs that the fetch in progress requests.
     pub bytes: u64,
-    /// Memory and files for the requested outputs.
+    /// Memory and files that are reserved for the requested outputs.
     pub held: Held,
     /// Connection to the worker; `None` if none is open.
     pub conn: Option<ConnId>,
     /// Number of failed fetches from the worker.
     pub failures: u32,
-    /// Whether the penalty after a failure is running, during which nothing is requested.
+    /// Whether the penalty after a failed fetch is running, during which nothing is requested from
+    /// the worker.
     pub penalized: bool,
 }
 
 impl Source {
-    /// Whether there are known outputs that are not requested yet.
+    /// Whether the worker has known outputs that are not requested yet.
     pub fn has_more(&self) -> bool {
         !self.retry.is_empty() || self.known > self.examined
     }
 
-    /// Whether a request may be sent: none is outstanding, no penalty runs, and there are outputs
-    /// to request.
+    /// Whether the reduce may send a request to the worker: no request is outstanding, no penalty
+    /// runs, and the worker has outputs to request.
     pub fn is_ready(&self) -> bool {
         self.requested.is_empty() && !self.penalized && self.has_more()
     }
 }
 
-/// Set of maps, with a bit for each.
+/// Set of maps of a job, with a bit for each map.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MapSet(Vec<u64>);
 
 impl MapSet {
-    /// Returns the empty set for this number of maps.
+    /// Returns an empty set for `maps` maps.
     pub fn new(maps: u32) -> MapSet {
         MapSet(vec![0; maps.div_ceil(64) as usize])
     }

@@ -1,4 +1,4 @@
-//! Times and places of tasks, costs of heartbeats, refused settings.
+//! Tests of times and localities of tasks, costs of heartbeats, refused settings.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{
@@ -25,7 +25,7 @@ pub fn slots_are_respected(config: &MapReduceConfig, seen: &Outcome) {
     for (kind, slots) in
         [(TaskKind::Map, config.map_slots), (TaskKind::Reduce, config.reduce_slots)]
     {
-        // At one time ends come before starts.
+        // Among changes of equal time, ends are counted before starts.
         let mut changes: Vec<(HostId, Time, i32)> = Vec::new();
         let in_slots = |t: &&TaskRecord| t.kind == kind && seen.job(t.job).kind != "hdfs";
         for t in seen.tasks.iter().filter(in_slots) {
@@ -52,12 +52,14 @@ fn a_lone_map_lasts_as_long_as_its_parts() {
     let map = seen.tasks_of(0, TaskKind::Map)[0];
     assert_eq!(map.started.since(map.assigned), Span::from_secs(1));
     assert_eq!(map.input_done.since(map.started), Span::from_ms(640));
-    // 64 MB at 32 MB/s, then a spill at 100 MB/s.
+    // 64 MB computed at 32 MB/s, then a spill to disk at 100 MB/s.
     assert_eq!(map.finished.since(map.started), Span::from_ms(2000 + 640));
     let reduce = seen.tasks_of(0, TaskKind::Reduce)[0];
-    // The single output is in its worker's page cache, but too large for the reduce's memory.
+    // The only map output is in its worker's page cache, but too large for the reduce's memory, so
+    // it is written to disk.
     assert_eq!(reduce.input_done.since(reduce.started), Span::from_ms(640));
-    // Nothing to merge; the output is written while it is computed, except for its last quarter.
+    // There is nothing to merge. The output is written while it is computed, except for its last
+    // quarter.
     assert_eq!(reduce.finished.since(reduce.input_done), Span::from_ms(1000 + 160));
     let job = seen.job(0);
     assert_eq!(job.started, map.started);
@@ -67,7 +69,8 @@ fn a_lone_map_lasts_as_long_as_its_parts() {
 
 #[test]
 fn a_slow_network_and_not_the_disk_delays_a_remote_map() {
-    // Replicas on one of five workers: most maps of a job that fills all slots read remotely.
+    // One replica of each split on five workers: most maps of a job that fills all slots read from
+    // another worker.
     let mut config = with(vec![terasort(Time::ZERO, 640, 10, 1)]);
     config.hdfs.replication = 1;
     config.costs.map_rate = Rate::megabytes(1000);
@@ -79,7 +82,8 @@ fn a_slow_network_and_not_the_disk_delays_a_remote_map() {
         .collect();
     assert!(!remote.is_empty());
     for t in remote {
-        // 512 ms of transmission, 4 for checksums and headers, latencies of request and answer.
+        // 512 ms of transmission, 4 ms for checksums and headers, and the latencies of request and
+        // answer.
         let read = t.input_done.since(t.started);
         assert!(read > Span::from_ms(516) && read < Span::from_ms(517), "{read}");
         assert_eq!(t.finished.since(t.input_done), config.node.read_rate.time_for(t.bytes_in));
@@ -127,7 +131,7 @@ fn idle_workers_only_send_heartbeats() {
     assert_eq!(seen.answer_bytes, sent as u64 * 200 + 1000);
     assert_eq!(seen.most_connections, 20);
     assert!(seen.payload.is_empty());
-    // The first heartbeats are spread over the interval.
+    // The first heartbeats of the workers are spread over the heartbeat interval.
     let mut first: Vec<_> = seen.heartbeats.values().map(|times| times[0]).collect();
     first.sort_unstable();
     assert!(first[4] < at(2) && first[15] > at(1) && first[19] < at(3), "{first:?}");
@@ -155,7 +159,8 @@ fn early_heartbeats_put_off_the_regular_ones() {
     for (&host, times) in &seen.heartbeats {
         for pair in times.windows(2).filter(|p| p[1].since(p[0]) < config.control.heartbeat) {
             early += 1;
-            // Tasks that finish while an answer is outstanding are reported right after it.
+            // A task that finishes while an answer is outstanding is reported directly after this
+            // answer.
             let just = |t: &Time| *t <= pair[1] && pair[1].since(*t) < Span::from_ms(1);
             let caused = seen.tasks.iter().any(|t| t.host == host && just(&t.finished));
             assert!(caused, "a heartbeat at {} without cause", pair[1]);
@@ -170,13 +175,13 @@ fn answers_grow_with_tasks_and_finished_maps() {
     config.control.slowstart = 0.0;
     let seen = run(&config, &cluster(6, 3, 1));
     let answers = seen.heartbeats.values().map(Vec::len).sum::<usize>() as u64;
-    // At the end one answer of each worker may be outstanding.
+    // At the end of the run, one answer for each worker may be outstanding.
     let fixed = seen.answer_bytes - 1000 * (10 + 4) - 100 * 10 * 4;
     assert_eq!(fixed % 200, 0);
     assert!((answers - 5..=answers).contains(&(fixed / 200)), "{fixed} {answers}");
 }
 
-/// Returns the most maps given to one worker by one answer.
+/// Returns the largest number of maps that one answer to a heartbeat assigned to a worker.
 fn most_together(seen: &Outcome, counts: impl Fn(Locality) -> bool) -> usize {
     let maps: Vec<_> =
         seen.tasks.iter().filter(|t| t.kind == TaskKind::Map && counts(t.locality)).collect();
@@ -219,8 +224,8 @@ fn jobs_without_input_compute_what_they_put_out() {
         map.finished.since(map.started)
     };
     assert_eq!(make(64_000_000, 0, 1), Span::from_ms(2000 + 640));
-    // Written while computing, except for the last of four pieces, in whole chunks; the network is
-    // faster than the disk.
+    // The output is written while it is computed, except for the last of four pieces, and in whole
+    // chunks; the network is faster than the disk.
     let end = make(0, 64_000_000, 0);
     assert!(end > Span::from_ms(2000 + 140) && end < Span::from_ms(2000 + 160), "{end}");
 }
@@ -265,7 +270,7 @@ fn jobs_of_one_pool_share_what_one_job_alone_gets() {
 
 #[test]
 fn who_waits_or_plans_reads_nearer() {
-    // Small jobs: the first job of the queue rarely has a split on the worker that asks.
+    // Small jobs: the first job of the queue rarely has a split on the worker that asks for tasks.
     let jobs = (0..40).map(|i| terasort(Time::ZERO + Span::from_ms(500 * i), 192, 3, 1)).collect();
     let mut config = with(jobs);
     config.scheduler = SchedulerKind::Fair;
@@ -334,7 +339,7 @@ fn parallel_copies_are_never_exceeded_and_used() {
     for copies in [1, 3, 5] {
         config.shuffle.parallel_copies = copies;
         let seen = run(&config, &cluster(11, 4, 1));
-        // The local fetch counts as a parallel copy but sends no request.
+        // A fetch from the reduce's own worker counts as a parallel copy but sends no request.
         assert_eq!(seen.most_fetches, copies);
     }
 }
@@ -360,7 +365,7 @@ fn one_request_names_several_outputs_of_a_host() {
 
 #[test]
 fn outputs_that_appear_during_a_fetch_wait_for_the_next() {
-    // The network checks that a connection never has two requests.
+    // The test network checks that a connection never has two outstanding requests.
     let mut config = with(vec![terasort(Time::ZERO, 3200, 50, 1)]);
     config.control.heartbeat = Span::from_ms(50);
     config.control.slowstart = 0.0;
@@ -416,11 +421,13 @@ fn output_goes_to_another_rack_and_stays_there() {
     }
     assert_eq!((first, second), (200_000_000, 200_000_000));
     assert!(seen.replicas.len() > 2, "every block has targets of its own");
-    // Four blocks one after another while 2 s are computed, each as fast as the disk: 2 s too.
+    // Four blocks are written one after another while the output is computed for 2 s; each is
+    // written at the rate of the disk, which takes 2 s in total.
     let lasted = |seen: &Outcome| seen.tasks[0].finished.since(seen.tasks[0].started).as_secs_f64();
     let written = lasted(&seen);
     assert!((2.1..2.4).contains(&written), "{written}");
-    // With a window of one chunk every chunk waits for its acknowledgement from the third replica.
+    // With a window of one chunk, the writer waits for the acknowledgement of each chunk from the
+    // third replica.
     config.hdfs.write_window = 1;
     let seen = run(&config, &world);
     assert!(lasted(&seen) > written + 1.0, "{}", lasted(&seen));

@@ -1,4 +1,4 @@
-//! Stand-alone HDFS clients: bytes moved, requests to the namenode, framing.
+//! Tests of stand-alone HDFS clients: bytes moved, requests to the namenode, framing.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{Clients, HdfsConfig, JobBytes, JobSpec, MapReduceConfig};
@@ -13,7 +13,7 @@ fn operation(input: u64, output: u64, count: u32, clients: Clients) -> MapReduce
     MapReduceConfig { jobs: vec![job], hdfs, ..MapReduceConfig::default() }
 }
 
-/// Returns the framing bytes of all data sent for a purpose.
+/// Returns the framing bytes of all messages that were sent for a purpose.
 fn framing(seen: &Outcome, wanted: Purpose) -> u64 {
     let header = |(_, action): &(Time, Action)| match action {
         Action::Send { purpose, header, .. } if *purpose == wanted => u64::from(*header),
@@ -46,7 +46,7 @@ fn a_client_on_the_master_writes_over_the_network() {
         // A block of 67,108,864 B is 1,041 packets of up to 64,512 B.
         let per_block = 67_108_864 / 512 * 4 + 1_041 * 31;
         assert_eq!(framing(&seen, Purpose::Replica), u64::from(copies) * 2 * per_block);
-        // 135.3 MB at 1 Gbit/s.
+        // 135.3 MB (two blocks with framing) at 1 Gbit/s.
         let task = &seen.tasks[0];
         let lasted = task.finished.since(task.started).as_secs_f64();
         assert!((1.0826..1.12).contains(&lasted), "{lasted}");
@@ -54,7 +54,8 @@ fn a_client_on_the_master_writes_over_the_network() {
     }
 }
 
-/// Returns the number of messages to the namenode: control messages without job that are not heartbeats.
+/// Returns the number of requests to the namenode: control messages without a job that are not
+/// heartbeats.
 fn questions(seen: &Outcome, hdfs: &HdfsConfig) -> usize {
     let asked = |action: &Action| match action {
         Action::Send {
@@ -70,7 +71,7 @@ fn clients_ask_the_namenode_for_files_and_blocks() {
     let mut config = operation(0, 30_000_000, 4, Clients::Workers);
     config.hdfs.block_bytes = 3_000_000;
     let seen = run(&config, &cluster(5, 5, 1));
-    // Each of four writes 7.5 MB in three blocks: create, three times addBlock, complete.
+    // Each of four clients writes 7.5 MB in three blocks: create, three times addBlock, complete.
     assert_eq!(questions(&seen, &config.hdfs), 4 * 5);
     assert_eq!(seen.payload(Purpose::Replica, 0), 60_000_000, "one replica of three is local");
     config.hdfs.namenode_time = None;
@@ -86,7 +87,7 @@ fn reads_prefer_the_own_disk() {
     let seen = run(&config, &cluster(5, 5, 1));
     assert_eq!(seen.payload(Purpose::MapInput, 0), 0);
     assert!(seen.tasks.iter().all(|t| t.locality == Locality::Node && t.bytes_in == 10_000_000));
-    // From the master every byte comes over the network.
+    // A client on the master has no local replica: every byte comes over the network.
     let config = operation(40_000_000, 0, 1, Clients::On(HostId(4)));
     let seen = run(&config, &cluster(5, 5, 1));
     assert_eq!(seen.payload(Purpose::MapInput, 0), 40_000_000);
@@ -103,6 +104,6 @@ fn a_slow_namenode_delays_every_block() {
     };
     let quick = lasted(&config);
     config.hdfs.namenode_time = Some(Span::from_ms(101));
-    // create, four times addBlock, complete.
+    // Six requests: create, four times addBlock, complete.
     assert!((lasted(&config) - quick - 0.6).abs() < 1e-9);
 }

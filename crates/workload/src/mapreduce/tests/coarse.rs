@@ -1,5 +1,5 @@
-//! Approximate runs: heartbeats without effect are left out without any change of results; shuffles
-//! and files keep every byte and nearly their times.
+//! Tests of approximate runs: without heartbeat messages, results do not change; with coarse
+//! shuffles and files, every byte is kept and times change by a few percent.
 
 use super::conservation::conserved;
 use super::network::{Outcome, cluster, run};
@@ -9,10 +9,11 @@ use crate::mapreduce::{
 use eastwest_types::{HostId, JobRecord, Purpose, Span, TaskKind, TaskRecord, Time};
 use proptest::prelude::*;
 
-/// Delay of a message of one byte: the latency plus 8 ns.
+/// Delay of a message of one byte in the test network: the latency plus 8 ns.
 const DELAY: Span = Span(100_008_000);
 
-/// Returns jobs of all shapes, ten seconds apart in the mean, with heartbeat messages of one byte.
+/// Returns jobs of all shapes, submitted ten seconds apart on average, with heartbeat messages of
+/// one byte.
 fn mixed(scheduler: SchedulerKind) -> MapReduceConfig {
     let shapes = [
         ((640, 640, 640), 10, 3),
@@ -50,7 +51,7 @@ fn ends(seen: &Outcome) -> Vec<Time> {
     jobs.iter().map(|job| job.finished).collect()
 }
 
-/// Returns the mean over jobs of the run time with approximations over that without.
+/// Returns the mean over jobs of the run time with approximations divided by the run time without.
 fn stretch(exact: &Outcome, coarse: &Outcome) -> f64 {
     let lasts = |seen: &Outcome, job| {
         let job = seen.job(job);
@@ -135,11 +136,11 @@ fn a_reduce_fetches_so_many_parts_and_more_where_its_memory_is_small() {
         (opened.count(), seen.tasks_of(0, TaskKind::Reduce)[0].host)
     };
     config.coarse.fetches = Some(8);
-    // A part may be on the reduce's own worker.
+    // Some of the eight parts may be on the reduce's own worker and use no network.
     assert!((6..=8).contains(&flows(&config).0));
     config.shuffle.heap_bytes = 200 << 20;
-    // 35 MB of memory for a part, which is less than one output: each output is fetched and written
-    // to disk alone.
+    // A part may use 35 MB of memory, less than one output: so each output is fetched separately
+    // and written to disk.
     assert!((58..=64).contains(&flows(&config).0));
 }
 

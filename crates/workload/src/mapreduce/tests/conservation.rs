@@ -1,4 +1,4 @@
-//! Conservation: exactly the job's bytes go through the network and the local disks.
+//! Tests of conservation: exactly the job's bytes go through the network and the local disks.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{
@@ -8,7 +8,7 @@ use crate::mapreduce::{
 use eastwest_types::{HostId, Locality, Purpose, Rate, Span, TaskKind, Time};
 use proptest::prelude::*;
 
-/// Checks every total of every job.
+/// Checks the total bytes of every job: input, shuffle, output, and the bytes of its tasks.
 pub fn conserved(config: &MapReduceConfig, seen: &Outcome) {
     let mut jobs = config.jobs.clone();
     jobs.sort_by_key(|j| j.submit);
@@ -76,7 +76,7 @@ fn sizes_beyond_32_bits_keep_their_bytes() {
     let config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
     let seen = run(&config, &cluster(21, 11, 1));
     conserved(&config, &seen);
-    // About a twentieth of a shuffle over twenty workers stays local.
+    // With twenty workers, about a twentieth of the shuffle stays on the reduce's own worker.
     let local = seen.job(0).shuffle_local_bytes;
     assert!((600_000_000..2_400_000_000).contains(&local), "{local}");
 }
@@ -129,7 +129,8 @@ fn any_scheduler() -> impl Strategy<Value = SchedulerKind> {
     ]
 }
 
-/// Returns pools and queues for the names in jobs, and waits in milliseconds.
+/// Returns settings with pools and queues for the names in the jobs; `delay` gives the waits of
+/// delay scheduling in milliseconds.
 fn scheduling(delay: Option<(u64, u64)>) -> Scheduling {
     let delay = delay.map(|(a, b)| DelayConfig { node: Span::from_ms(a), rack: Span::from_ms(b) });
     let weighted = PoolConfig { weight_milli: 2500, min_share: [2, 1], ..PoolConfig::plain("1") };

@@ -1,4 +1,5 @@
-//! Failing attempts and unreachable hosts: every job ends, with all its bytes or with a reason.
+//! Tests of failing attempts and unreachable hosts: every job ends, with all its bytes or with a
+//! reason.
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
 use crate::mapreduce::{
@@ -38,7 +39,7 @@ fn outage(host: HostId, from: u64, to: u64) -> Outage {
     Outage { host, from: at(from), to: at(to) }
 }
 
-/// Checks that the reduces of a finished job have fetched, read and written every byte once.
+/// Checks that the reduces of every finished job have fetched, read and written each byte once.
 fn conserved(config: &MapReduceConfig, seen: &Outcome) {
     let mut jobs = config.jobs.clone();
     jobs.sort_by_key(|j| j.submit);
@@ -112,7 +113,8 @@ fn attempts_fail_as_often_as_they_should() {
         let seen = run(config, &cluster(11, 5, 1));
         seen.answer_bytes / 1000
     };
-    // An answer is 200 bytes, an assignment 1000: count those above the run without failures.
+    // An answer to a heartbeat has 200 bytes and each assignment 1000: the difference to the run
+    // without failures is the number of repeated attempts.
     let failed = attempts(&config);
     config.failures.attempts = 0.0;
     let calm = attempts(&config);
@@ -130,7 +132,7 @@ fn a_lost_worker_s_tasks_and_outputs_are_made_again() {
         let end = calm.end.as_secs_f64() as u64;
         let mut again = 0;
         for (host, when) in [(0, end / 3), (3, end * 2 / 3), (5, 12)] {
-            // The host never returns.
+            // The outage lasts until the end of the run.
             let gone = [outage(HostId(host), when, 100_000)];
             let seen = run_with(&config, &cluster(7, 3, 1), &gone);
             conserved(&config, &seen);
@@ -205,7 +207,7 @@ fn a_pipeline_goes_on_without_a_lost_replica() {
         job.clients = clients;
         let config = with(vec![job], Framework::Mr1);
         let calm = run(&config, &cluster(9, 3, 1));
-        // A host that stores a replica halfway through.
+        // A host that stores a replica of the file and goes down during the write.
         let busy = calm.replicas.keys().map(|&(_, to)| to).find(|&h| h != HostId(0)).unwrap();
         let gone = [outage(busy, 8, 100_000)];
         let seen = run_with(&config, &cluster(9, 3, 1), &gone);
@@ -241,7 +243,7 @@ fn any_job() -> impl Strategy<Value = JobSpec> {
     )
 }
 
-/// Returns 64, or the value of `PROPTEST_CASES`.
+/// Returns the number of test cases: 64, or the value of the environment variable `PROPTEST_CASES`.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").map_or(64, |_| ProptestConfig::default().cases)
 }
@@ -299,7 +301,7 @@ proptest! {
             .into_iter()
             .map(|(host, speed)| SlowNode { host: HostId(host), speed })
             .collect();
-        // The master is never unreachable for ever.
+        // No outage lasts for ever, since the master may be among the unreachable hosts.
         let outages: Vec<Outage> = outages
             .into_iter()
             .map(|(host, from, long)| outage(HostId(host % hosts), from, from + long))
@@ -323,8 +325,8 @@ fn output_of_fewer_bytes_than_pieces_is_complete_with_the_last_piece() {
     }
 }
 
-/// Regression test of a case found by the property test: the reduce's last request for maps was
-/// answered while a map that ran again reported its end to its application master.
+/// Regression test of a case found by the property test. A map ran again and reported its end to
+/// the application master while the answer to a reduce's last request for maps was in the network.
 #[test]
 fn a_reduce_asks_on_when_a_map_ends_again_while_the_answer_is_on_its_way() {
     let nothing = JobBytes { input: 0, shuffle: 0, output: 0 };
@@ -360,7 +362,7 @@ fn tasks_whose_end_nobody_hears_of_run_again() {
         let end = run(&config, &cluster(7, 3, 1)).end.as_secs_f64() as u64;
         for host in 0..6 {
             for when in 1..end {
-                // The host never returns.
+                // The outage lasts until the end of the run.
                 let gone = [outage(HostId(host), when, 1_000_000)];
                 let seen = run_with(&config, &cluster(7, 3, 1), &gone);
                 conserved(&config, &seen);

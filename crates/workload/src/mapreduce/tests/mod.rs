@@ -1,4 +1,4 @@
-//! The MapReduce model on an ideal network: its actions, times and invariants.
+//! Tests of the MapReduce model on an ideal network: its actions, times and invariants.
 
 mod behaviour;
 mod clients;

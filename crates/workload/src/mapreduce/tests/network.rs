@@ -1,5 +1,6 @@
-//! Ideal network for tests: every direction of a connection is a pipe of its own with a rate and a
-//! latency, and messages arrive in order. It checks the rules of the interface.
+//! Ideal network for tests. Each direction of a connection has its own pipe with a rate and a
+//! latency, and messages arrive in order. The network checks that the model keeps the rules of the
+//! interface.
 
 use crate::mapreduce::{FailureConfig, MapReduce, MapReduceConfig};
 use crate::protocol::{Action, Cluster, Event};
@@ -14,7 +15,7 @@ const LATENCY: Span = Span::from_us(100);
 /// Time without progress after which TCP aborts a connection.
 const GIVE_UP: Span = Span::from_secs(900);
 
-/// Interval in which a host is unreachable.
+/// Interval during which a host is unreachable.
 #[derive(Clone, Copy, Debug)]
 pub struct Outage {
     pub host: HostId,
@@ -23,43 +24,44 @@ pub struct Outage {
 }
 
 struct Pipe {
-    /// Serial number of the connection, which distinguishes connections of one name.
+    /// Serial number of the connection; distinguishes connections that had the same number one
+    /// after another.
     opened: u64,
     ends: [HostId; 2],
     free_at: [Time; 2],
-    /// Bytes delivered to the client and to the server.
+    /// Number of messages delivered to the client and to the server.
     delivered: [u64; 2],
-    /// End of the outage in each direction.
+    /// End of the present outage in each direction of the connection.
     stuck: [Time; 2],
     in_flight: u32,
     unanswered: u32,
 }
 
-/// Result of a run.
+/// Result of a test run.
 #[derive(Default)]
 pub struct Outcome {
     pub jobs: Vec<JobRecord>,
     pub tasks: Vec<TaskRecord>,
-    /// Payload over the network by purpose and job.
+    /// Payload bytes sent over the network, by purpose and job.
     pub payload: BTreeMap<(&'static str, u32), u128>,
     /// Copies of blocks requested by the namenode: from, to, bytes.
     pub copies: Vec<(HostId, HostId, u64)>,
-    /// Payload of replicas by sender and receiver.
+    /// Payload bytes of HDFS replicas, by sender and receiver.
     pub replicas: BTreeMap<(HostId, HostId), u64>,
-    /// Most outstanding requests of a host for map outputs.
+    /// Largest number of outstanding requests of a host for map outputs.
     pub most_fetches: u32,
-    /// Most connections open at once.
+    /// Largest number of connections that were open at one time.
     pub most_connections: usize,
-    /// Times of the heartbeats of each worker.
+    /// Arrival times of the heartbeats of each worker.
     pub heartbeats: BTreeMap<HostId, Vec<Time>>,
     /// Bytes of all answers to heartbeats.
     pub answer_bytes: u64,
     /// Requests for map outputs in order: from, to.
     pub requests: Vec<(HostId, HostId)>,
     pub end: Time,
-    /// Every action in order.
+    /// Every action of the model in order, with its time.
     pub log: Vec<(Time, Action)>,
-    /// Most entries of the table of tasks.
+    /// Largest number of entries in the table of running tasks at one time.
     pub most_tasks: usize,
 }
 
@@ -77,7 +79,7 @@ impl Outcome {
     }
 }
 
-/// Returns `hosts` hosts, `per_rack` in a rack.
+/// Returns a cluster of `hosts` hosts with `per_rack` hosts in each rack.
 pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
     Cluster { rack_of: (0..hosts).map(|h| h / per_rack).collect(), seed }
 }
@@ -85,7 +87,7 @@ pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
 struct World {
     now: Time,
     outages: Vec<Outage>,
-    /// Pending events, each with the serial number of its connection.
+    /// Pending events, by time and serial number; each with the serial number of its connection.
     events: BTreeMap<(Time, u64), (Event, Option<u64>)>,
     next: u64,
     conns: BTreeMap<u32, Pipe>,
@@ -108,7 +110,7 @@ impl World {
         self.next += 1;
     }
 
-    /// Returns the end of the outages of these hosts that last at a time, or the time itself.
+    /// Returns the first time from `at` on at which no outage affects the two hosts.
     fn reachable(&self, ends: [HostId; 2], mut at: Time) -> Time {
         while let Some(outage) =
             self.outages.iter().find(|o| ends.contains(&o.host) && o.from <= at && at < o.to)
@@ -118,7 +120,7 @@ impl World {
         at
     }
 
-    /// Whether an event is for a connection that does not exist any more.
+    /// Whether an event belongs to a connection that is closed or was replaced by another one.
     fn is_late(&self, event: Event, opened: Option<u64>) -> bool {
         match event {
             Event::Delivered { conn, .. } | Event::Failed { conn } => {
@@ -215,7 +217,7 @@ impl World {
                     *self.seen.replicas.entry((pipe.ends[0], pipe.ends[1])).or_default() += payload;
                 }
                 if purpose == Purpose::Shuffle && pipe.unanswered > 0 {
-                    // The answer counts as outstanding until it is delivered.
+                    // The response to a fetch counts as outstanding until it is delivered.
                     pipe.unanswered = 2;
                 }
             }
@@ -231,7 +233,7 @@ impl World {
         }
     }
 
-    /// Counts the arrival of a message.
+    /// Counts a message as arrived at the other end of its connection.
     fn arrived(&mut self, conn: ConnId, from: Side) {
         let pipe = self.conns.get_mut(&conn.0).expect("closed connections are empty");
         pipe.in_flight -= 1;
@@ -243,12 +245,12 @@ impl World {
     }
 }
 
-/// Runs a configuration to its end.
+/// Runs the model with these settings to its end on the ideal network.
 pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     run_with(config, cluster, &[])
 }
 
-/// Runs a configuration to its end with outages of hosts.
+/// Runs the model with these settings to its end on the ideal network, with outages of hosts.
 pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage]) -> Outcome {
     let mut model = MapReduce::new(config.clone(), cluster).expect("the demands can be met");
     let mut world = World {

@@ -1,4 +1,5 @@
-//! Lost datanodes: their blocks are copied, pipelines get replacements, readers avoid them.
+//! Tests of lost datanodes: their blocks are copied, pipelines get replacements, readers avoid
+//! them.
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
 use crate::mapreduce::{
@@ -11,12 +12,13 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
 }
 
-/// Returns an outage of this host that never ends.
+/// Returns an outage of a host that begins at `from` seconds and never ends.
 fn gone(host: HostId, from: u64) -> Outage {
     Outage { host, from: at(from), to: at(1_000_000) }
 }
 
-/// Returns two jobs, the second long after the first; datanodes are dead after 30 s.
+/// Returns settings with two jobs, the second submitted 2000 s after the first; the namenode
+/// declares datanodes dead after 30 s.
 fn twice(maps: u32) -> MapReduceConfig {
     let bytes = JobBytes { input: u64::from(maps) * 64_000_000, shuffle: 0, output: 0 };
     let jobs = [0, 2000].map(|s| JobSpec::fixed("read", "trace", at(s), bytes, maps, 0)).to_vec();
@@ -28,7 +30,8 @@ fn twice(maps: u32) -> MapReduceConfig {
     config
 }
 
-/// Returns a client that writes one block of 8 GB, and another one long after it.
+/// Returns settings in which a client on host `on` writes one block of 8 GB, followed by a second
+/// job long after it.
 fn writes(on: u32) -> MapReduceConfig {
     let bytes = JobBytes { input: 0, shuffle: 0, output: 8_000_000_000 };
     let mut config = twice(1);
@@ -101,7 +104,8 @@ fn a_block_without_replicas_fails_its_job_at_once() {
     let seen = run_with(&config, &cluster(6, 3, 1), &[gone(HostId(1), 5)]);
     let reason = "a map failed too often: no datanode had a block of its split";
     assert_eq!(seen.job(0).failed, Some(reason));
-    // Four attempts with four searches each; nobody waits for a datanode that is known to be dead.
+    // Four attempts with four searches each. No attempt waits for a datanode that is known to be
+    // dead.
     let took = seen.job(0).finished.since(at(2000));
     assert!((Span::from_secs(20)..Span::from_secs(300)).contains(&took), "{took}");
     config.hdfs.replication = 2;
@@ -124,7 +128,7 @@ fn a_reader_looks_again_before_it_gives_up() {
     assert!(seen.job(0).failed.is_some());
 }
 
-/// Returns the two datanodes of the pipeline beside the writer's own one.
+/// Returns the two other datanodes of a pipeline whose writer is on host 0.
 fn pipeline(config: &MapReduceConfig, hosts: u32) -> (HostId, HostId) {
     let calm = run(config, &cluster(hosts, 3, 1));
     let ends: Vec<_> = calm.replicas.keys().collect();
@@ -143,7 +147,7 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     let one = [gone(second, 8)];
     let seen = run_with(&config, &cluster(9, 3, 1), &one);
     assert_eq!((seen.job(0).failed, replaced(&seen)), (None, 0), "two of three are enough");
-    // The missing replica is copied when the file is complete.
+    // When the file is complete, the namenode has its missing replica copied.
     let block = |seen: &Outcome| seen.copies.iter().filter(|c| c.2 == 8_000_000_000).count();
     assert_eq!(block(&seen), 1);
     let both = [gone(second, 8), gone(first, 45)];
@@ -161,8 +165,8 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     assert_eq!(block(&seen), 0);
 }
 
-/// Regression test of a case found by the property test: a file is added when it is complete, long
-/// after its first blocks.
+/// Regression test of a case found by the property test: the namenode learns of a file's blocks
+/// when the file is complete, long after its first blocks were written.
 #[test]
 fn a_datanode_that_dies_before_a_file_is_complete_does_not_hold_its_first_blocks() {
     let mut config = writes(0);
@@ -200,7 +204,7 @@ fn a_block_begins_with_others_where_its_pipeline_cannot_be_set_up() {
     let calm = run(&config, &cluster(9, 3, 1));
     let used: Vec<HostId> = calm.replicas.keys().map(|&(_, to)| to).collect();
     for host in 0..8 {
-        // Not yet declared dead when the file is complete.
+        // The lost datanode is not declared dead before the file is complete.
         let seen = run_with(&config, &cluster(9, 3, 1), &[gone(HostId(host), 1)]);
         assert_eq!(seen.job(0).failed, None);
         assert_eq!(replaced(&seen), 0);

@@ -1,4 +1,4 @@
-//! Slow nodes, and speculative execution of their tasks.
+//! Tests of slow nodes, and of the speculative execution of their tasks.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{Framework, JobBytes, JobSpec, MapReduceConfig, SlowNode};
@@ -77,7 +77,7 @@ fn copying(config: &MapReduceConfig) -> MapReduceConfig {
     config
 }
 
-/// Checks that every task is done once, with all of its bytes.
+/// Checks that every task has finished once, with all of its bytes.
 fn done_once(config: &MapReduceConfig, seen: &Outcome) {
     let spec = &config.jobs[0];
     assert_eq!(seen.job(0).failed, None);

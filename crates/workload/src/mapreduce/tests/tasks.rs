@@ -1,10 +1,12 @@
-//! Costs of tasks on shared hardware: contention, spills and merges, memory of the shuffle.
+//! Tests of the costs of tasks on shared hardware: contention, spills and merges, memory of the
+//! shuffle.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, NodeConfig};
 use eastwest_types::{Counter, Rate, Span, TaskKind, TaskRecord, Time};
 
-/// Returns jobs of one map each on one worker that stores all data.
+/// Returns settings with one job on workers that keep one replica of each block; tasks do not wait
+/// for other slots.
 fn lone(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
     let job = JobSpec::fixed("j", "trace", Time::ZERO, bytes, maps, reduces);
     let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
@@ -43,7 +45,8 @@ fn tasks_share_cores() {
 
 #[test]
 fn starts_of_tasks_differ_by_no_more_than_their_jitter() {
-    // Eight maps of one heartbeat: without jitter they start at once, with it within its width.
+    // Eight maps are assigned in one heartbeat: without jitter they start at the same time, with
+    // jitter within its width.
     let bytes = JobBytes { input: 80_000_000, shuffle: 8, output: 0 };
     let mut config = lone(bytes, 8, 1);
     config.costs.task_start = Span::from_ms(500);
@@ -80,14 +83,14 @@ fn workers_of_one_machine_share_it() {
 
 #[test]
 fn streams_that_share_a_spinning_disk_pay_for_seeks() {
-    // Reading limits the maps: 10 MB each at 100 MB/s, four at once.
+    // The disk limits the maps: each of the four reads 10 MB at 100 MB/s in total.
     let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
     let mut config = lone(bytes, 4, 1);
     config.costs.map_rate = Rate::megabytes(100_000);
     config.node.disks = Some(1);
     let flash = maps(&run(&config, &cluster(2, 2, 1)));
     assert!(flash.iter().all(|&s| (0.4..0.41).contains(&s)), "{flash:?}");
-    // A seek of 10 ms after every megabyte, which takes 10 ms: half the rate.
+    // A seek of 10 ms follows every megabyte, which takes 10 ms to read: half the rate.
     (config.node.seek, config.node.run_bytes) = (Span::from_ms(10), 1_000_000);
     let spinning = maps(&run(&config, &cluster(2, 2, 1)));
     assert!(spinning.iter().all(|&s| (0.8..0.81).contains(&s)), "{spinning:?}");
@@ -96,7 +99,8 @@ fn streams_that_share_a_spinning_disk_pay_for_seeks() {
     assert!(four.iter().all(|&s| (0.1..0.11).contains(&s)), "{four:?}");
 }
 
-/// Returns a map of 100 MB whose buffer takes 10 MB per spill and 2.5 MB more while one runs.
+/// Returns settings with one map of 100 MB, whose buffer begins a spill at 10 MB and has room for
+/// 2.5 MB more while a spill runs.
 fn spilling(write: u64) -> MapReduceConfig {
     let bytes = JobBytes { input: 100_000_000, shuffle: 100_000_000, output: 0 };
     let mut config = lone(bytes, 1, 1);
@@ -108,13 +112,14 @@ fn spilling(write: u64) -> MapReduceConfig {
 
 #[test]
 fn spills_run_behind_the_map_function() {
-    // Ten spills; 10 s of computing overlap the first nine, the last follows, then one merge pass
-    // of ten files writes everything once more.
+    // Ten spills: 10 s of computing overlap the first nine spills, the last one follows. Then one
+    // merge pass over ten files writes all bytes once more.
     let config = spilling(100);
     let seen = run(&config, &cluster(2, 2, 1));
     let expected = 10.0 + 0.1 + 1.0;
     assert!((maps(&seen)[0] - expected).abs() < 0.01, "{:?}", maps(&seen));
-    // With a factor of 4, passes over ten files: 4 of them, then 4, to leave four for the last.
+    // With a factor of 4, ten files are merged in passes of 4 and 4 files, so that four files are
+    // left for the last pass.
     let mut config = spilling(100);
     config.sort.factor = 4;
     let seen = run(&config, &cluster(2, 2, 1));
@@ -124,9 +129,9 @@ fn spills_run_behind_the_map_function() {
 
 #[test]
 fn a_map_waits_for_spills_when_its_buffer_is_full() {
-    // A spill of 10 MB takes 2 s, but only 2.5 MB fit meanwhile: 1 s of computing for the first
-    // spill's bytes, then nine times max(2 s, 0.25 s) and 0.75 s up to the next, then the last one,
-    // and the merge of 100 MB in 20 s.
+    // A spill of 10 MB takes 2 s, but only 2.5 MB more fit into the buffer while it runs. Time of
+    // the map: 1 s of computing for the bytes of the first spill; nine times max(2 s, 0.25 s), plus
+    // 0.75 s of computing until the next spill; the last spill; and the merge of 100 MB in 20 s.
     let seen = run(&spilling(5), &cluster(2, 2, 1));
     let expected = 1.0 + 9.0 * (2.0 + 0.75) + 2.0 + 20.0;
     assert!((maps(&seen)[0] - expected).abs() < 0.1, "{:?} {expected}", maps(&seen));
@@ -140,7 +145,7 @@ fn one_spill_is_the_output() {
     assert!((maps(&seen)[0] - 11.0).abs() < 0.01, "{:?}", maps(&seen));
 }
 
-/// Returns a reduce that fetches 100 MB from ten maps on two workers.
+/// Returns settings with one reduce that fetches 100 MB from ten maps on two workers.
 fn fetching(heap: u64) -> MapReduceConfig {
     let bytes = JobBytes { input: 0, shuffle: 100_000_000, output: 0 };
     let mut config = lone(bytes, 10, 1);
@@ -159,15 +164,18 @@ fn reduce(config: &MapReduceConfig) -> (f64, f64) {
 
 #[test]
 fn fetches_wait_for_memory() {
-    // All in memory: half of the data comes over the network at 125 MB/s; then 1 s to the disk.
+    // All outputs fit into memory: half of the data comes over the network at 125 MB/s; then the
+    // merge writes to disk for 1 s.
     let (shuffle, rest) = reduce(&fetching(1 << 30));
     assert!((0.2..0.6).contains(&shuffle) && (rest - 1.0).abs() < 0.01, "{shuffle} {rest}");
-    // 60 MB of heap hold 42 MB: from 27.7 MB on they are merged to disk, and fetches wait for it.
+    // A heap of 60 MB has 42 MB for outputs. From 27.7 MB on, they are merged to disk, and fetches
+    // wait for the merge.
     let mut config = fetching(60_000_000);
     config.shuffle.memory_limit_fraction = 0.5;
     let (shuffle, rest) = reduce(&config);
     assert!(shuffle > 0.6 && rest < 0.6, "{shuffle} {rest}");
-    // No output fits into memory: each is written to disk at 100 MB/s when it has arrived; two hosts at once.
+    // No output fits into memory: each output is written to disk at 100 MB/s after its arrival, and
+    // the reduce fetches from two hosts at once.
     let (none, rest) = reduce(&fetching(1_000_000));
     assert!(none > 0.5 && none < 1.1, "{none}");
     assert!(rest < 0.01, "ten files are read as they are: {rest}");
@@ -181,7 +189,7 @@ fn outputs_that_left_the_page_cache_are_read_again() {
     config.node.cache_bytes = Some(0);
     let cold = reduce(&config).0;
     assert!(warm < 0.6, "{warm}");
-    // Five outputs of 10 MB on each machine at 10 MB/s.
+    // Each machine reads five outputs of 10 MB at 10 MB/s.
     assert!((5.0..5.5).contains(&cold), "{cold}");
 }
 
@@ -196,7 +204,7 @@ fn written_behind_is_not_waited_for_until_memory_is_full() {
     config.node.dirty_bytes = 1 << 30;
     let behind = maps(&run(&config, &cluster(2, 2, 1)))[0];
     assert!(behind < 0.01, "{behind}");
-    // With room for 16 MB the writer continues when the rest is on disk.
+    // With 16 MB for dirty data, the writer waits until the rest is on disk.
     config.node.dirty_bytes = 16_000_000;
     let bounded = maps(&run(&config, &cluster(2, 2, 1)))[0];
     assert!((0.25..0.5).contains(&bounded), "{bounded}");
@@ -204,9 +212,10 @@ fn written_behind_is_not_waited_for_until_memory_is_full() {
 
 #[test]
 fn counters_are_those_of_a_real_terasort() {
-    // Hadoop 3.4.2, 512 MiB in 8 maps and 4 reduces: records of 100 B are 102 B in the buffer and,
-    // with lengths, 104 B in files. Its counters in MB: maps spill once (FILE_BYTES_WRITTEN 560.7,
-    // FILE_BYTES_READ 0.0), reduces write all they fetched to one file and read it (559.5, 558.3).
+    // Counters of a real TeraSort on Hadoop 3.4.2, 512 MiB in 8 maps and 4 reduces: records of 100
+    // B are 102 B in the buffer and, with lengths, 104 B in files. Counters in MB: maps spill once
+    // (FILE_BYTES_WRITTEN 560.7, FILE_BYTES_READ 0.0); reduces write all fetched bytes to one file
+    // and read it (559.5, 558.3).
     let bytes = JobBytes { input: 536_870_400, shuffle: 558_345_408, output: 536_870_400 };
     let job = JobSpec::fixed("t", "terasort", Time::ZERO, bytes, 8, 4);
     let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::hadoop3() };
@@ -260,7 +269,8 @@ fn counters_are_those_of_a_real_terasort() {
 
 #[test]
 fn a_combiner_leaves_a_part_of_every_spill() {
-    // Maps of 60 MB fill a buffer of 20 MB; a combiner leaves a tenth of their output.
+    // Maps of 60 MB fill a buffer of 20 MB several times; a combiner leaves a tenth of their
+    // output.
     let bytes = JobBytes { input: 60_000_000, shuffle: 6_000_001, output: 0 };
     let mut config = lone(bytes, 1, 2);
     config.sort.buffer_bytes = 20_000_000;
@@ -270,7 +280,7 @@ fn a_combiner_leaves_a_part_of_every_spill() {
     let seen = run(&config, &cluster(3, 3, 1));
     let map = seen.tasks_of(0, TaskKind::Map)[0];
     assert_eq!((map.spills, map.bytes_out), (5, 6_000_001));
-    // Written by spills and by the merge, read by the merge.
+    // All bytes are written by the spills and again by the merge; the merge reads them once.
     assert_eq!((map.file_bytes_written, map.file_bytes_read), (12_000_002, 6_000_001));
     let counters = &seen.job(0).counters;
     assert_eq!(counters.get(Counter::MapOutputBytes), 60_000_000);

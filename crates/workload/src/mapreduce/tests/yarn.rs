@@ -1,4 +1,4 @@
-//! YARN: containers, application masters, slow start and ramp-up.
+//! Tests of YARN: containers, application masters, slow start and ramp-up of reduces.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{Framework, JobBytes, JobSpec, MapReduce, MapReduceConfig, NodeConfig};
@@ -13,7 +13,7 @@ fn terasort(submit: u64, megabytes: u64, maps: u32, reduces: u32) -> JobSpec {
 fn with(jobs: Vec<JobSpec>) -> MapReduceConfig {
     let mut config = MapReduceConfig { jobs, ..MapReduceConfig::hadoop3() };
     config.node = NodeConfig::default();
-    // Unique sizes, so that the network can recognize requests for outputs.
+    // Unique message sizes, by which the test network recognizes requests for map outputs.
     (config.hdfs.setup_bytes, config.shuffle.fetch_request_bytes) = (301, 307);
     config
 }
@@ -24,7 +24,7 @@ fn starts(seen: &Outcome, kind: TaskKind) -> Vec<f64> {
     s
 }
 
-/// Checks that containers of a host never use more memory than it has.
+/// Checks that the containers on a host never use more memory than the host has.
 fn memory_is_respected(config: &MapReduceConfig, seen: &Outcome) {
     let yarn = &config.yarn;
     let of = |kind| match kind {
@@ -49,9 +49,10 @@ fn the_first_map_waits_for_master_and_heartbeats() {
     let config = with(vec![terasort(0, 640, 5, 2)]);
     let seen = run(&config, &cluster(6, 3, 1));
     memory_is_respected(&config, &seen);
-    // Half a second of the client, at most a second until a node's heartbeat gives the master a
-    // container, its start of 1.7 s, a second until its first call asks for maps, and a second until
-    // the next one brings them: every node has sent a heartbeat in between. Measured: 4.1 to 5.0 s.
+    // Half a second for the client; at most a second until a node's heartbeat gets a container for
+    // the master; 1.7 s for the start of the master; a second until its first call requests maps;
+    // and a second until the next call brings them, since every node has sent a heartbeat by then.
+    // Measured: 4.1 to 5.0 s.
     let first = starts(&seen, TaskKind::Map)[0];
     assert!((4.2..5.3).contains(&first), "{first}");
     assert_eq!(seen.jobs.len(), 1);
@@ -65,16 +66,16 @@ fn slow_start_holds_reduces_back() {
     let last = seen.tasks_of(0, TaskKind::Map).iter().map(|t| t.finished).max().unwrap();
     let reduces = starts(&seen, TaskKind::Reduce);
     let wait = reduces[0] - last.as_secs_f64();
-    // A call plans the reduces, the next one requests them, the one after that brings them.
-    // Measured: 2.1 to 3.1 s.
+    // A call plans the reduces, the next call requests them, and the call after that brings their
+    // containers. Measured: 2.1 to 3.1 s.
     assert!((2.0..3.1).contains(&wait), "three calls, a second apart: {wait}");
     memory_is_respected(&config, &seen);
 }
 
 #[test]
 fn reduces_ramp_up_while_maps_wait() {
-    // 100 maps on 4 nodes of 8 containers; reduces may take up to half of that before the last map
-    // is given out.
+    // 100 maps on 4 nodes with 8 containers each. Reduces may use up to half of the containers
+    // before the last map is assigned.
     let config = with(vec![terasort(0, 12_800, 100, 30)]);
     let seen = run(&config, &cluster(5, 5, 1));
     memory_is_respected(&config, &seen);
@@ -108,8 +109,8 @@ fn memory_and_virtual_cores_limit_containers() {
 
 #[test]
 fn masters_leave_room_for_tasks() {
-    // Twenty jobs at once on four nodes: masters of 2 GiB may take a tenth of 32 GiB, so one runs at
-    // a time; every job still finishes.
+    // Twenty jobs at once on four nodes. Masters of 2 GiB may use a tenth of 32 GiB, so one runs at
+    // a time; every job must still finish.
     let jobs = (0..20).map(|_| terasort(0, 64, 1, 1)).collect();
     let config = with(jobs);
     let seen = run(&config, &cluster(5, 5, 1));
@@ -121,7 +122,7 @@ fn masters_leave_room_for_tasks() {
 
 #[test]
 fn reduces_never_lock_maps_out() {
-    // Reduces larger than half a node, maps that fill more than half of one.
+    // A reduce uses half of a node, a map more than half of it.
     let mut config = with(vec![terasort(0, 640, 20, 8), terasort(1, 640, 20, 8)]);
     config.yarn.reduce_memory = 4 << 30;
     config.yarn.map_memory = 6 << 30;
@@ -144,7 +145,7 @@ fn clusters_too_small_for_a_job_are_refused() {
     let found = problems(&|c| c.yarn.map_memory = 9 << 30);
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("yarn.map_memory: "), "{found:?}");
-    // A node has room for a master or a map, but not for both.
+    // A node has memory for a master or for a map, but not for both.
     let found = problems(&|c| c.yarn.map_memory = 7 << 30);
     assert!(found[0].starts_with("yarn.node_memory: "), "{found:?}");
     assert_eq!(with(Vec::new()).framework, Framework::Yarn);

@@ -1,4 +1,4 @@
-//! Algorithms of each collective.
+//! Algorithms of each collective call, and the choice among them.
 
 use super::call::{Call, Kind, Step, View};
 use super::{exchange, ring, tree};
@@ -13,7 +13,8 @@ macro_rules! algorithms {
         }
 
         impl $name {
-            /// All algorithms: name in scenarios, algorithm, one line of description.
+            /// All algorithms of this collective: name in scenarios, algorithm, description in one
+            /// line.
             pub const ALL: &'static [(&'static str, $name, &'static str)] =
                 &[$(($text, $name::$variant, $line),)+];
         }
@@ -64,7 +65,8 @@ algorithms!(
     }
 );
 algorithms!(
-    /// Algorithms of `MPI_Gather` and `MPI_Scatter`; those with sizes per rank are always linear.
+    /// Algorithms of `MPI_Gather` and `MPI_Scatter`; `MPI_Gatherv` and `MPI_Scatterv` are always
+    /// linear.
     GatherBy {
         Binomial = "binomial" "along a binomial tree (MPICH)",
         Linear = "linear" "the root exchanges with all at once",
@@ -94,24 +96,24 @@ algorithms!(
     }
 );
 
-/// Algorithm of each collective.
+/// Algorithm chosen for each kind of collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Algorithms {
     /// Algorithm of barriers.
     pub barrier: BarrierBy,
     /// Algorithm of broadcasts.
     pub bcast: BcastBy,
-    /// Algorithm of reductions to a root.
+    /// Algorithm of reductions to a root rank.
     pub reduce: ReduceBy,
-    /// Algorithm of reductions to all.
+    /// Algorithm of reductions whose result all ranks receive.
     pub allreduce: AllreduceBy,
-    /// Algorithm of alltoall and alltoallv.
+    /// Algorithm of `MPI_Alltoall` and `MPI_Alltoallv`.
     pub alltoall: AlltoallBy,
     /// Algorithm of gather.
     pub gather: GatherBy,
     /// Algorithm of scatter.
     pub scatter: GatherBy,
-    /// Algorithm of allgather and allgatherv.
+    /// Algorithm of `MPI_Allgather` and `MPI_Allgatherv`.
     pub allgather: AllgatherBy,
     /// Algorithm of reduce-scatter.
     pub reducescatter: ReduceScatterBy,
@@ -120,7 +122,8 @@ pub struct Algorithms {
 }
 
 impl Default for Algorithms {
-    /// Returns the algorithms that MPICH uses for short messages, if they work for any number of ranks.
+    /// Returns the algorithms that MPICH uses for short messages, restricted to those that work for
+    /// any number of ranks.
     fn default() -> Algorithms {
         Algorithms {
             barrier: BarrierBy::Dissemination,
@@ -138,7 +141,8 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
-    /// Returns step `k` of a rank in a call of `ranks` ranks; `None` after the last one.
+    /// Returns step `k` (from 0) of a rank in a collective call of `ranks` ranks; `None` after the
+    /// last step.
     pub fn step(&self, call: &Call, rank: u32, ranks: u32, k: u32) -> Option<Step> {
         if ranks < 2 {
             return None;

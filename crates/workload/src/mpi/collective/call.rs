@@ -1,8 +1,8 @@
-//! Collective calls and their steps.
+//! Collective calls of MPI, and the steps in which a rank executes them.
 
 use serde::{Deserialize, Serialize};
 
-/// Kind of collective call.
+/// Kind of collective call of MPI.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Kind {
     /// `MPI_Barrier`.
@@ -63,25 +63,26 @@ impl Kind {
 /// A collective call of one rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// Kind of call.
+    /// Kind of the collective call.
     pub kind: Kind,
-    /// Root rank of a call that has one.
+    /// Root rank of the call; 0 for calls without a root.
     pub root: u32,
-    /// Bytes of the whole vector (bcast, reduce, allreduce, scan), or of the part of one rank.
+    /// Bytes of the whole vector (bcast, reduce, allreduce, scan), or bytes of one rank's part
+    /// (other calls).
     pub size: u64,
-    /// Bytes for each rank or from each rank; empty if the call has one size for all ranks.
+    /// Bytes of the part of each rank; empty if all parts have `size` bytes.
     pub sizes: Vec<u64>,
-    /// Floating-point operations of a reduction.
+    /// Floating-point operations that a rank computes for a reduction.
     pub flops: f64,
 }
 
 impl Call {
-    /// Returns a call with root 0 and no bytes.
+    /// Returns a collective call with root 0, no bytes and no operations.
     pub fn new(kind: Kind) -> Call {
         Call { kind, root: 0, size: 0, sizes: Vec::new(), flops: 0.0 }
     }
 
-    /// Returns the call with this root rank.
+    /// Returns the call with the root rank `root`.
     pub fn root(self, root: u32) -> Call {
         Call { root, ..self }
     }
@@ -91,7 +92,7 @@ impl Call {
         Call { size, ..self }
     }
 
-    /// Returns the call with bytes for each rank.
+    /// Returns the call with different bytes for each rank.
     pub fn sizes(self, sizes: Vec<u64>) -> Call {
         Call { sizes, ..self }
     }
@@ -101,16 +102,17 @@ impl Call {
         Call { flops, ..self }
     }
 
-    /// Returns the bytes of the part of a rank: its entry of `sizes`, otherwise `size`.
+    /// Returns the bytes of a rank's part in the call: its entry of `sizes`, otherwise `size`.
     pub(super) fn part(&self, rank: u32) -> u64 {
         self.sizes.get(rank as usize).copied().unwrap_or(self.size)
     }
 }
 
-/// One step of a rank in a collective call: all its messages are in progress at once.
+/// One step of a rank in a collective call. All messages of a step are in progress at the same
+/// time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
-    /// Ranks from which a message is received.
+    /// Ranks from which one message each is received.
     pub receives: Vec<u32>,
     /// Ranks to which a message is sent, each with the bytes of the message.
     pub sends: Vec<(u32, u64)>,
@@ -130,7 +132,7 @@ impl Step {
     }
 }
 
-/// A call as one rank sees it.
+/// A collective call from the point of view of one rank.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) call: &'a Call,
@@ -139,12 +141,12 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns the rank relative to the root.
+    /// Returns the number of this rank counted from the root, which has number 0.
     pub(super) fn relative(&self) -> u32 {
         (self.rank + self.ranks - self.call.root) % self.ranks
     }
 
-    /// Returns the rank with this number relative to the root.
+    /// Returns the rank whose number counted from the root is `relative`.
     pub(super) fn absolute(&self, relative: u32) -> u32 {
         (relative + self.call.root) % self.ranks
     }

@@ -1,26 +1,30 @@
 //! Exchanges between pairs: recursive doubling and halving, dissemination, pairwise.
 //!
-//! If recursive doubling needs a power of two of ranks and there is none, the first ranks meet in
-//! pairs before and after: the rank with the odd number of each pair takes part for both (MPICH).
+//! Recursive doubling needs a power of two of ranks. If the number of ranks is not a power of two,
+//! the first ranks form pairs: in each pair the even rank sends its data to the odd rank before the
+//! rounds and receives the result after them. Only the odd rank takes part in the rounds (MPICH).
 
 use super::call::{Step, View};
 use super::ring;
 
-/// Returns the number of ranks that take part in recursive doubling, and the number above that power of two.
+/// Returns the number of ranks that take part in recursive doubling, which is the largest power of
+/// two up to `ranks`, and the number of the remaining ranks.
 fn folded(ranks: u32) -> (u32, u32) {
     let power = 1 << ranks.ilog2();
     (power, ranks - power)
 }
 
-/// Returns round `k` of dissemination: send to the rank 2^k after, receive from the rank 2^k before.
+/// Returns round `k` of the dissemination algorithm: send to the rank 2^k after this one, receive
+/// from the rank 2^k before it.
 pub(super) fn dissemination(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     Some(Step::exchange(v.before(distance), v.after(distance), 0))
 }
 
-/// Returns a rank's step before, after, and during the rounds of a power of two. `during` returns
-/// its exchange in a round, given its number among the ranks that take part; partners are such
-/// numbers too.
+/// Returns step `k` of a rank in an algorithm of `rounds` rounds for a power of two of ranks,
+/// including the steps with which the other ranks hand over their data before and get the result
+/// after the rounds. `during` returns the partner and the bytes in a round; its rank numbers count
+/// only the ranks that take part in the rounds.
 fn fold(
     v: View,
     bytes: u64,
@@ -53,14 +57,15 @@ fn fold(
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Returns a round of recursive doubling: partners at distances 1, 2, 4, … exchange everything.
+/// Returns step `k` of recursive doubling: partners at distances 1, 2, 4, … exchange their whole
+/// data of `bytes` bytes.
 pub(super) fn recursive_doubling(v: View, bytes: u64, k: u32) -> Option<Step> {
     let (power, _) = folded(v.ranks);
     fold(v, bytes, power.ilog2(), k, |number, round| (number ^ (1 << round), bytes))
 }
 
-/// Returns a round of Rabenseifner's algorithm: partners at distances …, 4, 2, 1 exchange halves of
-/// the vector, then gather in reverse order.
+/// Returns step `k` of Rabenseifner's algorithm: partners at distances …, 4, 2, 1 exchange halves
+/// of the vector, then gather the results in reverse order.
 pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
     let (power, _) = folded(v.ranks);
     let rounds = power.ilog2();
@@ -71,7 +76,7 @@ pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
         true => {
             let distance = power >> (round + 1);
             let partner = number ^ distance;
-            // the half of the rest that the partner keeps
+            // bytes of the half that the partner keeps
             (partner, parts(partner & !(distance - 1), distance))
         }
         false => {
@@ -81,7 +86,7 @@ pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// Returns a round of recursive doubling of parts, for a power of two of ranks.
+/// Returns round `k` of an allgather by recursive doubling, for a power of two of ranks.
 pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let first = v.rank & !(distance - 1);
@@ -90,7 +95,7 @@ pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Returns a round of recursive halving of parts, for a power of two of ranks.
+/// Returns round `k` of a reduce-scatter by recursive halving, for a power of two of ranks.
 pub(super) fn recursive_halving(v: View, k: u32) -> Option<Step> {
     let distance = v.ranks.checked_shr(k + 1).filter(|&d| d > 0)?;
     let partner = v.rank ^ distance;
@@ -99,8 +104,8 @@ pub(super) fn recursive_halving(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Returns round r = k + 1 of a pairwise exchange: the partner is rank XOR r for a power of two of
-/// ranks, otherwise a rank sends to the rank r after and receives from the rank r before.
+/// Returns round r = k + 1 of a pairwise exchange. For a power of two of ranks, the partner is rank
+/// XOR r; otherwise a rank sends to the rank r after it and receives from the rank r before it.
 pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     if round >= v.ranks {
@@ -113,14 +118,15 @@ pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(from, to, v.call.part(to)))
 }
 
-/// Returns a round in which each rank sends the part of one other rank to it.
+/// Returns round r = k + 1 of a pairwise reduce-scatter: a rank sends the rank r after it the part
+/// of that rank.
 pub(super) fn shifted(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     let to = v.after(round);
     (round < v.ranks).then(|| Step::exchange(v.before(round), to, v.call.part(to)))
 }
 
-/// Returns a single step with all sends and receives, beginning with the neighbours.
+/// Returns a single step with all sends and receives of a rank, the nearest ranks first.
 pub(super) fn all_at_once(v: View, k: u32) -> Option<Step> {
     (k == 0).then(|| Step {
         receives: (1..v.ranks).map(|d| v.before(d)).collect(),
@@ -128,7 +134,7 @@ pub(super) fn all_at_once(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// Returns a single step in which a rank sends its part to all others.
+/// Returns a single step in which a rank sends its own part to all other ranks.
 pub(super) fn part_to_all(v: View, k: u32) -> Option<Step> {
     let own = v.call.part(v.rank);
     (k == 0).then(|| Step {
@@ -137,15 +143,16 @@ pub(super) fn part_to_all(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// Returns round `k` of Bruck's algorithm: all parts whose distance has bit `k` set move by 2^k
-/// (Bruck et al. 1997).
+/// Returns round `k` of Bruck's algorithm for an alltoall: all parts whose distance has bit `k` set
+/// move by 2^k ranks (Bruck et al. 1997).
 pub(super) fn bruck(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let parts = (1..v.ranks).filter(|d| d & distance != 0).count() as u64;
     Some(Step::exchange(v.before(distance), v.after(distance), parts * v.call.size))
 }
 
-/// Returns round `k` of a scan: receive from the rank 2^k before, send to the rank 2^k after, if they exist.
+/// Returns round `k` of a scan: receive from the rank 2^k before this one, send to the rank 2^k
+/// after it, if these ranks exist.
 pub(super) fn scan(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let mut step = Step::default();

@@ -1,10 +1,10 @@
 //! Collective calls as messages: one file per family of algorithms.
 //!
-//! A rank executes a collective in steps. In each it posts its receives, then its sends, and
+//! A rank executes a collective in steps. In each step it posts its receives, then its sends, and
 //! continues when all of them are complete. [`Algorithms::step`] returns the step with a given
 //! number, so that the state of a call is only its step number. Both ends of every message compute
-//! the same size, and messages between two ranks are matched in order, as in a communicator of
-//! their own.
+//! the same size, and messages between two ranks are matched in order, as in a separate
+//! communicator.
 //!
 //! The algorithms and their names are those of MPICH (Thakur, Rabenseifner and Gropp, *Optimization
 //! of collective communication operations in MPICH*, IJHPCA 2005) and Open MPI (Pješivac-Grbović et

@@ -1,16 +1,17 @@
-//! Rings and chains: every rank receives from the rank before it and sends to the rank after it.
+//! Ring and chain algorithms of collectives: every rank receives from the rank before it and sends
+//! to the rank after it.
 
 use super::call::{Step, View};
 use super::tree;
 
-/// Returns the bytes of one of `ranks` parts of a vector: the first ones have one byte more if it
-/// does not divide.
+/// Returns the bytes of part `number`, if a vector of `bytes` bytes is divided into `ranks` parts.
+/// The first parts have one byte more if there is a remainder.
 pub(super) fn part(bytes: u64, ranks: u32, number: u32) -> u64 {
     let ranks = u64::from(ranks);
     bytes / ranks + u64::from(u64::from(number) < bytes % ranks)
 }
 
-/// Returns a step of a broadcast along the chain from the root.
+/// Returns step `k` of a broadcast along a chain of ranks, beginning at the root.
 pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative > 0;
@@ -23,7 +24,7 @@ pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Returns a step of a sum along the chain from its far end to the root.
+/// Returns step `k` of a reduction along a chain of ranks, from the far end to the root.
 pub(super) fn chain_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative + 1 < v.ranks;
@@ -36,17 +37,19 @@ pub(super) fn chain_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Returns step `k` of a ring allgather: sends on the part of the rank `k` before.
+/// Returns step `k` of a ring allgather: a rank forwards the part of the rank `k` before it.
 pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     (k + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), v.call.part(v.before(k))))
 }
 
-/// Returns step `k` of a ring reduce-scatter: sends on the partial sum for the rank `k + 1` before.
+/// Returns step `k` of a ring reduce-scatter: a rank forwards the partial sum for the rank `k + 1`
+/// before it.
 pub(super) fn reduce_scatter(v: View, k: u32) -> Option<Step> {
     (k + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), v.call.part(v.before(k + 1))))
 }
 
-/// Returns a step of a ring allreduce: a ring that sums parts of the vector, then a ring that distributes them.
+/// Returns step `k` of a ring allreduce: first the parts of the vector are summed around the ring,
+/// then the sums are distributed around the ring.
 pub(super) fn allreduce(v: View, k: u32) -> Option<Step> {
     let rounds = v.ranks - 1;
     let number = if k < rounds { v.before(k) } else { v.after(1 + 2 * v.ranks - (k - rounds)) };
@@ -54,7 +57,8 @@ pub(super) fn allreduce(v: View, k: u32) -> Option<Step> {
     (k < 2 * rounds).then(|| Step::exchange(v.before(1), v.after(1), bytes))
 }
 
-/// Returns a step of a broadcast: parts down a binomial tree, then around a ring.
+/// Returns step `k` of a broadcast that scatters parts along a binomial tree and then sends them
+/// around a ring.
 pub(super) fn scatter_then_ring(v: View, k: u32) -> Option<Step> {
     let of = |number| part(v.call.size, v.ranks, number);
     let steps = tree::steps_down(v);
@@ -65,7 +69,8 @@ pub(super) fn scatter_then_ring(v: View, k: u32) -> Option<Step> {
     (round + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), of(number)))
 }
 
-/// Returns a step of a linear scan: receive from the rank before, then send to the rank after.
+/// Returns step `k` of a linear scan: receive from the rank before this one, then send to the rank
+/// after it.
 pub(super) fn scan(v: View, k: u32) -> Option<Step> {
     let (receives, sends) = (v.rank > 0, v.rank + 1 < v.ranks);
     match k {

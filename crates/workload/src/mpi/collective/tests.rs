@@ -1,11 +1,11 @@
-//! Every algorithm for every number of ranks: all that is sent is received, no rank waits for ever,
-//! and data reach the right ranks.
+//! Tests of every collective algorithm for every number of ranks: all sent messages are received,
+//! no rank waits for ever, and data reaches the right ranks.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Result of a call: messages, bytes, rounds until the last rank has finished, and for each rank
-/// the ranks whose data it has.
+/// Result of a collective call: numbers of messages and bytes, number of rounds until the last rank
+/// has finished, and for each rank the set of ranks whose data it has.
 struct Moved {
     messages: u64,
     bytes: u64,
@@ -13,10 +13,11 @@ struct Moved {
     known: Vec<BTreeSet<u32>>,
 }
 
-/// A message: the round of its sending, and the ranks whose data it carries.
+/// A message: the round in which it was sent, and the ranks whose data it contains.
 type Sent = (u32, BTreeSet<u32>);
 
-/// Executes a call among ranks, each with its own view of it; every message takes one round.
+/// Executes a collective call; `calls` has the arguments of each rank. Every message takes one
+/// round.
 fn play(by: &Algorithms, calls: &[Call]) -> Moved {
     let ranks = calls.len() as u32;
     let mut wires: BTreeMap<(u32, u32), VecDeque<Sent>> = BTreeMap::new();
@@ -70,7 +71,7 @@ fn play(by: &Algorithms, calls: &[Call]) -> Moved {
     Moved { messages, bytes, rounds: round - 1, known }
 }
 
-/// Executes a call with equal arguments at all ranks.
+/// Executes a collective call with equal arguments at all ranks.
 fn same(by: &Algorithms, call: Call, ranks: u32) -> Moved {
     play(by, &vec![call; ranks as usize])
 }
@@ -109,7 +110,7 @@ fn broadcasts_reach_all_from_any_root() {
     }
     let by = Algorithms { bcast: BcastBy::ScatterRing, ..Algorithms::default() };
     let moved = same(&by, Call::new(Kind::Bcast).size(8000), 8);
-    // 4 + 2·2 + 4·1 parts down the tree, and 7 rounds of 8 parts
+    // 4 + 2·2 + 4·1 parts of 1,000 bytes down the tree, and 7 rounds of 8 parts around the ring
     assert_eq!(moved.bytes, 12_000 + 56_000);
 }
 

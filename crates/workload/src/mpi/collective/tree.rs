@@ -1,12 +1,14 @@
-//! Trees: binomial trees, and the flat tree in which the root communicates with all ranks.
+//! Tree algorithms of collectives: binomial trees, and the flat tree in which the root communicates
+//! with all ranks.
 //!
-//! In the binomial tree, a rank at distance `d` from the root has as parent the rank at distance
-//! `d` without its lowest bit, and as children those at `d + 1, d + 2, d + 4 …` below that bit.
+//! Ranks are counted from the root, which has number 0. In the binomial tree, the parent of rank
+//! `d` is `d` without its lowest set bit; its children are `d + 1, d + 2, d + 4 …`, with steps
+//! below this bit.
 
 use super::call::{Step, View};
 
-/// Returns the reach of a rank's subtree: its lowest bit, or for the root the smallest power of two
-/// that is not below the number of ranks.
+/// Returns the largest possible number of ranks in the subtree of a rank: its lowest set bit, or
+/// for the root the smallest power of two that is at least the number of ranks.
 fn reach(relative: u32, ranks: u32) -> u32 {
     match relative {
         0 => ranks.next_power_of_two(),
@@ -14,13 +16,14 @@ fn reach(relative: u32, ranks: u32) -> u32 {
     }
 }
 
-/// Returns the number of ranks in the subtree of the rank at distance `relative` from the root,
-/// given its reach.
+/// Returns the number of ranks in the subtree of the rank `relative` (counted from the root), given
+/// the largest possible number `reach`.
 fn subtree(relative: u32, reach: u32, ranks: u32) -> u32 {
     reach.min(ranks - relative)
 }
 
-/// Returns the children of a rank, nearest first, with the sizes of their subtrees.
+/// Returns the children of a rank in the binomial tree, nearest first, each with the number of
+/// ranks in its subtree.
 fn children(relative: u32, ranks: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> + Clone {
     let bits = reach(relative, ranks).trailing_zeros();
     (0..bits).map(move |bit| relative + (1 << bit)).filter(move |&child| child < ranks).map(
@@ -35,8 +38,9 @@ fn parent(relative: u32) -> u32 {
     relative & (relative - 1)
 }
 
-/// Returns a step down the tree: from the parent, then to the children, the largest subtree first;
-/// `size` gets the child and the number of ranks in its subtree.
+/// Returns step `k` down the binomial tree: receive from the parent, then send to the children, the
+/// largest subtree first. `size` returns the bytes for a child, given the child and the number of
+/// ranks in its subtree.
 pub(super) fn down(v: View, size: impl Fn(u32, u32) -> u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let k = match (relative, k) {
@@ -48,13 +52,14 @@ pub(super) fn down(v: View, size: impl Fn(u32, u32) -> u64, k: u32) -> Option<St
     Some(Step::send(v.absolute(child), size(child, below)))
 }
 
-/// Returns the number of steps of a rank down the tree.
+/// Returns the number of steps of a rank in a pass down the binomial tree.
 pub(super) fn steps_down(v: View) -> u32 {
     let relative = v.relative();
     u32::from(relative > 0) + children(relative, v.ranks).count() as u32
 }
 
-/// Returns a step up the tree: from the children, the smallest subtree first, then to the parent.
+/// Returns step `k` up the binomial tree: receive from the children, the smallest subtree first,
+/// then send to the parent. `size` returns the bytes, given the number of ranks in the subtree.
 fn up(v: View, size: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let mut below = children(relative, v.ranks);
@@ -82,13 +87,14 @@ pub(super) fn scatter(v: View, k: u32) -> Option<Step> {
     down(v, |_, below| u64::from(below) * v.call.size, k)
 }
 
-/// Returns a step of a reduce to the root followed by a broadcast from it.
+/// Returns step `k` of a reduction up the binomial tree to the root, followed by a broadcast down
+/// the tree.
 pub(super) fn up_and_down(v: View, bytes: u64, k: u32) -> Option<Step> {
     let ups = steps_down(v);
     if k < ups { up(v, |_| bytes, k) } else { down(v, |_, _| bytes, k - ups) }
 }
 
-/// Returns a single step in which the root receives from all ranks.
+/// Returns a single step in which the root receives from all other ranks.
 pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
@@ -101,7 +107,7 @@ pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Returns a single step in which the root sends to all ranks.
+/// Returns a single step in which the root sends to all other ranks.
 pub(super) fn root_to_all(v: View, bytes: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
