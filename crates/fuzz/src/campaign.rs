@@ -109,9 +109,9 @@ const SEVERAL_PATHS: [&str; 2] = ["leaf-spine", "fat-tree"];
 
 /// A mechanism of the user (plug-in), which the cases of a campaign have to use.
 struct Own {
-    /// Name of the mechanism in scenarios.
+    /// Name by which scenarios refer to the mechanism.
     name: String,
-    /// Paths of the settings that can name it, the main one first.
+    /// Paths of the settings that can name the mechanism, the main one first.
     paths: Vec<String>,
     /// Whether the mechanism has an effect only on fabrics with several shortest paths.
     needs_paths: bool,
@@ -149,12 +149,12 @@ fn is_divided(number: u64) -> bool {
     number % 8 == 7
 }
 
-/// Progress of a campaign of generated scenarios (cases).
+/// Progress of a running campaign of generated scenarios (cases).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of cases that have ended.
+    /// Number of cases that have ended so far.
     pub done: u64,
-    /// Number of cases that violate an oracle.
+    /// Number of cases that violate an oracle so far.
     pub failed: u64,
     /// Number of the case that each working thread is judging.
     pub current: Vec<u64>,

@@ -24,7 +24,7 @@ pub struct Axis {
     /// Path of the setting in the schema, such as `workload.*.kind`, where `*` stands for each
     /// entry of a list.
     pub path: String,
-    /// Values of the setting as text.
+    /// Values (levels) of the setting as text.
     pub levels: Vec<String>,
 }
 

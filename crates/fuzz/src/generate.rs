@@ -41,13 +41,14 @@ pub struct Wish {
     pub path: String,
     /// Requested value as text; [`GIVEN`] for a table or a list that the scenario should contain.
     pub level: String,
-    /// True: the step that makes a scenario valid keeps this value, and gives up if that is
-    /// impossible. False: the step may change the value.
+    /// True: the generator must not change this value while it repairs the scenario, and gives up
+    /// if that is impossible. False: the generator may change it.
     pub is_firm: bool,
 }
 
 impl Wish {
-    /// Returns a wish for the value `level` of the setting `path`, which must be granted.
+    /// Returns the request for the value `level` of the setting `path`, which the scenario must
+    /// have.
     pub fn firm(path: &str, level: &str) -> Wish {
         Wish { path: path.to_owned(), level: level.to_owned(), is_firm: true }
     }
@@ -55,11 +56,11 @@ impl Wish {
 
 /// A generated scenario that the reader accepts.
 pub struct Case {
-    /// The scenario as drawn, as a TOML table without defaults.
+    /// The scenario as drawn by the generator, as a TOML table without defaults.
     pub given: Table,
     /// Content of the files that the scenario may name, by file name.
     pub files: Files,
-    /// The scenario as read, with all defaults.
+    /// The scenario as the reader returns it, with all defaults.
     pub scenario: Scenario,
 }
 

@@ -121,11 +121,11 @@ pub struct Looked {
 /// Verdict about a case: all oracles hold, or one fails, or the case is too large.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// All oracles hold.
+    /// All oracles hold for the case.
     Holds(Looked),
     /// The first run has too many events, so that nothing was checked.
     TooLarge,
-    /// An oracle does not hold.
+    /// An oracle does not hold for the case.
     Fails(Failure),
 }
 
@@ -147,7 +147,7 @@ pub fn catch_panics() -> impl Drop {
     catch_panics_as(|info| info.to_string())
 }
 
-/// Records panics like [`catch_panics`], with the message that `describe` makes of a panic.
+/// Records panics like [`catch_panics`], with the text that `describe` returns for a panic.
 pub fn catch_panics_as(describe: fn(&std::panic::PanicHookInfo<'_>) -> String) -> impl Drop {
     type Hook = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Sync + Send>;
     struct Guard(Option<Hook>);

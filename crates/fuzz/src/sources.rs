@@ -15,7 +15,7 @@ pub type Files = BTreeMap<String, String>;
 /// File name of the MPI trace, which the simulator reads from disk.
 const CALLS: &str = "calls.ti";
 
-/// Number of ranks of the MPI trace.
+/// Number of ranks in the MPI trace.
 const RANKS: usize = 4;
 
 /// Writes the MPI trace, which the simulator reads from disk, into a folder.

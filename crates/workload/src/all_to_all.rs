@@ -28,19 +28,19 @@ pub struct AllToAllConfig {
     pub request_bytes: u64,
     /// Largest number of flows that a host has in progress at once; `None` for no limit.
     pub parallel: Option<u32>,
-    /// Width of the interval from time zero in which the first flows start, at uniformly drawn
-    /// times.
+    /// Width of the interval in which the first flows start, at uniformly drawn times; the interval
+    /// begins at time zero.
     pub start_window: Span,
     /// Traffic class of all packets of the exchange.
     pub class: ClassId,
 }
 
 impl AllToAllConfig {
-    /// Default of `start_window`, the value of the standard performance scenarios.
+    /// Default of `start_window`: the value of the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 
-/// An all-to-all exchange in progress.
+/// State of an all-to-all exchange during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AllToAll {
     flows: FlowSet,
@@ -88,7 +88,7 @@ impl AllToAll {
         self.flows.listed()
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let hosts = self.hosts;
         self.flows.handle(now, event, out, |host, k| {

@@ -23,12 +23,12 @@ pub(crate) const ENDLESS: u64 = 1 << 60;
 /// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
 const STOP: u64 = u64::MAX;
 
-/// Settings of bulk transfers.
+/// Settings of bulk transfers, which send for a fixed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BulkConfig {
     /// Sender and receiver of each pair of hosts.
     pub pairs: Vec<(HostId, HostId)>,
-    /// Number of connections of each pair.
+    /// Number of connections between the two hosts of each pair.
     pub connections: u32,
     /// Time from the start of the simulation to the earliest start of a connection.
     pub start: Span,
@@ -41,7 +41,7 @@ pub struct BulkConfig {
 }
 
 impl BulkConfig {
-    /// Largest number of connections of a workload.
+    /// Largest number of connections of a workload of bulk transfers.
     pub const MOST_CONNECTIONS: u64 = 1_000_000;
 }
 
@@ -95,7 +95,7 @@ impl Bulk {
         ConnId(u32::try_from(number).expect("there are fewer connections"))
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

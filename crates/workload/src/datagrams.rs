@@ -19,7 +19,7 @@ pub struct DatagramsConfig {
     pub sources: Vec<HostId>,
     /// Host that receives all packets.
     pub destination: HostId,
-    /// IP bytes of each packet.
+    /// IP bytes (header and payload) of each packet.
     pub bytes: u16,
     /// Distribution of the time between two packets of a source.
     pub arrivals: Arrivals,
@@ -34,7 +34,7 @@ pub struct DatagramsConfig {
     pub class: ClassId,
 }
 
-/// Datagram traffic in progress.
+/// State of datagram traffic during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Datagrams {
     config: DatagramsConfig,
@@ -69,8 +69,8 @@ impl Datagrams {
         (self.sent, self.config.packets.unwrap_or(0))
     }
 
-    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
-    /// all packets are sent, because it is not informed of their arrival.
+    /// Handles an event and appends the actions that follow from it to `out`. The workload finishes
+    /// when all packets are sent, because it is not informed of their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {
@@ -160,7 +160,7 @@ mod tests {
         }
         let measured = waited / sent.len() as f64;
         let expected = 0.8 * service / (2.0 * (1.0 - 0.8));
-        // 100,000 packets at this load leave a standard error of about 2.5 %.
+        // With 100,000 packets at this load, the standard error of the mean is about 2.5 %.
         assert!((measured / expected - 1.0).abs() < 0.08, "{measured} for {expected}");
     }
 

@@ -8,7 +8,7 @@
 use crate::protocol::Cluster;
 use eastwest_types::HostId;
 
-/// Reasons why the settings of a workload are impossible, in the order of the checks.
+/// Reasons why the settings of a workload are invalid, in the order of the checks.
 pub(crate) struct Objections(Vec<String>);
 
 impl Objections {
@@ -44,7 +44,7 @@ impl Objections {
         }
     }
 
-    /// Returns the value if there are no objections, otherwise all objections.
+    /// Returns the result of `value` if there are no objections, otherwise all objections.
     pub(crate) fn unless_any<T>(self, value: impl FnOnce() -> T) -> Result<T, Vec<String>> {
         if self.0.is_empty() { Ok(value()) } else { Err(self.0) }
     }

@@ -38,7 +38,7 @@ pub enum BurstSpread {
     Geometric,
 }
 
-/// Settings of raw Ethernet traffic.
+/// Settings of raw Ethernet traffic: frames without a transport protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EthernetConfig {
     /// Hosts that send frames.
@@ -137,7 +137,7 @@ impl EthernetConfig {
     }
 }
 
-/// Raw Ethernet traffic in progress.
+/// State of raw Ethernet traffic during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ethernet {
     config: EthernetConfig,
@@ -183,8 +183,8 @@ impl Ethernet {
         self.config.frames.is_some_and(|frames| self.sent >= frames)
     }
 
-    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
-    /// all frames are handed to the network cards; the simulation waits for their arrival.
+    /// Handles an event and appends the actions that follow from it to `out`. The workload finishes
+    /// when all frames are handed to the network cards; the simulation waits for their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

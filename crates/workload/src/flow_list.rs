@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 /// One flow of a list of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedFlow {
-    /// Time from the start of the simulation at which the connection is opened.
+    /// Time from the start of the simulation at which the flow's connection is opened.
     pub start: Span,
-    /// Sending host.
+    /// Host that sends the flow.
     pub src: HostId,
-    /// Receiving host.
+    /// Host that receives the flow.
     pub dst: HostId,
     /// Payload bytes of the flow, at least 1.
     pub bytes: u64,
@@ -76,7 +76,7 @@ impl FlowList {
         ((self.next - self.open.in_use()) as u64, self.flows.len() as u64)
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {}

@@ -37,7 +37,7 @@ pub(crate) struct FlowSetConfig {
     pub hosts: u32,
     /// Number of flows of each host, each to one destination.
     pub per_host: u32,
-    /// Largest number of flows that a host has in progress at once.
+    /// Largest number of flows that a host has in progress at one time.
     pub parallel: u32,
     /// Payload of each flow in bytes.
     pub bytes: u64,
@@ -94,8 +94,8 @@ impl FlowSet {
         at_once.then(|| self.progress().1)
     }
 
-    /// Handles an event and appends the actions that follow to `out`; `destination(host, k)`
-    /// returns the receiver of flow `k` of a host.
+    /// Handles an event and appends the actions that follow from it to `out`; `destination(host,
+    /// k)` returns the receiver of flow `k` of a host.
     pub(crate) fn handle(
         &mut self,
         now: Time,

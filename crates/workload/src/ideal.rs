@@ -26,7 +26,7 @@ pub(crate) struct Row {
     pub purpose: Purpose,
 }
 
-/// A finished round of a synchronized read.
+/// A finished round of a synchronized read (incast).
 #[derive(Debug)]
 pub(crate) struct Round {
     pub round: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Round {
     pub bytes: u64,
 }
 
-/// A packet without connection.
+/// An IP packet or Ethernet frame that was sent without a connection.
 #[derive(Debug, PartialEq, Clone, Copy)]
 pub(crate) struct Datagram {
     pub sent: Time,
@@ -44,7 +44,7 @@ pub(crate) struct Datagram {
     pub bytes: u16,
 }
 
-/// Result of a run on the ideal network.
+/// State of the ideal network, and result of a run on it.
 #[derive(Debug, Default)]
 pub(crate) struct Ideal {
     pub finished: bool,

@@ -17,7 +17,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of a synchronized read.
+/// Settings of a synchronized read (incast): a host reads blocks from many senders at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IncastConfig {
     /// Host that reads blocks from all senders.
@@ -26,7 +26,7 @@ pub struct IncastConfig {
     pub senders: Vec<HostId>,
     /// Number of rounds; in each the receiver reads one block from every sender.
     pub rounds: u32,
-    /// Bytes that each sender sends in a round.
+    /// Size of a block: bytes that each sender sends in a round.
     pub block_bytes: u64,
     /// Bytes of the request to each sender; 0: the senders send without a request when a round
     /// starts.
@@ -36,7 +36,7 @@ pub struct IncastConfig {
     pub persistent: bool,
     /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
-    /// Width of the uniform distribution of a sender's delay before it writes.
+    /// Width of the uniform distribution of a sender's delay before it sends its block.
     pub start_jitter: Span,
     /// Traffic class of all packets of the reads.
     pub class: ClassId,
@@ -51,7 +51,7 @@ impl IncastConfig {
     pub const REQUEST_BYTES: u64 = 0;
 }
 
-/// A synchronized read in progress.
+/// State of a synchronized read (incast) during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Incast {
     config: IncastConfig,
@@ -99,7 +99,7 @@ impl Incast {
         (u64::from(self.round), u64::from(self.config.rounds))
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.begin(now, out),

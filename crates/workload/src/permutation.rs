@@ -21,19 +21,19 @@ pub struct PermutationConfig {
     pub bytes: u64,
     /// Number of flows that each host sends, one after the other, each in a new derangement.
     pub repeat: u32,
-    /// Width of the interval from time zero in which the first flows start, at uniformly drawn
-    /// times.
+    /// Width of the interval in which the first flows start, at uniformly drawn times; the interval
+    /// begins at time zero.
     pub start_window: Span,
     /// Traffic class of all packets of the flows.
     pub class: ClassId,
 }
 
 impl PermutationConfig {
-    /// Default of `start_window`, the value of the standard performance scenarios.
+    /// Default of `start_window`: the value of the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 
-/// Permutation traffic in progress.
+/// State of permutation traffic during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Permutation {
     flows: FlowSet,
@@ -45,7 +45,7 @@ pub struct Permutation {
 struct Derangements {
     hosts: u32,
     stream: Stream,
-    /// Number of the first derangement in `kept`.
+    /// Number of the first derangement in `kept`; earlier ones are no longer needed.
     first: u32,
     /// Derangements, each with the number of hosts that have not used it yet.
     kept: VecDeque<(Vec<u32>, u32)>,
@@ -125,7 +125,7 @@ impl Permutation {
         self.flows.listed()
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let derangements = &mut self.derangements;
         self.flows.handle(now, event, out, |host, k| derangements.receiver(host, k));

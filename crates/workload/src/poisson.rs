@@ -30,14 +30,14 @@ pub enum Until {
     Forever,
 }
 
-/// Settings of open-loop flows.
+/// Settings of open-loop flows with Poisson arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoissonConfig {
     /// Hosts that send and receive flows; empty: all hosts.
     pub hosts: Vec<HostId>,
     /// Offered payload rate as a fraction of the summed link rate of these hosts.
     pub load: f64,
-    /// Rate of the link of each host.
+    /// Rate of the link between each host and the fabric.
     pub host_rate: Rate,
     /// Distribution of the flow sizes in bytes.
     pub sizes: Sizes,
@@ -49,7 +49,7 @@ pub struct PoissonConfig {
     pub class: ClassId,
 }
 
-/// Open-loop flows in progress.
+/// State of open-loop flows during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Poisson {
     config: PoissonConfig,
@@ -127,7 +127,7 @@ impl Poisson {
         }
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.await_next(now + self.config.start, out),

@@ -20,23 +20,23 @@ pub struct Cluster {
 pub enum Event {
     /// Start of the simulation: the first event of every workload, at time zero.
     Begin,
-    /// Wake-up requested by [`Action::Wake`].
+    /// A wake-up that the workload requested by [`Action::Wake`].
     Wake {
-        /// Token of the wake-up, from [`Action::Wake`].
+        /// Token of the wake-up, as given in [`Action::Wake`].
         token: u64,
     },
     /// The last byte of a message has reached the receiving application in order.
     Delivered {
-        /// Connection of the message.
+        /// Identifier of the connection over which the message came.
         conn: ConnId,
         /// Side of the connection that sent the message.
         from: Side,
-        /// Tag of the message, from [`Action::Send`].
+        /// Tag of the message, as given in [`Action::Send`].
         tag: u64,
     },
     /// All frames of a [`Parcel`] have arrived; parcels of one line are reported in their order.
     Arrived {
-        /// Tag of the parcel, from [`Parcel::tag`].
+        /// Tag of the parcel, as given in [`Parcel::tag`].
         tag: u64,
     },
     /// TCP has aborted a connection after too many timeouts; its identifier may be used again. Sent
@@ -49,13 +49,14 @@ pub enum Event {
     Received {
         /// Identifier of the connection.
         conn: ConnId,
-        /// Bytes that have arrived in order at the client and at the server, application framing included.
+        /// Bytes that have arrived in order at the client and at the server, since the connection
+        /// was opened, application framing included.
         bytes: [u64; 2],
     },
 }
 
-/// A message sent as raw Ethernet frames, without connection. Parcels between two hosts with equal
-/// `line` arrive in the order in which they were sent.
+/// A message sent as raw Ethernet frames, without a connection. Parcels between two hosts with
+/// equal `line` arrive in the order in which they were sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel {
     /// Host that sends the parcel.
@@ -72,7 +73,7 @@ pub struct Parcel {
     pub frame: u16,
     /// Traffic class of the parcel's frames.
     pub class: ClassId,
-    /// Tag that [`Event::Arrived`] returns.
+    /// Tag by which [`Event::Arrived`] identifies the parcel.
     pub tag: u64,
 }
 
@@ -83,7 +84,7 @@ pub enum Action {
     Wake {
         /// Time of the wake-up; must not be in the past.
         at: Time,
-        /// Token that [`Event::Wake`] returns.
+        /// Token by which [`Event::Wake`] identifies the wake-up.
         token: u64,
     },
     /// Open a TCP connection: the client sends its SYN now.
@@ -109,9 +110,9 @@ pub enum Action {
         payload: u64,
         /// Bytes of application framing before the payload, for example an HTTP header.
         header: u32,
-        /// Tag that [`Event::Delivered`] returns.
+        /// Tag by which [`Event::Delivered`] identifies the message.
         tag: u64,
-        /// Purpose of the message.
+        /// Purpose of the message, for the flow table.
         purpose: Purpose,
         /// Number of the job to which the message belongs, for the flow table; `None` if it belongs
         /// to no job.
@@ -187,9 +188,9 @@ pub enum Action {
     Transaction(Box<TransactionRecord>),
     /// Report a finished round of a synchronized read.
     Round {
-        /// Number of the round from 0.
+        /// Number of the finished round, from 0.
         round: u32,
-        /// Start time of the round.
+        /// Simulated time at which the round started.
         started: Time,
         /// Payload bytes of all senders in this round.
         bytes: u64,

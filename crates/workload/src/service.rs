@@ -26,16 +26,16 @@ pub struct ServiceConfig {
     pub clients: Vec<HostId>,
     /// Hosts that answer requests. A host can be client and server; it sends no requests to itself.
     pub servers: Vec<HostId>,
-    /// Mean time between requests of one client.
+    /// Mean time between two requests of one client.
     pub mean_gap: Span,
-    /// Bytes of a request.
+    /// Payload bytes of a request.
     pub request_bytes: u64,
-    /// Bytes of a response.
+    /// Payload bytes of a response.
     pub response_bytes: u64,
-    /// Time from the arrival of a request to the writing of its response.
+    /// Service time: from the arrival of a request at the server to the sending of its response.
     pub server_time: Span,
-    /// Time from the start of the simulation at which requests begin; connections open at seeded
-    /// times in the first half of this time.
+    /// Time from the start of the simulation until clients send requests; connections open at
+    /// seeded times in the first half of this time.
     pub warm_up: Span,
     /// Number of requests of all clients together; `None`: background traffic that never ends.
     pub requests: Option<u64>,
@@ -56,7 +56,7 @@ impl ServiceConfig {
     pub const MAX_CONNECTIONS: u64 = 1_000_000;
 }
 
-/// A request–response service in progress.
+/// State of a request–response service during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Service {
     config: ServiceConfig,
@@ -112,7 +112,7 @@ impl Service {
         (self.answered, self.config.requests.unwrap_or(0))
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.begin(now, out),

@@ -13,21 +13,21 @@
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Sizes of flows in bytes.
+/// Distribution of flow sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
-    /// Constant size in bytes.
+    /// All flows have this size in bytes.
     Fixed(u64),
-    /// Size drawn from an empirical distribution.
+    /// Sizes are drawn from an empirical distribution.
     Empirical(EmpiricalCdf),
 }
 
-/// Interpolation of sizes between two points of a CDF.
+/// Interpolation of flow sizes between two points of a CDF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Interpolation {
-    /// Uniform in the logarithm of the size.
+    /// Between two points, the logarithm of the size is uniformly distributed.
     Logarithmic,
-    /// Uniform in the size.
+    /// Between two points, the size is uniformly distributed.
     Linear,
 }
 
@@ -39,9 +39,10 @@ pub struct EmpiricalCdf {
     interpolation: Interpolation,
 }
 
-/// Web search: background flows of a production cluster, figure 4 of Alizadeh et al., "Data Center
-/// TCP (DCTCP)", SIGCOMM 2010. Points as read off by pFabric (2013) and used since by the HKUST
-/// traffic generator and HPCC (2019); the smallest flow is one packet of 1,500 bytes.
+/// Flow sizes of web search: background flows of a production cluster, figure 4 of Alizadeh et al.,
+/// "Data Center TCP (DCTCP)", SIGCOMM 2010. Points as read from the figure by pFabric (2013) and
+/// used since by the HKUST traffic generator and HPCC (2019); the smallest flow is one packet of
+/// 1,500 bytes.
 const WEB_SEARCH: [(u64, f64); 12] = [
     (1_500, 0.0),
     (10_000, 0.15),
@@ -57,11 +58,11 @@ const WEB_SEARCH: [(u64, f64); 12] = [
     (30_000_000, 1.0),
 ];
 
-/// Data mining: figure 2 of Greenberg et al., "VL2: A Scalable and Flexible Data Center Network",
-/// SIGCOMM 2009. Points below 3.16 MB as in the HKUST traffic generator (pFabric has the same ones
-/// rounded to packets). At 100 MB copies of the table differ, 0.98 or 0.99; the paper says that
-/// almost all flows, 99 %, are smaller than 100 MB, so it is 0.99 here. The smallest size, 100 bytes,
-/// is the left end of the figure's axis.
+/// Flow sizes of data mining: figure 2 of Greenberg et al., "VL2: A Scalable and Flexible Data
+/// Center Network", SIGCOMM 2009. Points below 3.16 MB are those of the HKUST traffic generator
+/// (pFabric has them rounded to packets). At 100 MB, copies of the table have 0.98 or 0.99; here it
+/// is 0.99, because the paper says that 99 % of the flows are smaller than 100 MB. The smallest
+/// size, 100 bytes, is the left end of the figure's axis.
 const DATA_MINING: [(u64, f64); 13] = [
     (100, 0.0),
     (180, 0.1),
@@ -78,9 +79,10 @@ const DATA_MINING: [(u64, f64); 13] = [
     (1_000_000_000, 1.0),
 ];
 
-/// Hadoop: figure 6 of Roy et al., "Inside the Social Network's (Datacenter) Network", SIGCOMM 2015,
-/// flows of a Hadoop node. Points as read off by HPCC (2019); its first point, 0 bytes, cannot lie on
-/// a logarithmic axis and is one byte here, which moves 1 % of the flows by less than 100 bytes.
+/// Flow sizes of Hadoop: figure 6 of Roy et al., "Inside the Social Network's (Datacenter)
+/// Network", SIGCOMM 2015, flows of a Hadoop node. Points as read from the figure by HPCC (2019).
+/// Its first point, 0 bytes, is impossible on a logarithmic axis and is one byte here, which
+/// changes 1 % of the flows by less than 100 bytes.
 const HADOOP: [(u64, f64); 20] = [
     (1, 0.0),
     (100, 0.01),
@@ -105,7 +107,7 @@ const HADOOP: [(u64, f64); 20] = [
 ];
 
 impl Sizes {
-    /// Draws a size in bytes, at least one.
+    /// Draws a flow size in bytes, at least one.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -113,7 +115,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the mean size in bytes.
+    /// Returns the mean flow size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             Sizes::Fixed(bytes) => *bytes as f64,
@@ -173,7 +175,8 @@ impl EmpiricalCdf {
         EmpiricalCdf { points: HADOOP.to_vec(), interpolation }
     }
 
-    /// Returns the `u` quantile in bytes, with `u` in [0, 1), rounded to the nearest byte.
+    /// Returns the `u` quantile of the flow size in bytes, for `u` in [0, 1), rounded to the
+    /// nearest byte.
     pub fn quantile(&self, u: f64) -> u64 {
         let upper = self.points.partition_point(|&(_, share)| share <= u);
         let upper = upper.clamp(1, self.points.len() - 1);
@@ -187,7 +190,7 @@ impl EmpiricalCdf {
         ((size + 0.5) as u64).max(1)
     }
 
-    /// Returns the mean size in bytes of the interpolated distribution.
+    /// Returns the mean flow size in bytes of the interpolated distribution.
     pub fn mean(&self) -> f64 {
         let segment = |pair: &[(u64, f64)]| {
             let (low, high) = (pair[0].0 as f64, pair[1].0 as f64);
@@ -211,7 +214,8 @@ mod tests {
         (0..100_000).filter(|&i| cdf.quantile(f64::from(i) / 1e5) < size).count() as f64 / 1e5
     }
 
-    /// Returns the contribution of the flows between two points to the mean, interpolated linearly.
+    /// Returns the part of the mean size that flows between two points of the CDF contribute, with
+    /// linear interpolation.
     fn weight(pair: &[(u64, f64)]) -> f64 {
         (pair[1].1 - pair[0].1) * (pair[0].0 + pair[1].0) as f64 / 2.0
     }

@@ -12,7 +12,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of a stride pattern.
+/// Settings of a stride pattern: host `i` sends to hosts `i + stride`, `i + 2 · stride`, and so on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrideConfig {
     /// Distance between two successive receivers of a host, as number of hosts.
@@ -21,18 +21,19 @@ pub struct StrideConfig {
     pub count: u32,
     /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Width of the interval from time zero in which flows start, at uniformly drawn times.
+    /// Width of the interval in which the flows start, at uniformly drawn times; the interval
+    /// begins at time zero.
     pub start_window: Span,
     /// Traffic class of all packets of the pattern.
     pub class: ClassId,
 }
 
 impl StrideConfig {
-    /// Default of `start_window`, the value of the standard performance scenarios.
+    /// Default of `start_window`: the value of the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 
-/// A stride pattern in progress.
+/// State of a stride pattern during a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stride {
     flows: FlowSet,
@@ -49,7 +50,7 @@ impl Stride {
         no.require(hosts >= 2, || {
             format!("hosts: flows need two hosts, but the fabric has {hosts}")
         });
-        // The multiples of the stride reach the host itself after N / gcd(N, stride) steps.
+        // The multiples of the stride reach the sending host after N / gcd(N, stride) steps.
         let cycle = if hosts == 0 { 0 } else { hosts / gcd(hosts, u64::from(config.stride)) };
         no.require(hosts < 2 || u64::from(config.count) < cycle, || {
             format!(
@@ -90,7 +91,7 @@ impl Stride {
         self.flows.listed()
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let (stride, hosts) = (self.stride, self.hosts);
         self.flows.handle(now, event, out, |host, k| {
@@ -99,7 +100,7 @@ impl Stride {
     }
 }
 
-/// Returns the greatest common divisor; `gcd(n, 0) = n`.
+/// Returns the greatest common divisor of `a` and `b`; `gcd(n, 0) = n`.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// workload of any kind. `$d` stands for the dollar sign in the inner macro.
 macro_rules! family {
     ($d:tt $($(#[$doc:meta])* $name:ident($state:ty),)*) => {
-        /// A workload of any kind.
+        /// A workload of any kind, with its state.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Workload {
             $($(#[$doc])* $name($state),)*
@@ -72,7 +72,7 @@ family! {
 }
 
 impl Workload {
-    /// Handles an event at `now` and appends the actions that follow to `out`.
+    /// Handles an event at the time `now` and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         each!(self, w => w.handle(now, event, out));
     }

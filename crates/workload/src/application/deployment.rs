@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Settings of an application, with the hosts of its processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationConfig {
-    /// The application with its settings.
+    /// Kind of the application, with its settings.
     pub model: Model,
     /// Name of the workload, from which the random streams are derived.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct ApplicationConfig {
     pub roles: Arc<[Role]>,
     /// Hosts of each role; each host of the list runs one process with this role.
     pub hosts: Vec<Vec<HostId>>,
-    /// Time at which the processes start.
+    /// Simulated time at which all processes of the application start.
     pub start: Time,
     /// Traffic class of all packets of the application.
     pub class: ClassId,
@@ -207,7 +207,7 @@ impl Deployment {
         &self.tally
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.finished {
             return;

@@ -28,7 +28,7 @@ pub type ReadApplication = dyn Fn(&mut Section) -> Model + Send + Sync;
 pub struct Named {
     /// Name of the application, the `kind` of a `[[workload]]` in scenarios.
     pub name: &'static str,
-    /// One line that explains the application.
+    /// Description of the application in one line.
     pub doc: &'static str,
     /// Roles of the application's processes.
     pub roles: &'static [Role],

@@ -31,9 +31,9 @@ pub struct FanOutConfig {
     pub width: Option<u32>,
     /// Time from a query to its deadline, at which it is answered without the missing responses.
     pub deadline: Span,
-    /// Bytes of a request to a worker.
+    /// Bytes of a front end's request to a worker.
     pub request_bytes: u64,
-    /// Bytes of a response of a worker.
+    /// Bytes of a worker's response to a front end.
     pub response_bytes: u64,
     /// Mean service time at a worker, from the arrival of a request to its response.
     pub server_time: Span,
@@ -108,7 +108,7 @@ impl BuiltIn for FanOutConfig {
     }
 }
 
-/// A query that is not answered yet.
+/// A query of a front end that is not answered yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Query {
     asked: Time,
@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn the_deadline_answers_without_the_missing_responses() {
-        // A response takes 100 µs on the network: a deadline of 99 µs misses each query.
+        // The network takes 100 µs for request and response, so each query misses a deadline of 99
+        // µs.
         let outcome = on_five_hosts(FanOutConfig { deadline: Span::from_us(99), ..config() });
         let expected = [("late", 200), ("missed", 50), ("queries", 50), ("responses", 0)];
         assert_eq!(outcome.counters, expected.map(|(name, n)| (name.to_owned(), n)));
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_slowest_of_n_exponential_servers_takes_the_harmonic_number_of_means() {
-        // E[max of n exponential times] = mean · (1 + 1/2 + … + 1/n).
+        // Expected maximum of n exponential times: mean · (1 + 1/2 + … + 1/n).
         let mean = Span::from_ms(1);
         let outcome = on_five_hosts(FanOutConfig {
             queries: 20_000,

@@ -46,7 +46,7 @@ pub trait ApplicationModel: fmt::Debug + Send + Sync {
 pub(crate) trait BuiltIn: Sized {
     /// Name of the application, the `kind` of a `[[workload]]` in scenarios.
     const NAME: &'static str;
-    /// One line that explains the application, with its source.
+    /// Description of the application in one line, with its source.
     const DOC: &'static str;
     /// Roles of the application's processes.
     const ROLES: &'static [Role];

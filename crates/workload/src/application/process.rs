@@ -13,11 +13,11 @@ pub struct Place<'a> {
     /// Number of the process, from 0: first the processes of the first role in the order of its
     /// list of hosts, then the processes of the next role.
     pub number: u32,
-    /// Role of the process: its index in the list of roles.
+    /// Role of the process, as index in the list of roles.
     pub role: usize,
     /// Host on which the process runs.
     pub host: HostId,
-    /// Roles of the application.
+    /// Roles of the application's processes.
     pub roles: &'a [Role],
     /// Process numbers of each role, in the order of the role's list of hosts.
     pub members: &'a [Vec<u32>],
@@ -61,16 +61,16 @@ impl From<u64> for Content {
 pub enum Kind {
     /// A message to which the receiver does not reply.
     Plain,
-    /// A request with this number; the receiver may reply once.
+    /// A request, with its number; the receiver may send one reply.
     Request(u64),
-    /// The reply to the request with this number.
+    /// The reply to a request, with the number of the request.
     Reply(u64),
 }
 
-/// A message that has arrived.
+/// A message that has arrived at a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Number of the sending process.
+    /// Number of the process that sent the message.
     pub from: u32,
     /// Size of the message, its words, and the number of its connection.
     pub content: Content,
@@ -96,7 +96,7 @@ impl Message {
     }
 }
 
-/// An action that a process has requested.
+/// An action that a process of an application has requested.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Send { to: u32, content: Content, kind: Kind, tag: u64 },
@@ -133,7 +133,7 @@ impl Process<'_> {
         self.number
     }
 
-    /// Returns the role of this process: its index in the list of roles.
+    /// Returns the role of this process, as index in the list of roles.
     pub fn role(&self) -> usize {
         self.role
     }

@@ -30,7 +30,7 @@ pub struct QuorumConfig {
     pub replicas: u32,
     /// Number of confirmations after which a write is complete (W).
     pub quorum: u32,
-    /// Bytes of a value.
+    /// Bytes of a value that a client writes.
     pub value_bytes: u64,
     /// Bytes of the confirmation of a replica.
     pub confirmation_bytes: u64,

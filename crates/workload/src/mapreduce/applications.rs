@@ -28,8 +28,8 @@ impl Control {
         }
     }
 
-    /// Handles the resource manager's answer at a job's application master: launches the containers
-    /// that it brings.
+    /// Handles the resource manager's answer at a job's application master: tells nodes to launch
+    /// the granted containers.
     pub fn master_answered(&mut self, n: &mut Nodes, job: u32) {
         let from = self.yarn.node_of(job);
         for task in self.yarn.answered(job) {
@@ -49,7 +49,8 @@ impl Control {
         }
     }
 
-    /// Handles the launch of a task's container at its node.
+    /// Handles the command to launch a task's container at its node: the container starts after the
+    /// launch time.
     pub fn container_launched(&self, n: &mut Nodes, task: u32) {
         n.tasks.attempts.get(task).times.assigned = n.cx.now;
         n.cx.wake_in(n.cx.config.yarn.container_launch, Timer::Container(task));
@@ -94,7 +95,8 @@ impl Control {
         n.cx.tell(conn, Side::Client, bytes, 0, Some(t.job));
     }
 
-    /// Handles a reduce's request for finished maps at its application master: sends their number.
+    /// Handles a reduce's request for finished maps at its application master: answers with their
+    /// number.
     pub fn maps_asked(&self, n: &mut Nodes, task: u32, conn: ConnId) {
         let t = n.tasks.attempts.get(task);
         let known = n.tasks.jobs.running(t.job).outputs.reported();

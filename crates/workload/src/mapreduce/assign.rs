@@ -84,7 +84,8 @@ impl Control {
         }
     }
 
-    /// Whether a reduce of a job may be given to a worker that has room for one.
+    /// Whether a reduce of a job may be assigned to a worker with room for it: always on Hadoop 1;
+    /// on YARN unless it would leave no room for maps of the job.
     fn may_reduce(&self, n: &Nodes, worker: u32, job: u32) -> bool {
         n.cx.config.framework == Framework::Mr1
             || self.yarn.may_reduce(&n.cx, (job, n.tasks.jobs.running(job)), worker)

@@ -21,7 +21,7 @@ pub enum Block {
         /// Number of the map within its job, from 0.
         map: u32,
     },
-    /// Block of the output of a task or a stand-alone client.
+    /// Block of a file that a task or a stand-alone client has written.
     Output {
         /// Number of the job that writes the block.
         job: u32,
@@ -50,7 +50,7 @@ impl Blocks {
         all.map(|(&(_, map), replicas)| (map, &replicas[..]))
     }
 
-    /// Deletes the output of a failed job.
+    /// Removes the output of a failed job from the table of blocks.
     pub fn delete_output(&mut self, job: u32) {
         self.written.retain(|&(of, _), _| of != job);
     }
@@ -79,7 +79,7 @@ impl Blocks {
         }
     }
 
-    /// Sets the workers with a replica of a block.
+    /// Stores the workers that now have a replica of a block.
     pub fn set(&mut self, cx: &mut Context, block: Block, replicas: Vec<u32>) {
         match block {
             Block::Split { job, map } => {
@@ -100,7 +100,7 @@ impl Blocks {
         for job in 0..cx.config.jobs.len() as u32 {
             for (map, placed) in (0..).zip(placed(cx, job)) {
                 let held = self.moved.get(&(job, map)).unwrap_or(&placed);
-                // An empty split has no block.
+                // An empty split has no block in HDFS.
                 if held.contains(&worker) && cx.spec(job).split_bytes(map) > 0 {
                     found.push((Block::Split { job, map }, held.clone()));
                 }
@@ -117,7 +117,7 @@ impl Blocks {
     }
 }
 
-/// Returns the initial replicas of each split of a job.
+/// Returns the workers with the initial replicas of each split of a job, map by map.
 fn placed(cx: &Context, job: u32) -> impl Iterator<Item = Vec<u32>> + '_ {
     let spec = cx.spec(job);
     let splits = if spec.bytes.input > 0 && spec.clients.is_none() { spec.maps } else { 0 };

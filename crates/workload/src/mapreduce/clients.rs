@@ -205,7 +205,7 @@ impl StandAlone {
         self.read_nearest(cx, client);
     }
 
-    /// Handles the failure of a client: its job fails.
+    /// Handles the failure of a stand-alone HDFS client: its job fails.
     pub fn client_failed(&mut self, cx: &mut Context, client: u32, reason: &'static str) {
         let job = self.clients.get(client).job;
         cx.note(Note::ClientFailed { job, reason });
@@ -236,7 +236,7 @@ impl StandAlone {
         hdfs.hand_over(cx, writer, bytes);
     }
 
-    /// Handles the end of a client that has written the blocks of its file.
+    /// Handles the end of a stand-alone HDFS client that has written all blocks of its file.
     pub fn client_done(
         &mut self,
         cx: &mut Context,
@@ -276,7 +276,7 @@ impl StandAlone {
         self.clients.find(client).is_some()
     }
 
-    /// Returns the number of running clients.
+    /// Returns the number of running stand-alone HDFS clients.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.clients.count().0

@@ -107,7 +107,7 @@ impl CoarseHeartbeats {
         kinds.map(|place| self.after(self.ring[place as usize].1, time)).min()
     }
 
-    /// Returns the workers whose heartbeats arrive now.
+    /// Returns the workers whose heartbeats arrive at the present time.
     fn arriving(&self, now: Time) -> Vec<u32> {
         let within = Span(now.0 % self.interval.0);
         let from = self.ring.partition_point(|&(at, _)| at < within);
@@ -159,7 +159,7 @@ impl CoarseHeartbeats {
     }
 
     /// Returns the workers whose heartbeats arrive now, if an assignment of tasks was scheduled for
-    /// now; otherwise none.
+    /// this time; otherwise none.
     pub fn workers_due(&mut self, now: Time) -> Vec<u32> {
         if self.asks != Some(now) {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Open connections of a MapReduce cluster, and the purpose of each.
+//! Open connections of a MapReduce cluster, with the purpose of each connection.
 
 use crate::protocol::Action;
 use eastwest_types::{ClassId, ConnId, HostId};
@@ -12,7 +12,7 @@ pub enum Use {
         /// Number of the worker that sends the heartbeats.
         worker: u32,
     },
-    /// A map (client) reads a remote split.
+    /// A map (client) reads its input split from another worker.
     Split {
         /// Index of the map in the table of running tasks.
         task: u32,
@@ -67,17 +67,17 @@ pub enum Use {
         /// Index of the task that the container will run, in the table of running tasks.
         task: u32,
     },
-    /// A task (client) tells its application master that it is done.
+    /// A task (client) reports its end to its application master.
     Report {
-        /// Number of the report.
+        /// Number of the report in the table of unreceived reports.
         report: u32,
     },
-    /// A reduce (client) asks its application master for finished maps.
+    /// A reduce (client) asks its application master for the list of finished maps.
     Events {
         /// Index of the reduce in the table of running tasks.
         task: u32,
     },
-    /// Requests to the namenode (server).
+    /// Requests of an HDFS client to the namenode (server).
     Namenode {
         /// Number of the client's session at the namenode.
         session: u32,

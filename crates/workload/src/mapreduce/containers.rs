@@ -1,4 +1,4 @@
-//! Containers of YARN, and the resources of a node.
+//! Containers of YARN, and the resources of a node that they use.
 
 use super::config::YarnConfig;
 use eastwest_types::TaskKind;
@@ -11,11 +11,12 @@ pub struct Containers {
     pub memory: u64,
     /// Number of virtual cores in use by containers of the node, as the resource manager knows it.
     pub vcores: u32,
-    /// Memory used by reduces and application masters, in bytes; a part of `memory`.
+    /// Memory used by reduces and application masters on the node, in bytes; a part of `memory`.
     pub lasting: u64,
-    /// Number of virtual cores used by reduces and application masters; a part of `vcores`.
+    /// Number of virtual cores used by reduces and application masters on the node; a part of
+    /// `vcores`.
     pub lasting_vcores: u32,
-    /// Containers that have ended since the node's last heartbeat.
+    /// Containers of the node that have ended since its last heartbeat.
     pub ended: Vec<Container>,
     /// Ended containers that are listed in the heartbeat of the node that is now in the network.
     pub reported: Vec<Container>,
@@ -33,7 +34,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// Returns the resources of a container for a task of this kind.
+    /// Returns the resources of a container for a map or for a reduce.
     pub fn of(yarn: &YarnConfig, kind: TaskKind) -> Container {
         let (memory, vcores) = match kind {
             TaskKind::Map => (yarn.map_memory, yarn.map_vcores),
@@ -66,7 +67,7 @@ impl Containers {
         }
     }
 
-    /// Frees the resources of a container.
+    /// Frees the resources of a container on the node.
     pub fn free(&mut self, c: Container) {
         self.memory -= c.memory;
         self.vcores -= c.vcores;

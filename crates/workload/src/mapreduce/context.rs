@@ -19,15 +19,15 @@ use serde::{Deserialize, Serialize};
 pub struct Context {
     /// Settings of the cluster and its jobs.
     pub config: MapReduceConfig,
-    /// Seed of the run.
+    /// Seed of the run, from which random streams are derived.
     pub seed: u64,
     /// Host of the namenode and the master.
     pub master: HostId,
     /// Host of each worker, by worker number.
     pub hosts: Vec<HostId>,
-    /// Racks of the workers.
+    /// Racks of the workers, for the placement of replicas.
     pub racks: Racks,
-    /// Open connections.
+    /// Open connections of the cluster, with their purposes.
     pub conns: Connections,
     /// Cores, disks and page caches of the machines.
     pub hardware: Hardware,
@@ -37,8 +37,8 @@ pub struct Context {
     /// Actions for the simulator that the present event has caused so far.
     #[serde(skip)]
     pub out: Vec<Action>,
-    /// Notes that parts of the cluster have written for the parts above them and that are not
-    /// handled yet, in order.
+    /// Notes that are not handled yet, in order: events that one part of the cluster reports to the
+    /// parts above it, for example HDFS to the master.
     #[serde(skip)]
     pub notes: Vec<Note>,
 }
@@ -60,7 +60,7 @@ impl Context {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
 
-    /// Adds a note, an event for the parts of the cluster above the one that writes it.
+    /// Adds a note: an event that a part of the cluster reports to the parts above it.
     pub fn note(&mut self, note: Note) {
         self.notes.push(note);
     }
@@ -75,14 +75,14 @@ impl Context {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection in the traffic class of data; `ends` are the client, which connects, and
-    /// the server.
+    /// Opens a connection in the traffic class of data; `ends` are the connecting host and the
+    /// accepting host.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection in the traffic class of control messages; `ends` are the client, which
-    /// connects, and the server.
+    /// Opens a connection in the traffic class of control messages; `ends` are the connecting host
+    /// and the accepting host.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }
@@ -92,12 +92,12 @@ impl Context {
         self.conns.close(conn, &mut self.out);
     }
 
-    /// Aborts a connection.
+    /// Aborts a connection; data in flight is lost.
     pub fn abort(&mut self, conn: ConnId) {
         self.conns.abort(conn, &mut self.out);
     }
 
-    /// Closes all connections.
+    /// Closes all connections of the cluster.
     pub fn close_all(&mut self) {
         self.conns.close_all(&mut self.out);
     }
@@ -112,7 +112,7 @@ impl Context {
         self.conns.abort_where(ends, &mut self.out);
     }
 
-    /// Sends a small control message, without a row in the flow table.
+    /// Sends a small control message over a connection, without a row in the flow table.
     pub fn tell(
         &mut self,
         conn: ConnId,
@@ -126,7 +126,8 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Sends bytes of files or map outputs with their framing, with a row in the flow table.
+    /// Sends bytes of a file or of map outputs with their framing over a connection, with a row in
+    /// the flow table.
     pub fn send(
         &mut self,
         (conn, from): (ConnId, Side),

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// The master of the cluster: jobtracker, or on YARN resource manager and application masters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// Scheduler, which chooses the job of the next slot or container.
+    /// Scheduler, which chooses the job that gets the next free slot or container.
     pub scheduler: Scheduler,
     /// Workers with the slots and heartbeats that the master knows.
     pub workers: Workers,
@@ -79,7 +79,7 @@ impl Control {
         }
     }
 
-    /// Admits a job after its set-up: its maps can be assigned.
+    /// Admits a job after its set-up: its maps can be assigned from now on.
     pub fn admit(&mut self, n: &mut Nodes, job: u32) {
         let mut stream = n.cx.stream("placement", job, 0);
         let spec = n.cx.spec(job);
@@ -339,7 +339,7 @@ impl Control {
         }
     }
 
-    /// Ends a finished or failed job and removes its state.
+    /// Ends a finished or failed job: writes its record and removes its state.
     pub fn job_over(&mut self, n: &mut Nodes, job: u32, failed: Option<&'static str>) {
         let state = n.tasks.jobs.table[job as usize].take().expect("a job ends once");
         self.speculation.forget(job);

@@ -7,15 +7,17 @@ use std::ops::AddAssign;
 /// Counters of a task's work, as Hadoop keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records, `SPILLED_RECORDS`).
+    /// Bytes that spills and merges have written to local disks (`FILE_BYTES_WRITTEN`; as records,
+    /// `SPILLED_RECORDS`).
     pub file_written: u64,
-    /// Bytes read back from local disks (`FILE_BYTES_READ`).
+    /// Bytes that merges and the reduce function have read from local disks (`FILE_BYTES_READ`).
     pub file_read: u64,
     /// Number of spills of a map, or of merges to disk of a reduce.
     pub spills: u32,
-    /// Output bytes of the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
+    /// Output bytes of a map function before a combiner, if the job has reduces
+    /// (`MAP_OUTPUT_BYTES`).
     pub collected: u64,
-    /// Number of failed fetches (`FAILED_SHUFFLE`).
+    /// Number of map outputs whose fetch has failed (`FAILED_SHUFFLE`).
     pub failed_fetches: u32,
     /// CPU time (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
     pub cpu: Span,

@@ -41,13 +41,13 @@ impl Dedicated {
         out.push(Timer::Dedicated(place).at(end));
     }
 
-    /// Removes the finished piece of work in the slot `place`. Returns its purpose.
+    /// Removes the finished piece of work in the slot `place` of the table. Returns its purpose.
     pub fn ended(&mut self, place: u32) -> Work {
         self.free.push(place);
         self.pieces[place as usize].take().expect("a piece ends once")
     }
 
-    /// Returns the number of running pieces of work.
+    /// Returns the number of running pieces of work on dedicated cores and disks.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.pieces.len() - self.free.len()

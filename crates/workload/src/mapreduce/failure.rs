@@ -1,15 +1,16 @@
-//! Attempts that fail or are killed, tasks that run again, jobs that fail.
+//! Failures: attempts that fail or are killed, tasks that run again, jobs that fail, workers that
+//! are lost.
 //!
-//! As in Hadoop (TaskImpl, JobInProgress): a failed attempt is reported like a finished one and its
-//! task waits again; after `map_attempts` or `reduce_attempts` failures the job fails and all its
-//! attempts are killed. A killed attempt (lost worker, lost application master) does not count as a
-//! failure. A map whose output cannot be fetched any more runs again.
+//! As in Hadoop (TaskImpl, JobInProgress), a failed attempt is reported like a finished one, and
+//! its task waits again. After `map_attempts` or `reduce_attempts` failures the job fails and all
+//! its attempts are killed. A killed attempt (lost worker, lost application master) does not count
+//! as a failure. A map whose output cannot be fetched any more runs again.
 //!
-//! An attempt fails at its end, so that all its work is lost; whether it fails is drawn from the
-//! stream `mapreduce/failure/<job>/<task>` of its kind, with one draw per attempt. Differences from
-//! Hadoop: a killed task closes its connections at once, but work on cores and disks that it has
-//! begun (at most a piece) runs to its end; nodes are not blacklisted; the output of failed
-//! attempts needs no deletion.
+//! An attempt fails at its end, so that all its work is lost. Whether it fails is drawn from the
+//! random stream `mapreduce/failure/<kind>/<job>/<task>/<failures>`. Differences from Hadoop: a
+//! killed task closes its connections at once, but work on cores and disks that it has begun (at
+//! most a piece) runs to its end; nodes are not blacklisted; the output of failed attempts needs no
+//! deletion.
 
 //!
 //! The master checks its workers every third of `expiry` (JobTracker's ExpireTrackers, YARN's
@@ -61,13 +62,14 @@ impl Control {
         t
     }
 
-    /// Handles the failure of an attempt at its worker.
+    /// Handles the failure of an attempt at its worker: the master will get a report.
     pub fn attempt_failed(&mut self, n: &mut Nodes, task: u32, cause: FailureCause) {
         let t = self.drop_attempt(n, task);
         self.attempt_ended(n, Report { failed: Some(cause), ..t.report() });
     }
 
-    /// Handles the report of a failed attempt at the master.
+    /// Handles the report of a failed attempt at the master: the task waits again, or its job fails
+    /// after too many failures.
     pub fn failure_reported(&mut self, n: &mut Nodes, report: Report) {
         let Report { job, index: task, kind, failed: cause, .. } = report;
         let most = match kind {
@@ -133,7 +135,8 @@ impl Control {
         t
     }
 
-    /// Kills an attempt like `kill_attempt`, and frees its slot or container.
+    /// Kills an attempt, which does not count as a failure, and frees its slot or container; its
+    /// task waits again.
     pub fn kill_and_free(&mut self, n: &mut Nodes, task: u32) {
         let t = self.kill_attempt(n, task);
         self.free_dropped(n, &t);
@@ -176,7 +179,7 @@ impl Control {
         }
     }
 
-    /// Removes the lost output of a finished map: the map is not finished any more.
+    /// Marks the output of a finished map as lost; the map does not count as finished any more.
     fn output_lost(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.speculation.undone(job, map);
         let state = n.tasks.jobs.get(job);
@@ -185,7 +188,7 @@ impl Control {
         }
     }
 
-    /// Fails a job: kills its attempts and removes its state.
+    /// Fails a job: kills its attempts, and removes its state and its output.
     pub fn fail_job(&mut self, n: &mut Nodes, job: u32, reason: &'static str) {
         for task in n.tasks.attempts_where(|t| t.job == job) {
             let t = self.drop_attempt(n, task);
@@ -201,7 +204,8 @@ impl Control {
         self.job_over(n, job, Some(reason));
     }
 
-    /// Checks all workers for missing heartbeats.
+    /// Checks all workers for missing heartbeats, and declares those lost that were silent too
+    /// long.
     pub fn look(&mut self, n: &mut Nodes) {
         for worker in 0..n.cx.hosts.len() as u32 {
             if self.workers.expires(&n.cx, worker) {

@@ -1,4 +1,4 @@
-//! Files of HDFS: owner, client and blocks.
+//! Files of HDFS: owner, host of the writer, written blocks.
 
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// Owner of an HDFS file: the task or client that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
-    /// A task, by its number in the table of tasks.
+    /// A task, given by its number in the table of running tasks.
     Task(u32),
-    /// A stand-alone HDFS client, by its number.
+    /// A stand-alone HDFS client, given by its number.
     Client(u32),
 }
 
-/// Host of a client of HDFS, and the worker on this host.
+/// Host on which a client of HDFS runs, and the worker on this host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Host on which the client of HDFS runs.
@@ -21,7 +21,7 @@ pub struct Place {
     pub worker: Option<u32>,
 }
 
-/// A written block of a file.
+/// A completely written block of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
     /// Size of the block in bytes.

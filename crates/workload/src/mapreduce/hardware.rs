@@ -1,16 +1,16 @@
 //! Machines: the cores, disks and page caches that the tasks and datanodes of workers share.
 //!
-//! Cores and disks are shared evenly ([`super::resource`]). A disk serves one stream at its
-//! sequential rates; if there are more streams than disks, each transfers `run_bytes` between two
-//! seeks. Streams are not bound to one of several disks, as if Hadoop's round robin over its
-//! folders always found an idle one.
+//! Cores and disks are shared evenly ([`super::resource`]). A disk serves a single stream at its
+//! sequential rates. If there are more streams than disks, each stream transfers `run_bytes`
+//! between two seeks. Streams are not bound to one of several disks, as if Hadoop's round robin
+//! over its folders always found an idle disk.
 //!
-//! The page cache has two rules. Data written on a machine is read without the disk until more than
-//! `cache_bytes` have been written after it. A writer whose data fits under `dirty_bytes` continues
-//! at once while one flusher per disk writes `run_bytes` at a time (`vm.dirty_ratio`); above this
-//! limit writers wait in order. A machine with a different speed takes 1 / speed as long for all
-//! work of cores and disks. Left out: splits of HDFS are always read from disk; read data is not
-//! cached; copying in memory takes no time.
+//! The page cache has two rules. First, data written on a machine is read from memory until more
+//! than `cache_bytes` have been written after it. Second, a writer continues at once while dirty
+//! data is at most `dirty_bytes`; flushers, one per disk, write `run_bytes` at a time to disk
+//! (`vm.dirty_ratio`). Above this limit writers wait in order. A machine with a different speed
+//! takes 1 / speed as long for all work of cores and disks. Simplifications: splits of HDFS are
+//! always read from disk; read data is not cached; copying in memory takes no time.
 
 use super::config::{MapReduceConfig, NodeConfig};
 use super::dedicated::Dedicated;
@@ -45,14 +45,14 @@ struct Machine {
 const USUAL: u64 = 1_000_000;
 
 impl Machine {
-    /// Returns the duration on this machine of work that takes `work` at the usual speed.
+    /// Returns the duration on this machine of work that takes `work` on a machine of usual speed.
     fn lasts(&self, work: Span) -> Span {
         let picoseconds = u128::from(work.0) * u128::from(USUAL) / u128::from(self.speed);
         Span(u64::try_from(picoseconds).unwrap_or(u64::MAX))
     }
 }
 
-/// All machines of the cluster.
+/// State of all machines of the cluster.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hardware {
     config: NodeConfig,

@@ -1,16 +1,17 @@
-//! Writing of a file to HDFS.
+//! Writing of files to HDFS.
 //!
-//! A file is cut into blocks of `block_bytes`, written one after another. A block's replicas form a
-//! pipeline with new targets for every block: the writer, itself the first replica if it stores
-//! data, sends to the next one, and so on. The writer sends chunks as they are produced, at most
-//! `write_window` of them unacknowledged. A replica forwards a chunk when it has arrived
-//! completely, and acknowledges it up the chain when it has stored it and the acknowledgement from
-//! below has arrived (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver). Each
-//! chunk carries the checksums of its bytes and the headers of its packets. A block is written when
-//! every chunk is acknowledged and the writer's own replica is stored.
+//! A file is divided into blocks of `block_bytes`, written one after another. The replicas of a
+//! block form a pipeline, with newly chosen datanodes for every block: the writer sends to the
+//! first remote replica, which sends to the next one, and so on. If the writer's host stores data,
+//! the writer has the first replica itself. The writer sends chunks as they are produced, at most
+//! `write_window` of them unacknowledged. A replica forwards a chunk when it has received it
+//! completely. It acknowledges a chunk towards the writer when it has stored the chunk and the next
+//! replica has acknowledged it (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver).
+//! Each chunk contains the checksums of its bytes and the headers of its packets. A block is
+//! written when every chunk is acknowledged and the writer's own replica is stored.
 //!
 //! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is
-//! answered up the chain, and ends with an empty packet and its acknowledgement, as in
+//! answered in the opposite direction; it ends with an empty packet and its acknowledgement, as in
 //! DataTransferProtocol. With `namenode_time` the writer sends requests for the file, for each
 //! block, and at the end. Differences from Hadoop: a chunk larger than a packet delays later
 //! replicas; acknowledgements have one size. Losses of datanodes are handled in [`recovery`].
@@ -36,9 +37,10 @@ use serde::{Deserialize, Serialize};
 const SETUP: u64 = 0;
 /// Message tag of the empty packet that ends a block, and of its acknowledgement.
 const CLOSE: u64 = u64::MAX;
-/// Header of a packet in bytes: two lengths and a PacketHeaderProto (offset, sequence, last, length).
+/// Length of the header of an HDFS data packet in bytes: two lengths and a PacketHeaderProto
+/// (offset, sequence, last, length).
 const PACKET_HEADER: u64 = 31;
-/// Bytes that Hadoop reserves for the largest header of a packet (`PKT_MAX_HEADER_LEN`).
+/// Bytes that Hadoop reserves for the largest header of an HDFS data packet (`PKT_MAX_HEADER_LEN`).
 const MOST_HEADER: u64 = 33;
 /// Length of a checksum in bytes (CRC32C).
 const CHECKSUM: u64 = 4;
@@ -114,7 +116,7 @@ struct Hop {
     acknowledged: u64,
 }
 
-/// The block of a file that is being written.
+/// State of the block of a file that is being written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct OpenBlock {
     bytes: u64,
@@ -130,7 +132,7 @@ struct OpenBlock {
     local: u64,
     /// Workers with replicas of the block, in the order of the pipeline.
     chain: Vec<u32>,
-    /// Hops of the pipeline; empty if the writer's own replica is the only one.
+    /// Hops of the block's pipeline; empty if the writer's own replica is the only one.
     hops: Vec<Hop>,
     /// Number of failed attempts to replace a lost datanode of the present pipeline.
     replacements: u32,
@@ -176,7 +178,7 @@ impl Writer {
         hop + usize::from(self.at.worker.is_some())
     }
 
-    /// Whether a hop is the last one of the pipeline.
+    /// Whether a hop is the last one of the block's pipeline.
     fn is_last(&self, hop: usize) -> bool {
         self.replica_after(hop) + 1 == self.block.chain.len()
     }
@@ -185,15 +187,15 @@ impl Writer {
 /// HDFS, the distributed file system: namenode, replicas of blocks, and files being written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdfs {
-    /// Requests of clients to the namenode.
+    /// Sessions and requests of clients at the namenode.
     pub namenode: Namenode,
-    /// Replicas of all blocks, and re-replication.
+    /// Table of the replicas of all blocks, and re-replication.
     pub replicas: Replicas,
     writers: Slab<Writer>,
 }
 
 impl Hdfs {
-    /// Returns an empty file system for the workers.
+    /// Returns an empty HDFS in which `workers` workers store data.
     pub fn new(workers: usize, seed: u64) -> Hdfs {
         Hdfs {
             namenode: Namenode::default(),
@@ -253,7 +255,7 @@ impl Hdfs {
         }
     }
 
-    /// Handles the namenode's answer to a writer.
+    /// Handles the namenode's answer to a writer, which continues with the next step of its file.
     pub fn writer_answered(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         match w.state {
@@ -291,7 +293,7 @@ impl Hdfs {
         self.writers.find(writer).is_some()
     }
 
-    /// Returns the number of files being written.
+    /// Returns the number of files that are being written.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.writers.count().0
@@ -328,7 +330,8 @@ impl Hdfs {
         }
     }
 
-    /// Opens the connections to the other replicas of a block, and starts streaming.
+    /// Opens the connections of a block's pipeline and starts to send data, or starts the set-up of
+    /// the pipeline.
     fn open_pipeline(&mut self, cx: &mut Context, writer: u32) {
         let whole = cx.config.coarse.blocks;
         let setup = if whole { 0 } else { cx.config.hdfs.setup_bytes };
@@ -444,7 +447,7 @@ impl Hdfs {
         cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// Handles a chunk that a replica has stored.
+    /// Handles the end of the storing of a chunk at a replica: the chunk can be acknowledged.
     pub fn chunk_stored(
         &mut self,
         cx: &mut Context,
@@ -502,7 +505,7 @@ impl Hdfs {
         self.fill_pipeline(cx, writer);
     }
 
-    /// Handles bytes that the writer's own replica has stored.
+    /// Handles the end of the storing of `bytes` bytes at the writer's own replica.
     pub fn local_stored(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
         self.writers.get(writer).block.local += bytes;
         self.block_written(cx, writer);
@@ -528,7 +531,7 @@ impl Hdfs {
         }
     }
 
-    /// Ends a block: closes its connections and begins the next one.
+    /// Ends a completely written block: closes its connections and begins the next block.
     fn block_closed(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.written += w.block.bytes;

@@ -11,7 +11,7 @@ use eastwest_types::{JobCounters, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Output of a finished map.
+/// Output of a finished map, stored on a worker.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Output {
     /// Number of the map within its job.
@@ -31,8 +31,8 @@ pub struct Outputs {
     /// Bytes that the worker's machine had written to files before the output of each finished map,
     /// in the order of `finished_on`. Empty unless outputs are fetched in parts.
     pub written_offsets: Vec<u64>,
-    /// Number of maps whose outputs form one part of a reduce's input, if outputs are fetched in
-    /// parts.
+    /// Number of maps whose outputs form one part of a reduce's input, in approximate runs that
+    /// fetch parts.
     pub part_maps: u32,
     /// Outputs stored on each worker, by worker, in the order of reports. Empty if outputs are
     /// fetched in parts.
@@ -109,9 +109,9 @@ impl Outputs {
 pub struct Job {
     /// Maps that are not assigned yet, and the replicas of all splits.
     pub maps: WaitingMaps,
-    /// Number of maps that are assigned or finished.
+    /// Number of maps of the job that are assigned or finished.
     pub maps_given: u32,
-    /// Number of reduces that are assigned or finished.
+    /// Number of reduces of the job that are assigned or finished.
     pub reduces_given: u32,
     /// Number of the first reduce that was never assigned.
     next_reduce: u32,
@@ -123,9 +123,9 @@ pub struct Job {
     pub outputs: Outputs,
     /// Number of reduces that were offered to the scheduler so far; includes assigned reduces.
     pub reduces_asked: u32,
-    /// Number of maps reported as finished.
+    /// Number of maps of the job that were reported as finished.
     pub maps_done: u32,
-    /// Number of reduces reported as finished.
+    /// Number of reduces of the job that were reported as finished.
     pub reduces_done: u32,
     /// Worker of each assigned reduce of the job; used only if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
@@ -199,12 +199,12 @@ impl Job {
 /// State of all jobs, by job number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobTable {
-    /// Running jobs; `None` for jobs that have not begun or have ended.
+    /// State of each job; `None` for jobs that have not begun or have ended.
     pub table: Vec<Option<Box<Job>>>,
 }
 
 impl JobTable {
-    /// Returns a table of `jobs` jobs that have not begun.
+    /// Returns a table for `jobs` jobs, none of which has begun.
     pub fn new(jobs: usize) -> JobTable {
         JobTable { table: vec![None; jobs] }
     }

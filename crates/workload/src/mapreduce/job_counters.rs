@@ -37,7 +37,7 @@ impl JobTable {
         }
     }
 
-    /// Counts a failed attempt at a task of this kind in the counters of its job.
+    /// Counts a failed attempt of a map or reduce in the counters of its job.
     pub fn count_failed(&mut self, job: u32, kind: TaskKind) {
         self.count(job, of(kind, [Counter::NumFailedMaps, Counter::NumFailedReduces]), 1);
     }

@@ -139,7 +139,7 @@ impl Tasks {
         cx.wake_in(base * u64::from(times) + drawn, Timer::Seek(task));
     }
 
-    /// Searches again for a replica of a map's split.
+    /// Repeats the search for a replica of a map's split after a wait.
     pub fn seek_split(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         match self.attempts.get(task).stage {
             Stage::Locating => self.split_located(cx, hdfs, task),
@@ -212,7 +212,8 @@ impl Tasks {
         self.step(cx, task, Step { cpu: rate.time_for(work), read, write: 0 });
     }
 
-    /// Handles the end of a piece of the map function.
+    /// Handles the end of a piece of the map function: starts the next piece or a spill, waits for
+    /// a spill, or ends the function.
     pub fn piece_mapped(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
         let t = self.attempts.get(task);
@@ -311,7 +312,7 @@ impl Tasks {
         let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
         let m = self.mapping(task);
         let (kept, written_offset) = (m.kept, m.written_offset);
-        // Output positions at the end of each spill except the last one.
+        // Output bytes after a combiner at the end of each spill except the last one.
         let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
         let t = self.attempts.get(task);
         let worker = t.worker;

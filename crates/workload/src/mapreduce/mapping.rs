@@ -1,4 +1,4 @@
-//! Progress of a map function and of its spills.
+//! Progress of a map function and of its spills to disk.
 
 use super::config::SortConfig;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub struct Mapping {
     pub local: bool,
     /// Output bytes of the map function at the end of its last finished piece.
     pub at: u64,
-    /// Output bytes of the map function at the end of the running piece.
+    /// Output bytes of the map function at the end of its running piece.
     pub to: u64,
     /// Output bytes before a combiner that spills have written or begun to write.
     pub spilled: u64,
-    /// Whether a spill is running.
+    /// Whether a spill of the sort buffer to disk is running.
     pub spilling: bool,
     /// Number of unfinished parts of the running spill: CPU work, disk write.
     pub spill_parts: u32,
@@ -52,8 +52,8 @@ pub fn buffer(sort: &SortConfig) -> (u64, u64) {
 }
 
 impl Mapping {
-    /// Returns the state of a map with `input` bytes of input and `output` bytes of output, of
-    /// which a combiner leaves `kept`.
+    /// Returns the state of a map that has not begun, with `input` bytes of input and `output`
+    /// bytes of output, of which a combiner leaves `kept`.
     pub fn new(input: u64, (output, kept): (u64, u64), local: bool) -> Mapping {
         Mapping {
             input,
@@ -85,8 +85,8 @@ impl Mapping {
         (kept / u128::from(self.output.max(1))) as u64
     }
 
-    /// Returns the progress of the map function, from 0 to 1, given the finished fraction of the
-    /// running piece.
+    /// Returns the progress of the map function, from 0 to 1; `piece` is the finished fraction of
+    /// its running piece.
     pub fn done(&self, piece: f64) -> f64 {
         if self.through || self.output == 0 {
             return if self.through { 1.0 } else { piece };

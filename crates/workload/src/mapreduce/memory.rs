@@ -25,7 +25,7 @@ pub struct Held {
     pub files: Vec<u64>,
 }
 
-/// Memory and local files in which a reduce stores the map outputs that it fetches.
+/// State of the memory and local files in which a reduce stores the map outputs that it fetches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     limit: u64,
@@ -33,7 +33,8 @@ pub struct Memory {
     threshold: u64,
     keep: u64,
     factor: usize,
-    /// Bytes of memory reserved by outputs that are requested, arrived, or being merged.
+    /// Bytes of memory reserved for map outputs that are requested, have arrived, or are being
+    /// merged.
     reserved: u64,
     /// Bytes in memory of outputs that have arrived and are not being merged.
     arrived: u64,
@@ -75,7 +76,7 @@ impl Memory {
         }
     }
 
-    /// Whether reserved memory is below the limit, so that another output may be requested.
+    /// Whether reserved memory is within the limit, so that another output may be requested.
     pub fn has_room(&self) -> bool {
         self.reserved <= self.limit
     }
@@ -96,8 +97,8 @@ impl Memory {
         true
     }
 
-    /// Returns the memory of each of `fetches` simultaneous fetches, in bytes: at least the size of
-    /// the largest output that is kept in memory.
+    /// Returns the memory in bytes for each of `fetches` simultaneous fetches; at least the size of
+    /// the largest output that may be stored in memory.
     pub fn share_of(&self, fetches: u32) -> u64 {
         (self.limit / u64::from(fetches.max(1))).max(self.most_single)
     }
@@ -209,7 +210,8 @@ mod tests {
 
     #[test]
     fn memory_fills_up_and_is_freed_by_a_merge() {
-        // 1000 bytes of heap: 700 for outputs, 175 for one output, merged from 462 on.
+        // A heap of 1000 bytes has 700 bytes for outputs and 175 for a single output; a merge
+        // begins at 462 bytes.
         let mut m = memory(1000);
         let mut held = Held::default();
         assert!((0..5).all(|_| m.reserve(170, &mut held)));

@@ -46,8 +46,8 @@ mod tests {
 
     #[test]
     fn the_first_pass_makes_the_others_full() {
-        // White, Hadoop: The Definitive Guide: 40 files, factor 10: passes of 4, 10, 10, 10, then a
-        // last one of 10.
+        // Example of White, Hadoop: The Definitive Guide: 40 files with factor 10 are merged in
+        // passes of 4, 10, 10 and 10 files, then a last pass over 10.
         assert_eq!(pass_factor(10, true, 40), 4);
         let mut files = vec![1; 40];
         assert_eq!(passes(&mut files, 10), 4 + 10 + 10 + 10);

@@ -66,11 +66,11 @@ impl MapReduce {
         (u64::from(self.control.done), self.nodes.cx.config.jobs.len() as u64)
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Events with equal times must
-    /// be given in their order.
+    /// Handles an event and appends the actions that follow from it to `out`. Events with equal
+    /// times must be given in their order.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.control.finished {
-            // Answers to the last heartbeats may arrive on closing connections.
+            // Answers to the last heartbeats may still arrive on connections that are being closed.
             return;
         }
         self.nodes.cx.now = now;
@@ -152,7 +152,8 @@ impl MapReduce {
         }
     }
 
-    /// Whether a wake-up is for an attempt, client or copy that does not exist any more.
+    /// Whether a wake-up belongs to an attempt, client or copy of a block that does not exist any
+    /// more.
     fn is_stale(&self, timer: Timer) -> bool {
         let Nodes { hdfs, clients, tasks, .. } = &self.nodes;
         match timer {
@@ -169,7 +170,8 @@ impl MapReduce {
         }
     }
 
-    /// Whether work is for an attempt, client or copy that does not exist any more.
+    /// Whether a piece of work belongs to an attempt, client or copy of a block that does not exist
+    /// any more.
     fn is_vain(&self, work: Work) -> bool {
         let Nodes { hdfs, clients, tasks, .. } = &self.nodes;
         match work {

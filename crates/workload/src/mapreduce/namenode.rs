@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Client that sends requests to the namenode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
-    /// A map that reads its split.
+    /// A map that asks for the replicas of its input split.
     Split {
         /// Index of the map in the table of running tasks.
         task: u32,
@@ -57,7 +57,7 @@ impl Namenode {
         self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
 
-    /// Sends a request of a client to the namenode.
+    /// Sends the request of a client to the namenode over the connection of its session.
     pub fn ask(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.asked = true;
@@ -73,7 +73,8 @@ impl Namenode {
         cx.tell(conn, Side::Client, bytes, 0, None);
     }
 
-    /// Handles the arrival of a request at the namenode.
+    /// Handles the arrival of a client's request at the namenode: the answer is ready after the
+    /// service time.
     pub fn asked(&self, cx: &mut Context, session: u32) {
         let wait = cx.config.hdfs.namenode_time.expect("who never answers is not asked");
         cx.wake_in(wait, Timer::Namenode(session));
@@ -119,7 +120,7 @@ impl Namenode {
         self.sessions.find(session).is_some()
     }
 
-    /// Whether a client waits for the namenode's answer.
+    /// Whether the client of a session waits for the namenode's answer.
     pub fn waits(&self, session: u32) -> bool {
         self.sessions.find(session).is_some_and(|s| s.asked)
     }

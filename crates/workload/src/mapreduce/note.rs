@@ -6,7 +6,7 @@ use super::file::{Owner, Written};
 use super::report::FailureCause;
 use eastwest_types::Time;
 
-/// An event in one part of the cluster that other parts react to.
+/// An event in one part of the cluster to which higher parts react.
 #[derive(Clone, Debug)]
 pub enum Note {
     /// The namenode has returned the datanodes that have a map's split.
@@ -46,16 +46,16 @@ pub enum Note {
         job: u32,
         /// Time at which the client was started.
         assigned: Time,
-        /// Bytes read by the client.
+        /// Bytes that the client has read from HDFS.
         read: u64,
-        /// Bytes written by the client.
+        /// Bytes that the client has written to HDFS.
         written: u64,
     },
     /// A stand-alone HDFS client has failed.
     ClientFailed {
         /// Number of the client's job.
         job: u32,
-        /// Reason for the job's failure.
+        /// Reason for the failure of the client's job, as text.
         reason: &'static str,
     },
     /// A reduce begins to fetch and asks its application master for finished maps.
@@ -79,7 +79,7 @@ pub enum Note {
     AttemptFailed {
         /// Index of the attempt in the table of running tasks.
         task: u32,
-        /// Cause of the failure.
+        /// Cause of the attempt's failure.
         cause: FailureCause,
     },
 }

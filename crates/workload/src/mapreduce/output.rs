@@ -38,7 +38,7 @@ impl Tasks {
     }
 
     /// Starts to compute a task's output: its function works on `work` bytes at `rate`, and `read`
-    /// bytes of its input come from the worker's disks.
+    /// bytes of its input are read from the worker's disks.
     pub fn produce(
         &mut self,
         cx: &mut Context,

@@ -30,8 +30,8 @@ impl Producing {
         share(self.output, self.pieces, self.pieces - self.done)
     }
 
-    /// Returns the progress of the function, from 0 to 1, given the finished fraction of the
-    /// running piece.
+    /// Returns the progress of a task's function, from 0 to 1; `piece` is the finished fraction of
+    /// its running piece.
     pub fn share_done(&self, piece: f64) -> f64 {
         let running = if self.done < self.pieces { piece } else { 0.0 };
         (f64::from(self.done) + running) / f64::from(self.pieces)

@@ -11,10 +11,10 @@ use eastwest_engine::random::Stream;
 use eastwest_types::Locality;
 use serde::{Deserialize, Serialize};
 
-/// Workers by rack, for uniform draws inside or outside a rack.
+/// Workers grouped by rack, for uniform draws of a worker inside or outside a rack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Racks {
-    /// Rack of every worker; racks are numbered without gaps.
+    /// Rack of each worker, by worker number; racks are numbered from 0 without gaps.
     rack_of: Vec<u32>,
     /// Worker numbers sorted by rack.
     sorted: Vec<u32>,
@@ -42,17 +42,17 @@ impl Racks {
         Racks { rack_of, sorted, starts }
     }
 
-    /// Returns the number of racks that have workers.
+    /// Returns the number of racks that contain workers.
     pub fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Returns the number of workers.
+    /// Returns the number of workers in all racks.
     pub fn workers(&self) -> usize {
         self.rack_of.len()
     }
 
-    /// Returns the number of the rack of a worker.
+    /// Returns the number of the rack of a worker, from 0.
     pub fn of(&self, worker: u32) -> u32 {
         self.rack_of[worker as usize]
     }

@@ -33,7 +33,7 @@ pub struct ReadTimeouts {
 }
 
 impl ReadTimeouts {
-    /// Schedules the next check of read timeouts.
+    /// Schedules the next check of the read timeouts of connections.
     pub fn look_later(&self, cx: &mut Context) {
         cx.wake_in(INTERVAL, Timer::ReadTimeouts);
     }
@@ -66,7 +66,7 @@ impl ReadTimeouts {
     }
 }
 
-/// Returns the read timeout of connections with this purpose.
+/// Returns the read timeout of a connection with this purpose.
 fn patience(cx: &Context, purpose: Use) -> Span {
     let failures = &cx.config.failures;
     match purpose {

@@ -1,7 +1,7 @@
-//! A reduce task: start of its shuffle, then merge, compute and write. The fetches themselves are in
-//! [`super::shuffle`].
+//! Reduce tasks: start of the shuffle, then merge, compute and write. The fetches of map outputs
+//! are in [`super::shuffle`].
 //!
-//! After the arrival of the last output, running merges end and the rest is merged
+//! After the arrival of the last map output, running merges end and the rest of the data is merged
 //! ([`super::memory`]). Then files that have left the page cache are read while the function runs
 //! at `reduce_rate` and its output is written ([`super::output`]).
 
@@ -24,7 +24,7 @@ impl Tasks {
         (t.fetching.as_mut().expect("the reduce fetches"), job)
     }
 
-    /// Starts the shuffle of a reduce.
+    /// Starts the shuffle of a reduce: it begins to fetch the outputs of finished maps.
     pub fn shuffle_start(&mut self, cx: &mut Context, task: u32) {
         self.attempts.get(task).stage = Stage::Shuffling;
         let (f, job) = self.fetching(task);
@@ -60,7 +60,7 @@ impl Tasks {
         self.fetching(task).0.send_outputs(cx, from, conn, written_offset);
     }
 
-    /// Handles the arrival of map outputs from the worker `from` at the reduce.
+    /// Handles the arrival of map outputs from the worker `from` at a reduce.
     pub fn arriving(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         if self.fetching(task).0.arriving(cx, from) {
             self.fetch_ended(cx, (task, from));

@@ -205,7 +205,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Schedules the next check for dead datanodes.
+    /// Schedules the namenode's next check for dead datanodes.
     pub fn recheck_later(&self, cx: &mut Context) {
         cx.wake_in(cx.config.hdfs.recovery.recheck, Timer::Recheck);
     }
@@ -262,7 +262,7 @@ impl Replicas {
         self.queue.needed[urgency].insert(block);
     }
 
-    /// Schedules a round of replication if there are blocks to copy.
+    /// Schedules a replication round if blocks need copies and no round is scheduled.
     pub fn replicate_soon(&mut self, cx: &mut Context) {
         let recovery = &cx.config.hdfs.recovery;
         let possible = recovery.work > 0 && recovery.streams.max(recovery.streams_hard) > 0;

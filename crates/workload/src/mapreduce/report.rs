@@ -10,9 +10,9 @@ pub struct Report {
     pub worker: u32,
     /// Number of the attempt's job.
     pub job: u32,
-    /// Number of the task within its job and kind.
+    /// Number of the task among the job's tasks of this kind, from 0.
     pub index: u32,
-    /// Kind of task.
+    /// Kind of the task: map or reduce.
     pub kind: TaskKind,
     /// Bytes that the worker's machine had written to files before the output of the attempt.
     pub written_offset: u64,
@@ -29,17 +29,18 @@ pub enum FailureCause {
     Itself,
     /// No datanode had a replica of the map's split (BlockMissingException).
     Missing,
-    /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a
-    /// bad datanode).
+    /// No datanode was left to which the attempt could write (DataStreamer: all datanodes are bad;
+    /// failed to replace a bad datanode).
     Unwritten,
-    /// Too many fetches of map outputs failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
+    /// The reduce failed to fetch too many map outputs (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
     Unfetched,
-    /// The attempt's output could not be fetched by reduces (TOO_MANY_FETCH_FAILURES).
+    /// Reduces could not fetch the output of the finished map (TOO_MANY_FETCH_FAILURES).
     Unserved,
 }
 
 impl FailureCause {
-    /// Returns the failure reason of a job whose task has failed too often, the last time by this cause.
+    /// Returns the failure reason of a job in which a task has failed too often; `self` is the
+    /// cause of the task's last failure.
     pub fn reason(self, kind: TaskKind) -> &'static str {
         match (kind, self) {
             (TaskKind::Map, FailureCause::Missing) => {

@@ -125,7 +125,7 @@ impl<W> Shared<W> {
         Some(due)
     }
 
-    /// Returns the number of unfinished pieces of work.
+    /// Returns the number of unfinished pieces of work on the resource.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.work.len()
@@ -187,7 +187,7 @@ mod tests {
         // until 50, then each piece has half the speed.
         assert_eq!(run_long(cores(1), &[(0, 100), (50, 100)]), [150, 200]);
         assert_eq!(run_long(cores(2), &[(0, 100), (50, 100)]), [100, 150]);
-        // Three pieces on two cores get two thirds each.
+        // Three pieces of work on two cores get two thirds of a core each.
         assert_eq!(run_long(cores(2), &[(0, 100), (0, 100), (0, 200)]), [150, 150, 250]);
         let own = Shared::new(None, Span(1), Span(9));
         assert_eq!(run_long(own, &[(0, 7), (3, 7), (3, 1)]), [7, 10, 4]);

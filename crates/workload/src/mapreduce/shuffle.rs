@@ -68,7 +68,7 @@ pub struct Fetching {
     pub told: u32,
     /// Number of finished maps in the last message that has arrived at the reduce.
     pub known: u32,
-    /// Maps whose output has arrived or is requested.
+    /// Maps whose output the reduce has requested or received.
     claimed: MapSet,
     /// Number of map outputs that have arrived at the reduce.
     fetched: u32,
@@ -116,8 +116,8 @@ impl Fetching {
         self.failures.begin(now);
     }
 
-    /// Handles a message to the reduce: the first `known` maps, in the order of their reports, have
-    /// finished.
+    /// Handles a message to the reduce: the first `known` maps have finished, in the order in which
+    /// they were reported.
     pub fn maps_known(&mut self, cx: &mut Context, job: &Job, known: u32) {
         let before = self.known;
         self.known = before.max(known);
@@ -289,7 +289,7 @@ impl Fetching {
         let waits = here && s.parts == 1;
         self.counters.file_written += to_disk;
         if waits {
-            // a copy within memory still ends by a wake-up
+            // a copy within memory takes no time, but still ends by a wake-up
             cx.compute(worker, Span::ZERO, what);
             return false;
         }

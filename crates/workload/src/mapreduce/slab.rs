@@ -47,12 +47,12 @@ impl<T> Slab<T> {
         self.things.get_mut(&number).expect("it is there")
     }
 
-    /// Returns an entry, or `None` if it has been removed.
+    /// Returns the entry with this number, or `None` if it has been removed.
     pub fn find(&self, number: u32) -> Option<&T> {
         self.things.get(&number)
     }
 
-    /// Returns all entries in the order of their numbers.
+    /// Returns all entries of the table with their numbers, in the order of numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.things.iter().map(|(&number, thing)| (number, thing))
     }

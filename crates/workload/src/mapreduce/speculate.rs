@@ -69,7 +69,7 @@ impl Times {
         self.sum / self.count.max(1.0)
     }
 
-    /// Returns the mean plus `deviations` standard deviations, in seconds.
+    /// Returns the mean run time plus `deviations` standard deviations, in seconds.
     fn outlier(&self, deviations: f64) -> f64 {
         let variance = self.squares / self.count.max(1.0) - self.mean() * self.mean();
         self.mean() + deviations * libm::sqrt(variance.max(0.0))
@@ -121,7 +121,8 @@ impl Speculation {
         alone && !done
     }
 
-    /// Whether second attempts of tasks of a kind (0 for maps, 1 for reduces) wait to be assigned.
+    /// Whether requested second attempts of tasks of a kind (0: maps, 1: reduces) wait for
+    /// assignment.
     pub fn wants(&self, kind: usize) -> bool {
         self.twins.iter().any(|(&(_, k, _), twin)| k == kind && twin.wanted)
     }
@@ -144,7 +145,7 @@ struct Attempt {
 }
 
 impl Speculation {
-    /// Schedules the next check for slow tasks, if speculation is on.
+    /// Schedules the next check for slow tasks, if speculative execution is enabled.
     pub fn look_later(&self, cx: &mut Context) {
         let config = &cx.config.speculation;
         if config.maps || config.reduces {
@@ -266,7 +267,7 @@ impl Speculation {
         Some((job, task))
     }
 
-    /// Whether another attempt of the task of `t` has finished before `t`.
+    /// Whether another attempt of the same task has finished before the attempt `t`.
     pub fn is_beaten(&mut self, t: &Task) -> bool {
         let twin = self.twins.get_mut(&(t.job, index(t.kind), t.index));
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))

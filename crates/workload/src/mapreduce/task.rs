@@ -36,7 +36,7 @@ pub enum Stage {
 /// Times of the steps of a task attempt.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// Time at which the assignment arrived at the worker.
+    /// Time at which the assignment of the task arrived at the worker.
     pub assigned: Time,
     /// Time at which the task began to read its split or to fetch map outputs.
     pub started: Time,
@@ -64,9 +64,9 @@ pub struct SplitRead {
 pub struct Task {
     /// Number of the task's job.
     pub job: u32,
-    /// Number of the task within its job and kind.
+    /// Number of the task among the job's tasks of this kind, from 0.
     pub index: u32,
-    /// Kind of task.
+    /// Kind of the task: map or reduce.
     pub kind: TaskKind,
     /// Number of the worker that runs the attempt.
     pub worker: u32,
@@ -76,7 +76,7 @@ pub struct Task {
     pub locality: Locality,
     /// Input bytes: size of a map's split, or bytes that a reduce has fetched.
     pub bytes_in: u64,
-    /// Bytes that a reduce has fetched from its own worker.
+    /// Shuffle bytes that a reduce has fetched from its own worker.
     pub shuffle_local: u64,
     /// State of a map's read of a split on another worker.
     pub split: SplitRead,
@@ -118,8 +118,8 @@ impl Task {
         }
     }
 
-    /// Returns a report of the attempt without its results: offset and run time are 0, cause of
-    /// failure is `None`.
+    /// Returns a report of the attempt in which the results are missing: offset and run time are 0,
+    /// the cause of failure is `None`.
     pub fn report(&self) -> Report {
         Report {
             worker: self.worker,

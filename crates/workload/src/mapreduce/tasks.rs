@@ -25,7 +25,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Returns the state of `jobs` jobs that have not begun.
+    /// Returns the state of `jobs` jobs that have not begun, without running tasks.
     pub fn new(jobs: usize) -> Tasks {
         Tasks { jobs: JobTable::new(jobs), attempts: Slab::default() }
     }

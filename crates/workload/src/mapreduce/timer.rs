@@ -77,9 +77,9 @@ timers! {
         22 Ask,
     }
     numbered {
-        /// End of a job's set-up.
+        /// End of a job's set-up, after which its maps can be assigned.
         1 Setup,
-        /// End of a job's clean-up.
+        /// End of a job's clean-up, after which the job has ended.
         2 Cleanup,
         /// Departure of a worker's heartbeat, or its arrival in runs without heartbeat messages.
         3 Heartbeat,
@@ -97,7 +97,7 @@ timers! {
         9 Client,
         /// Start of a job's application master, or its next call to the resource manager.
         10 Master,
-        /// Start of a task's container.
+        /// Start of a task in its container, after the container's launch.
         11 Container,
         /// Next request of a reduce for finished maps to its application master.
         12 Poll,

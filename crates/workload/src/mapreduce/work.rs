@@ -1,4 +1,4 @@
-//! Purposes of work on cores and disks, and parallel parts of a step.
+//! Pieces of work on cores and disks with their purposes, and the parallel parts of a step.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ pub enum Work {
     },
     /// Part of a copy of a block with missing replicas; the value is the number of the copy.
     Copy(u32),
-    /// Start of the application master of the job with this number.
+    /// Start of an application master; the value is the number of its job.
     Master(u32),
     /// Write of dirty data from the page cache to disk; the value is the number of bytes.
     Flush(u64),
@@ -82,7 +82,7 @@ pub enum Work {
 /// Work of a step of a task, whose parts run in parallel: CPU work, disk read, disk write.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
-    /// CPU time of the step.
+    /// CPU time of the step on a core of usual speed.
     pub cpu: Span,
     /// Bytes that the step reads from local disks.
     pub read: u64,

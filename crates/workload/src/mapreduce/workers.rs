@@ -47,7 +47,7 @@ pub struct Worker {
     /// Numbers of the reduces that are assigned to this worker and not finished.
     reduces: Vec<u32>,
     next_heartbeat: Time,
-    /// Whether a wake-up for the next heartbeat is scheduled.
+    /// Whether a wake-up for the worker's next heartbeat is scheduled.
     armed: bool,
     /// Whether a heartbeat is sent and not answered yet.
     waiting: bool,
@@ -103,7 +103,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Returns `workers` workers whose slots are all free.
+    /// Returns the state of `workers` workers whose slots are all free.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Workers {
         let worker = Worker::new([config.map_slots, config.reduce_slots]);
         Workers {
@@ -128,7 +128,7 @@ impl Workers {
         self.table[worker as usize].waiting
     }
 
-    /// Opens the connections to the master and schedules the first heartbeats.
+    /// Opens the connections of all workers to the master and schedules their first heartbeats.
     pub fn begin(&mut self, cx: &mut Context) {
         if self.beats.is_some() {
             return;

@@ -72,7 +72,7 @@ struct Application {
     registered: bool,
 }
 
-/// Call of an application master to the resource manager.
+/// Content of an application master's call to the resource manager.
 pub struct Call {
     /// Whether this is the first call of the master, which requests all maps.
     pub first: bool,
@@ -123,7 +123,7 @@ impl Yarn {
         }
     }
 
-    /// Submits a job to the resource manager.
+    /// Submits a job to the resource manager; it waits for a container of its application master.
     pub fn submit(&mut self, job: u32) {
         self.applications.entry(job).or_default();
         self.waiting.push_back(job);
@@ -236,7 +236,8 @@ impl Yarn {
         cx.tell(conn, Side::Client, cx.config.control.assignment_bytes, 0, Some(job));
     }
 
-    /// Launches the application master of a job at its node.
+    /// Handles the command to launch a job's application master at its node: the master starts
+    /// after the launch time.
     pub fn launched(&mut self, cx: &mut Context, job: u32) {
         let due = cx.now + cx.config.yarn.container_launch;
         if self.find(job).is_some() {
@@ -332,8 +333,8 @@ impl Yarn {
         std::mem::take(&mut master.answered)
     }
 
-    /// Whether the application master of a job has sent its request to unregister and all its calls
-    /// are answered.
+    /// Whether a job's application master has sent its request to unregister and all its calls are
+    /// answered.
     pub fn is_leaving(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
@@ -357,8 +358,8 @@ impl Yarn {
         }
     }
 
-    /// Sends the report of an ended task from its node to its application master. Returns the
-    /// report if both are on one node, so that nothing is sent; otherwise `None`.
+    /// Sends the report of an ended task to its application master. Returns the report if both are
+    /// on one node, so that no message is needed; otherwise `None`.
     pub fn tell_master(&mut self, cx: &mut Context, report: Report) -> Option<Report> {
         let report = self.reports.add(report);
         self.tell_again(cx, report)
@@ -453,7 +454,7 @@ impl Yarn {
         self.applications[&job].failures
     }
 
-    /// Removes the application master of a failed job.
+    /// Removes the application master of a failed job with its connections and reports.
     pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
         self.waiting.retain(|&of| of != job);
         abort(cx, job);

@@ -28,12 +28,12 @@ const NUMBER: u64 = 8;
 /// Bytes of the setting that rank 0 broadcasts to the other ranks at the start.
 const SETTING: u64 = 4;
 
-/// Size of the NAS CG benchmark whose messages are generated.
+/// Size of a NAS CG benchmark whose messages are generated: ranks, matrix and iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CgConfig {
-    /// Number of ranks, a power of two.
+    /// Number of MPI ranks, a power of two.
     pub ranks: u32,
-    /// Number of rows of the matrix.
+    /// Number of rows of the sparse matrix.
     pub rows: u64,
     /// Nonzeros of a generating vector of the matrix; a row of the matrix has about `nonzeros ·
     /// (nonzeros + 1)` nonzeros.

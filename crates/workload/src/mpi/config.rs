@@ -1,18 +1,18 @@
-//! Settings of a replayed MPI program.
+//! Settings of the replay of an MPI program.
 
 use super::collective::Algorithms;
 use super::trace::Program;
 use eastwest_types::{ClassId, HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings of a replayed MPI program.
+/// Settings of the replay of an MPI program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MpiConfig {
     /// Program to replay: source of the records (actions) of its ranks.
     pub program: Program,
     /// Host of each rank, by rank number.
     pub hosts: Vec<HostId>,
-    /// Floating-point operations per second of a core.
+    /// Floating-point operations that a core executes per second.
     pub flops_per_s: f64,
     /// Factor by which all computing times of the program are multiplied.
     pub compute_scale: f64,
@@ -48,6 +48,6 @@ impl MpiConfig {
     pub const LOCAL_LATENCY: Span = Span::from_ns(500);
     /// Default of `local_rate`: the bandwidth of shared memory on current machines, 5 GB/s.
     pub const LOCAL_RATE: Rate = Rate::gbit(40);
-    /// Largest number of ranks of a program.
+    /// Largest number of ranks of an MPI program.
     pub const MOST_RANKS: u32 = 65_536;
 }

@@ -23,12 +23,12 @@ const MOST_FLOPS: f64 = 1e24;
 /// Longest sleep of a rank in seconds.
 const MOST_SECONDS: f64 = 1e6;
 
-/// Bytes of the data types, by their numbers in SimGrid: `MPI_DOUBLE`, `MPI_INT`, `MPI_CHAR`, …,
-/// `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Data types of Fortran have
-/// the size in their name.
+/// Bytes of each data type, by its number in SimGrid: `MPI_DOUBLE`, `MPI_INT`, `MPI_CHAR`, …,
+/// `MPI_LONG_DOUBLE_INT`, the bounds `MPI_LB` and `MPI_UB`, `MPI_PACKED`, and a pointer. Data types
+/// of Fortran have the size in their name.
 const TYPE_BYTES: [u64; 55] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, // 0: double, int, char, short, long, float, byte …
-    2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned integers, long double, wchar, bool, int8 …
+    2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned, long double, wchar, bool, int8 …
     8, 1, 2, 4, 8, 8, 16, 32, 8, 8, // 20: int64, uint8 …, complex, address, offset
     8, 16, 16, 8, 8, 8, 16, 16, 4, 4, // 30: pairs; 38: Fortran's reals
     8, 16, 8, 16, 32, 1, 2, 4, 8, 16, // 40: …, complex, integers
@@ -43,21 +43,21 @@ pub enum Record {
         /// Bytes of an element without a data type.
         element: u64,
     },
-    /// End of the rank (`MPI_Finalize`).
+    /// End of the rank's program (`MPI_Finalize`).
     Finalize,
     /// Computation of a number of floating-point operations.
     Compute {
-        /// Number of floating-point operations.
+        /// Number of floating-point operations of the computation.
         flops: f64,
     },
     /// Sleep without computation.
     Sleep {
-        /// Duration in seconds.
+        /// Duration of the sleep in seconds.
         seconds: f64,
     },
     /// `MPI_Send`, or `MPI_Isend` if `blocking` is false.
     Send {
-        /// Receiving rank.
+        /// Rank that receives the message.
         to: u32,
         /// Tag of the message.
         tag: i64,
@@ -68,7 +68,7 @@ pub enum Record {
     },
     /// `MPI_Recv`, or `MPI_Irecv` if `blocking` is false.
     Recv {
-        /// Sending rank; `None`: any rank.
+        /// Rank that sends the message; `None`: any rank.
         from: Option<u32>,
         /// Tag of the message; `None`: any tag.
         tag: Option<i64>,
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn every_call_that_is_listed_is_known() {
         for call in CALLS {
-            // zeros are valid for every number of every call
+            // a zero is valid for every argument of every call
             let line = format!("0 {call}{}", " 0".repeat(12));
             assert!(parse(line.as_bytes(), 4, 1).is_ok(), "{line}");
         }

@@ -72,7 +72,7 @@ impl Mpi {
         })
     }
 
-    /// Whether messages between hosts are sent as parcels of Ethernet frames instead of over TCP.
+    /// Whether messages between hosts are sent as parcels of Ethernet frames; if not, they use TCP.
     pub fn sends_parcels(&self) -> bool {
         self.config.frame.is_some()
     }
@@ -83,7 +83,7 @@ impl Mpi {
         (self.records.min(self.config.records), self.config.records)
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.over {
             return;

@@ -1,4 +1,4 @@
-//! Execution of the records of ranks, one after the other.
+//! Execution of the records (actions) of MPI ranks, one after the other.
 
 use super::collective::Call;
 use super::matching::{Of, WORLD, Wanted};

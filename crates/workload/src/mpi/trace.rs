@@ -30,11 +30,11 @@ const MOST_LINES: u64 = 1_000_000_000;
 pub struct TraceFile {
     /// Name of the file in error messages, as the user gave it.
     pub name: String,
-    /// Path of the file.
+    /// Path of the trace file on disk.
     pub path: PathBuf,
 }
 
-/// Source of the records of all ranks of an MPI program.
+/// MPI program: source of the records (actions) of all ranks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Program {
     /// One trace file for each rank, in the order of the ranks.
@@ -55,7 +55,7 @@ impl Program {
         }
     }
 
-    /// Returns the records of a rank, up to the first error.
+    /// Returns the records of a rank; the iteration ends at the first error.
     pub fn records(&self, rank: u32) -> impl Iterator<Item = Result<Record, Trouble>> + use<> {
         let mut source = Some(self.source(rank));
         std::iter::from_fn(move || {
@@ -87,7 +87,7 @@ pub struct Trouble {
     pub file: String,
     /// Line of the error from 1; 0 for the file as a whole.
     pub line: u64,
-    /// Description of the error.
+    /// Description of the error in the trace.
     pub what: String,
 }
 

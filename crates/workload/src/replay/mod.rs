@@ -27,13 +27,13 @@ pub const MAX_LINES: u64 = 10_000_000;
 pub struct TraceJob {
     /// Name of the job in the trace (untrusted text).
     pub name: String,
-    /// Time of submission from the start of the trace.
+    /// Time of the job's submission, from the start of the trace.
     pub submit: Span,
     /// Input bytes of the job's maps.
     pub input_bytes: u64,
-    /// Bytes moved from maps to reduces; 0 for a job without reduces.
+    /// Bytes moved from the job's maps to its reduces; 0 for a job without reduces.
     pub shuffle_bytes: u64,
-    /// Bytes that the job writes, each counted once whatever the number of replicas.
+    /// Bytes that the job writes, each counted once, independent of the number of replicas.
     pub output_bytes: u64,
     /// Number of map tasks, at least 1; `None` if the trace does not give it.
     pub maps: Option<u32>,
@@ -44,22 +44,22 @@ pub struct TraceJob {
 /// Action of a trace reader for an invalid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadRows {
-    /// Stop reading and return the error.
+    /// Stop reading at the first invalid row and return the error.
     Stop,
-    /// Skip the row, count it and continue.
+    /// Skip invalid rows, count them and continue.
     Skip,
 }
 
 /// Observations of a trace reader that are reported to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceNotes {
-    /// Number of lines read.
+    /// Number of lines of the trace that were read.
     pub lines: u64,
     /// Number of invalid rows that were skipped.
     pub skipped: u64,
-    /// Errors of the first skipped rows.
+    /// Errors of the first skipped rows, at most [`TraceNotes::FIRST_SKIPPED`].
     pub first_skipped: Vec<TraceError>,
-    /// Number of lines without content.
+    /// Number of lines without content (blank lines).
     pub blank: u64,
     /// Number of jobs whose submission time is before that of an earlier row. Jobs are sorted by
     /// submission time; jobs of equal time stay in the order of their rows.
@@ -87,16 +87,16 @@ pub struct Trace {
 /// Kind of an error in a job trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceErrorKind {
-    /// The file could not be read (input/output error).
+    /// The trace file could not be read (input/output error).
     Unreadable,
-    /// The content of the file is invalid.
+    /// The content of the trace file is invalid.
     Invalid,
 }
 
 /// An error in a job trace, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Name of the file, as the user gave it.
+    /// Name of the trace file, as the user gave it.
     pub file: String,
     /// Line of the error from 1; 0 for the file as a whole.
     pub line: u64,
@@ -106,7 +106,7 @@ pub struct TraceError {
     pub found: String,
     /// Description of a valid text at this place.
     pub expected: String,
-    /// Kind of the error.
+    /// Kind of the error: unreadable file or invalid content.
     pub kind: TraceErrorKind,
 }
 
@@ -164,7 +164,7 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
     Ok(())
 }
 
-/// Returns the scaled number of tasks of a job; at most `u32::MAX`.
+/// Returns the number of tasks of a job after scaling, rounded; at most `u32::MAX`.
 fn tasks(count: u32, nodes: u32, original_nodes: u32) -> u32 {
     let double = u128::from(count) * u128::from(nodes) * 2 + u128::from(original_nodes);
     u32::try_from(double / (u128::from(original_nodes) * 2)).unwrap_or(u32::MAX)

@@ -12,11 +12,11 @@ pub struct Call {
     pub component: u32,
     /// Service of the answering component: index into [`Book::services`].
     pub service: u32,
-    /// Requested operation: index into [`Book::operations`].
+    /// Operation that the call requests: index into [`Book::operations`].
     pub operation: u32,
-    /// Bytes of the request, at least one.
+    /// Payload bytes of the request, at least one.
     pub request_bytes: u64,
-    /// Bytes of the response, at least one.
+    /// Payload bytes of the response, at least one.
     pub response_bytes: u64,
     /// Numbers of the calls that must be done before this call is made. They have the same parent
     /// and smaller numbers.
@@ -51,6 +51,6 @@ pub struct Book {
     pub components: Vec<String>,
     /// Names of services, to which components belong.
     pub services: Vec<String>,
-    /// Names of operations.
+    /// Names of operations, which calls request.
     pub operations: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub enum Arrivals {
 pub struct TransactionsConfig {
     /// Recorded transactions to replay.
     pub book: Book,
-    /// Placement of components on hosts.
+    /// Rule for the placement of components on hosts.
     pub placement: Placement,
     /// Hosts that send the first request of a transaction, one drawn for each transaction. If
     /// empty, a transaction begins at the component of its first call.
@@ -31,7 +31,7 @@ pub struct TransactionsConfig {
     /// Whether each transaction is drawn at random from the recorded ones; otherwise the recorded
     /// ones are replayed in order.
     pub drawn: bool,
-    /// Time from the start of the simulation from which transactions arrive.
+    /// Time from the start of the simulation at which arrivals of transactions begin.
     pub start: Span,
     /// Number of transactions to replay.
     pub count: u64,

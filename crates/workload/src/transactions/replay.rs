@@ -92,7 +92,7 @@ impl Transactions {
         (self.completed, self.config.count)
     }
 
-    /// Returns the recorded transactions.
+    /// Returns the recorded transactions that are replayed.
     pub fn book(&self) -> &Book {
         &self.config.book
     }
@@ -102,7 +102,7 @@ impl Transactions {
         &self.hosts
     }
 
-    /// Handles an event and appends the actions that follow to `out`.
+    /// Handles an event and appends the actions that follow from it to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.await_next(Time::ZERO + self.config.start, now, out),

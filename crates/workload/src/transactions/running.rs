@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) number: u32,
-    /// Index of the recorded transaction in the book.
+    /// Index of the recorded transaction in [`Book::transactions`](super::Book::transactions).
     pub(super) recorded: u32,
     /// Client host that sends the first request: index into the list of clients; `None` if there
     /// are no clients.

@@ -7,12 +7,12 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Approximations for large clusters.
+/// Approximations of the MapReduce model for large clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoarseConfig {
-    /// One-way delay of Hadoop 1's heartbeats and of their answers, which are then not sent as
-    /// messages; heartbeats without effect are left out. `None`: heartbeats are messages, as always
-    /// with the scheduler Quincy, with out-of-band heartbeats and on YARN.
+    /// One-way delay of Hadoop 1's heartbeats and of their answers. With a value, heartbeats are
+    /// not sent as messages, and heartbeats without effect are not simulated. `None`: heartbeats
+    /// are messages, as always with the scheduler Quincy, with out-of-band heartbeats and on YARN.
     pub heartbeats: Option<Span>,
     /// Number of parts in which a reduce fetches its input; more if the memory of the reduce is too
     /// small. A part contains the outputs of maps that finished one after another; the worker of
@@ -34,7 +34,7 @@ impl CoarseConfig {
     /// last map; with fewer parts it would contain a larger share of the input.
     pub const FETCHES: u32 = 16;
 
-    /// Whether any approximation is used.
+    /// Whether any approximation of the MapReduce model is enabled.
     pub fn is_on(&self) -> bool {
         self.heartbeats.is_some() || self.fetches.is_some() || self.blocks
     }

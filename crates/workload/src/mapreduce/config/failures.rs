@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// switches are settings of the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureConfig {
-    /// Probability, from 0 to 1, with which an attempt fails at its end.
+    /// Probability, from 0 to 1, that an attempt of a task fails at its end.
     pub attempts: f64,
-    /// Tasks whose first attempts fail.
+    /// Tasks whose first attempts fail, for tests of recovery.
     pub tasks: Vec<FailingTask>,
     /// Number of failed attempts of a map at which its job fails (`mapreduce.map.maxattempts`: 4).
     pub map_attempts: u32,
@@ -70,7 +70,7 @@ pub struct FailingTask {
     pub job: String,
     /// Kind of the failing task: map or reduce.
     pub kind: TaskKind,
-    /// Number of the task within its job and kind.
+    /// Number of the failing task among the job's tasks of this kind, from 0.
     pub task: u32,
     /// Number of attempts of the task that fail, from its first attempt on.
     pub attempts: u32,

@@ -23,15 +23,15 @@ pub struct HdfsConfig {
     /// Largest number of unacknowledged chunks of a writer
     /// (`dfs.client.write.max-packets-in-flight`: 80, with chunks of 1 MiB: 5).
     pub write_window: u32,
-    /// Bytes of a packet with header and checksums (`dfs.client-write-packet-size`: 65,536). It
-    /// determines the number of headers in a chunk.
+    /// Bytes of an HDFS data packet, with its header and checksums (`dfs.client-write-packet-size`:
+    /// 65,536). Determines the number of headers in a chunk.
     pub packet_bytes: u32,
     /// File bytes per checksum of 4 B (`dfs.bytes-per-checksum`, formerly `io.bytes.per.checksum`:
     /// 512). 0: neither checksums nor packet headers are sent.
     pub bytes_per_checksum: u32,
-    /// Application bytes of an acknowledgement in a pipeline (estimate).
+    /// Application bytes of a datanode's acknowledgement in a write pipeline (estimate).
     pub ack_bytes: u32,
-    /// Application bytes of a request for a remote split (estimate).
+    /// Application bytes of a map's request for a split on another worker (estimate).
     pub read_request_bytes: u32,
     /// Application bytes of the request that sets up a block's pipeline. The request passes from
     /// datanode to datanode and is answered in the opposite direction before data is sent (estimate
@@ -44,7 +44,7 @@ pub struct HdfsConfig {
     pub namenode_request_bytes: u32,
     /// Application bytes of an answer of the namenode (estimate).
     pub namenode_answer_bytes: u32,
-    /// Recovery after the loss of a datanode.
+    /// Settings for the recovery of blocks after the loss of a datanode.
     pub recovery: RecoveryConfig,
 }
 

@@ -1,10 +1,10 @@
-//! Jobs: their bytes and numbers of tasks.
+//! Settings of jobs: their bytes and numbers of tasks.
 
 use eastwest_types::name::Name;
 use eastwest_types::{HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// A job with its bytes and numbers of tasks.
+/// Settings of a job: name, bytes, numbers of tasks, time of submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Name of the job in tables (untrusted text).
@@ -12,13 +12,13 @@ pub struct JobSpec {
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
     #[serde(with = "eastwest_types::name")]
     pub kind: Name,
-    /// Time of submission to the master.
+    /// Time at which the job is submitted to the master.
     pub submit: Time,
-    /// Bytes of input, shuffle and output.
+    /// Bytes that the job reads, shuffles and writes.
     pub bytes: JobBytes,
-    /// Number of map tasks, at least 1.
+    /// Number of map tasks of the job, at least 1.
     pub maps: u32,
-    /// Number of reduce tasks; 0 means that maps write the output.
+    /// Number of reduce tasks of the job; 0 means that the maps write the job's output.
     pub reduces: u32,
     /// Pool of the job in the Fair scheduler (default: a pool for this job alone), or its queue in
     /// the Capacity scheduler (default: `default`).
@@ -37,10 +37,10 @@ pub struct JobSpec {
     pub clients: Option<Clients>,
 }
 
-/// Hosts of stand-alone HDFS clients.
+/// Hosts on which stand-alone HDFS clients run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clients {
-    /// One host for all clients, which may be the master.
+    /// All clients run on this host, which may be the master.
     On(HostId),
     /// Workers one after another: client `i` runs on worker `i` modulo the number of workers.
     Workers,
@@ -49,11 +49,11 @@ pub enum Clients {
 /// Bytes that a job reads, shuffles and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBytes {
-    /// Input bytes of the maps.
+    /// Bytes that the job's maps read from HDFS.
     pub input: u64,
-    /// Bytes moved from maps to reduces, including those that stay on their node.
+    /// Bytes moved from maps to reduces, including bytes that stay on their worker.
     pub shuffle: u64,
-    /// Output bytes, each counted once whatever the number of replicas.
+    /// Bytes that the job writes to HDFS, each counted once, independent of the number of replicas.
     pub output: u64,
 }
 
@@ -73,9 +73,9 @@ impl JobBytes {
     pub fn index(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (114, 640), (1, 1))
     }
-    /// Returns the bytes of a job with these ratios, each a fraction (numerator, denominator):
-    /// `shuffle` over input, and `output` over shuffle. Bytes are rounded down; denominators must
-    /// not be zero; results above 64 bits saturate.
+    /// Returns the bytes of a job, given two ratios as fractions (numerator, denominator):
+    /// `shuffle` to input, and `output` to shuffle. Bytes are rounded down; denominators must not
+    /// be zero; results above 64 bits saturate.
     pub fn by_ratio(input: u64, shuffle: (u64, u64), output: (u64, u64)) -> JobBytes {
         let part = |of: u64, (n, d): (u64, u64)| {
             u64::try_from(u128::from(of) * u128::from(n) / u128::from(d)).unwrap_or(u64::MAX)
@@ -98,11 +98,13 @@ impl JobBytes {
 /// Hadoop's MapReduce tutorial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRule {
-    /// Bytes of an input split (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).
+    /// Bytes of the input split of a map (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).
     pub split_bytes: u64,
-    /// Shuffle bytes for each reduce task (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
+    /// Shuffle bytes for which a job gets one more reduce task
+    /// (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
     pub bytes_per_reducer: u64,
-    /// Largest part of all reduce slots that one job may use, in percent (Hadoop's tutorial: 95).
+    /// Largest fraction of all reduce slots of the cluster that one job may use, in percent
+    /// (Hadoop's tutorial: 95).
     pub reduce_fill_percent: u32,
 }
 
@@ -117,8 +119,8 @@ impl Default for SizeRule {
 }
 
 impl SizeRule {
-    /// Returns the numbers of maps and reduces of a job with these bytes, on a cluster with this
-    /// total of reduce slots. Saturates at `u32::MAX`, which is above the limit
+    /// Returns the numbers of maps and reduces of a job that moves `bytes`, on a cluster with
+    /// `reduce_slots` reduce slots in total. Saturates at `u32::MAX`, which is above the limit
     /// [`MAX_TASKS`](super::MAX_TASKS).
     pub fn tasks(&self, bytes: JobBytes, reduce_slots: u64) -> (u32, u32) {
         let count =
@@ -136,8 +138,8 @@ impl SizeRule {
 }
 
 impl JobSpec {
-    /// Returns a job with given numbers of tasks. The kind `terasort` writes one replica, like
-    /// TeraSort (`mapreduce.terasort.output.replication`: 1).
+    /// Returns a job with given bytes and numbers of tasks. A job of the kind `terasort` writes one
+    /// replica, like TeraSort (`mapreduce.terasort.output.replication`: 1).
     pub fn fixed(
         name: impl Into<String>,
         kind: &'static str,

@@ -31,58 +31,62 @@ pub use yarn::YarnConfig;
 use super::scheduler::{SchedulerKind, Scheduling};
 use eastwest_types::{ClassId, HostId, Span};
 
-/// Most tasks of one kind in a job; larger jobs are refused because of their memory.
+/// Largest number of maps, or of reduces, of a job; larger jobs are refused because of their
+/// memory.
 pub const MAX_TASKS: u32 = 1_000_000;
 
-/// Most tasks of all jobs together: limits the memory of a run with any trace.
+/// Largest number of tasks of all jobs together; limits the memory of a run with any trace.
 pub const MAX_ALL_TASKS: u64 = 20_000_000;
 
 /// Settings of a MapReduce cluster, and the jobs that it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapReduceConfig {
-    /// Host of the namenode and the jobtracker, which runs no tasks and must not be in `workers`.
-    /// Default: the last host of the cluster.
+    /// Host of the namenode and of the jobtracker (on YARN, resource manager). It runs no tasks and
+    /// must not be in `workers`. Default: the last host of the cluster.
     pub master: Option<HostId>,
     /// Hosts that store data and run tasks. Default: every host except the master.
     pub workers: Option<Vec<HostId>>,
-    /// Framework that assigns tasks (`mapreduce.framework.name`).
+    /// Framework that assigns tasks to workers (`mapreduce.framework.name`).
     pub framework: Framework,
-    /// Map slots of a worker (`mapred.tasktracker.map.tasks.maximum`: 2; E-EON: 2). Not used on YARN.
+    /// Number of map slots of each worker (`mapred.tasktracker.map.tasks.maximum`: 2; E-EON: 2).
+    /// Not used on YARN.
     pub map_slots: u32,
-    /// Reduce slots of a worker (`mapred.tasktracker.reduce.tasks.maximum`: 2; E-EON: 2). Not used on YARN.
+    /// Number of reduce slots of each worker (`mapred.tasktracker.reduce.tasks.maximum`: 2; E-EON:
+    /// 2). Not used on YARN.
     pub reduce_slots: u32,
     /// Scheduler, which chooses the job whose task is assigned next.
     pub scheduler: SchedulerKind,
-    /// Pools, queues, waits and costs of the scheduler.
+    /// Settings of the scheduler: pools, queues, waits of delay scheduling, costs of Quincy.
     pub scheduling: Scheduling,
-    /// Traffic class of shuffle, remote splits and replicas.
+    /// Traffic class of shuffle, remote input splits and HDFS replicas.
     pub class: ClassId,
-    /// Traffic class of heartbeats and assignments.
+    /// Traffic class of control messages such as heartbeats and assignments of tasks.
     pub control_class: ClassId,
-    /// Settings of the distributed file system.
+    /// Settings of HDFS, the distributed file system.
     pub hdfs: HdfsConfig,
     /// Settings of heartbeats and of the assignment of tasks.
     pub control: ControlConfig,
-    /// Settings of the shuffle.
+    /// Settings of the shuffle, the transfer of map outputs to reduces.
     pub shuffle: ShuffleConfig,
-    /// Settings of sort buffer, spills and merges.
+    /// Settings of the sort buffer, and of spills and merges on local disks.
     pub sort: SortConfig,
     /// Settings of CPU costs: rates of the map and reduce functions, of sort and merge, and the
     /// times of task start and commit.
     pub costs: CostConfig,
     /// Settings of the cores, disks and page cache of workers.
     pub node: NodeConfig,
-    /// Workers with a different speed. A machine with several workers has the speed of its slowest one.
+    /// Workers whose cores and disks have a different speed. A machine with several workers has the
+    /// speed of its slowest one.
     pub slow_nodes: Vec<SlowNode>,
     /// Settings of YARN containers and application masters.
     pub yarn: YarnConfig,
-    /// Failing attempts, and timeouts that detect failures.
+    /// Settings of failing attempts, and of the timeouts that detect failures.
     pub failures: FailureConfig,
     /// Settings of speculative execution.
     pub speculation: SpeculationConfig,
-    /// Approximations for large runs.
+    /// Approximations for runs with large clusters; all off by default.
     pub coarse: CoarseConfig,
-    /// Jobs in any order: they are numbered by time of submission, then by index in this list.
+    /// Jobs in any order; they are numbered by time of submission, then by index in this list.
     pub jobs: Vec<JobSpec>,
 }
 
@@ -130,7 +134,7 @@ impl MapReduceConfig {
     }
 }
 
-/// Framework that assigns tasks.
+/// Framework that assigns tasks to workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Framework {
     /// Hadoop 1: the jobtracker assigns tasks to the map and reduce slots of a worker in its answer
@@ -146,10 +150,10 @@ pub struct ControlConfig {
     /// Time between two heartbeats of a worker (lower bound of Hadoop's jobtracker: 3 s;
     /// `yarn.resourcemanager.nodemanagers.heartbeat-interval-ms`: 1000).
     pub heartbeat: Span,
-    /// Whether a heartbeat is sent at once when a task has finished
+    /// Whether a worker sends an additional heartbeat at once when a task has finished
     /// (`mapreduce.tasktracker.outofband.heartbeat`: false).
     pub out_of_band_heartbeat: bool,
-    /// Application bytes of a heartbeat (estimate: status of a node and four tasks).
+    /// Application bytes of a worker's heartbeat (estimate: status of a node and four tasks).
     pub heartbeat_bytes: u32,
     /// Application bytes of an answer to a heartbeat that assigns no tasks (estimate).
     pub answer_bytes: u32,
@@ -159,10 +163,10 @@ pub struct ControlConfig {
     /// Application bytes in an answer for each finished map, counted once for each reduce that
     /// learns of it (estimate: an attempt's name and the address of its node).
     pub map_event_bytes: u32,
-    /// Largest number of maps assigned in one answer to a heartbeat. Hadoop's FIFO scheduler fills
-    /// all free slots: no limit.
+    /// Largest number of maps that one answer to a heartbeat assigns. Default: no limit, since
+    /// Hadoop's FIFO scheduler fills all free slots.
     pub maps_per_heartbeat: u32,
-    /// Largest number of reduces assigned in one answer to a heartbeat (Hadoop's FIFO scheduler:
+    /// Largest number of reduces that one answer to a heartbeat assigns (Hadoop's FIFO scheduler:
     /// 1).
     pub reduces_per_heartbeat: u32,
     /// Whether a worker gets at most its even share of all waiting and running tasks of the

@@ -1,18 +1,19 @@
 //! Settings of a worker's hardware: cores, disks, page cache.
 //!
-//! By default nothing is shared: every task has its own core and every stream its own disk, as in
-//! the coarse models of Hadoop 1 in the literature. [`NodeConfig::hdd`] and [`NodeConfig::ssd`] are
-//! machines whose tasks compete. Kernel settings are given where a field corresponds to one.
+//! By default tasks share no hardware: every task has its own core and every stream of data its own
+//! disk, as in the coarse models of Hadoop 1 in the literature. [`NodeConfig::hdd`] and
+//! [`NodeConfig::ssd`] are machines whose tasks compete for cores and disks. Kernel settings are
+//! given where a field corresponds to one.
 
 use eastwest_types::{HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// A worker whose cores and disks are faster or slower than those of the others.
+/// A worker whose cores and disks are faster or slower than those of the other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowNode {
-    /// Host of the worker.
+    /// Host of the worker with a different speed.
     pub host: HostId,
-    /// Factor by which the rates of cores and disks are multiplied: above 1 is faster.
+    /// Factor by which the rates of the worker's cores and disks are multiplied: above 1 is faster.
     pub speed: f64,
 }
 
@@ -32,14 +33,14 @@ pub struct NodeConfig {
     /// Time in which a shared disk changes from one stream to another: average seek and half a
     /// rotation. Zero for flash.
     pub seek: Span,
-    /// Bytes that a disk transfers for one stream before it seeks to the next stream
+    /// Bytes that a disk transfers for one stream of data before it seeks to the next stream
     /// (`dfs.datanode.readahead.bytes` and `mapreduce.ifile.readahead.bytes`: 4 MiB).
     pub run_bytes: u64,
     /// Bytes of page cache: map outputs, spills and merges are read from memory until `cache_bytes`
     /// bytes more have been written on the machine. `None`: always read from memory.
     pub cache_bytes: Option<u64>,
-    /// Dirty bytes that may wait in memory for the disk (`vm.dirty_ratio`) before writers wait too.
-    /// 0: every writer waits for the disk.
+    /// Largest number of dirty bytes (in the page cache and not yet on disk) before writers must
+    /// wait (`vm.dirty_ratio`). 0: every writer waits for the disk.
     pub dirty_bytes: u64,
     /// Number of workers that are processes of one machine and share its cores and disks (default
     /// 1; in the reference measurements 4 workers share 2 cores). Consecutive workers of the list
@@ -64,8 +65,9 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
-    /// Returns a common worker: eight cores, four 7200 rpm disks, 16 GB of memory. Disks: 150 MB/s
-    /// at the outer and 100 at the inner tracks, here 130; 8.5 ms of seek and 4.2 ms of rotation.
+    /// Returns the hardware of a common worker: eight cores, four 7200 rpm disks, 16 GB of memory.
+    /// A disk has 150 MB/s at its outer and 100 MB/s at its inner tracks, here 130 MB/s; 8.5 ms of
+    /// seek and 4.2 ms of rotation.
     pub fn hdd() -> NodeConfig {
         NodeConfig {
             cores: Some(8),
@@ -79,7 +81,8 @@ impl NodeConfig {
         }
     }
 
-    /// Returns a worker with eight cores and one SATA flash disk: 550 MB/s reading, 500 writing, no seeks.
+    /// Returns the hardware of a worker with eight cores and one SATA flash disk: 550 MB/s reading,
+    /// 500 MB/s writing, no seeks.
     pub fn ssd() -> NodeConfig {
         NodeConfig {
             disks: Some(1),

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 /// (`dfs.client.block.write.replace-datanode-on-failure.policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceDatanode {
-    /// A lost datanode is replaced if the file has three or more wanted replicas and at most half
-    /// of them are left.
+    /// Replace a lost datanode if the file has three or more wanted replicas and at most half of
+    /// them remain.
     Default,
-    /// A lost datanode is always replaced.
+    /// Always replace a lost datanode.
     Always,
-    /// A lost datanode is never replaced (also `…replace-datanode-on-failure.enable` = false).
+    /// Never replace a lost datanode (also `…replace-datanode-on-failure.enable` = false).
     Never,
 }
 
@@ -37,26 +37,26 @@ pub struct RecoveryConfig {
     /// Time between two heartbeats of a datanode (`dfs.heartbeat.interval`: 3 s). These heartbeats
     /// are not sent as messages; a command for a datanode waits for its next heartbeat.
     pub heartbeat: Span,
-    /// Time between two checks of the datanodes by the namenode
+    /// Time between two checks in which the namenode looks for dead datanodes
     /// (`dfs.namenode.heartbeat.recheck-interval`: 300 s).
     pub recheck: Span,
     /// Time between two rounds in which the namenode starts copies of blocks with missing replicas
     /// (`dfs.namenode.redundancy.interval.seconds`, formerly `dfs.namenode.replication.interval`: 3
     /// s).
     pub interval: Span,
-    /// Number of copies started in a round for each live datanode
+    /// Number of copies of blocks that the namenode starts in a round, for each live datanode
     /// (`dfs.namenode.replication.work.multiplier.per.iteration`: 2).
     pub work: u32,
-    /// Largest number of copies that a datanode sends at once
+    /// Largest number of copies of blocks that a datanode sends at one time
     /// (`dfs.namenode.replication.max-streams`: 2).
     pub streams: u32,
-    /// Largest number of copies that a datanode sends at once if it has a block's last replica
-    /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
+    /// Largest number of copies of blocks that a datanode sends at one time, if it has the last
+    /// replica of a block (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
     /// Time after which the namenode starts another copy of a block, if the first copy is not
     /// finished (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
     pub pending: Span,
-    /// Policy for replacing a lost datanode in a pipeline.
+    /// Policy for replacing a lost datanode in a write pipeline.
     pub replace: ReplaceDatanode,
     /// Whether a pipeline continues with the remaining datanodes if no replacement for a lost
     /// datanode is found (`dfs.client.block.write.replace-datanode-on-failure.best-effort`: false).
@@ -64,8 +64,9 @@ pub struct RecoveryConfig {
     /// Number of times that a reader asks again for replicas of a block when all known replicas
     /// have failed, before the read fails (`dfs.client.max.block.acquire.failures`: 3).
     pub acquire_failures: u32,
-    /// Base of the reader's wait between searches (`dfs.client.retry.window.base`: 3 s): the n-th
-    /// wait is (n − 1 + n · u) times the base, with u uniform in 0 to 1.
+    /// Base of the time that a reader waits between two searches for replicas
+    /// (`dfs.client.retry.window.base`: 3 s): the n-th wait is (n − 1 + n · u) times the base, with
+    /// u uniform in 0 to 1.
     pub retry_window: Span,
 }
 

@@ -1,40 +1,40 @@
-//! Settings of speculative execution.
+//! Settings of speculative execution: second attempts of slow tasks.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Speculative execution: when a running task gets a second attempt. Hadoop's default is on for
-/// both kinds of tasks; here it is off, as in the published simulations.
+/// Settings of speculative execution, which decide when a running task gets a second attempt.
+/// Hadoop enables it by default; here it is off, as in the published simulations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeculationConfig {
     /// Whether slow maps get a second attempt (`mapreduce.map.speculative`; Hadoop: true).
     pub maps: bool,
     /// Whether slow reduces get a second attempt (`mapreduce.reduce.speculative`; Hadoop: true).
     pub reduces: bool,
-    /// Largest number of second attempts at one time, as a fraction (0 to 1) of a job's running
-    /// tasks of one kind; the largest of three limits holds
+    /// First of three limits of second attempts at one time: a fraction (0 to 1) of a job's running
+    /// tasks of one kind. The largest of the three limits holds
     /// (`mapreduce.job.speculative.speculative-cap-running-tasks`: 0.1).
     pub cap_running: f64,
-    /// Largest number of second attempts at one time, as a fraction (0 to 1) of all tasks of a job
-    /// of one kind; the largest of three limits holds
+    /// Second of three limits of second attempts at one time: a fraction (0 to 1) of all tasks of a
+    /// job of one kind. The largest of the three limits holds
     /// (`mapreduce.job.speculative.speculative-cap-total-tasks`: 0.01).
     pub cap_total: f64,
-    /// Largest number of second attempts at one time, as a number; the largest of three limits
-    /// holds (`mapreduce.job.speculative.minimum-allowed-tasks`: 10).
+    /// Third of three limits of second attempts of a job at one time: a number. The largest of the
+    /// three limits holds (`mapreduce.job.speculative.minimum-allowed-tasks`: 10).
     pub minimum: u32,
-    /// Number of standard deviations above the mean run time from which a task is slow
-    /// (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
+    /// A task is slow from this number of standard deviations above the mean run time of its kind
+    /// on (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
     pub threshold: f64,
-    /// Time between two checks of the running tasks
+    /// Time between two checks of the running tasks for slow ones
     /// (`mapreduce.job.speculative.retry-after-no-speculate`: 1 s).
     pub interval: Span,
-    /// Time from the request of a second attempt to the job's next request
+    /// Time after the request of a second attempt during which the job requests no other one
     /// (`mapreduce.job.speculative.retry-after-speculate`: 15 s).
     pub pause: Span,
-    /// Hadoop 1: a task is slow if its progress (0 to 1) is at least this much below the mean of
-    /// its job (`SPECULATIVE_GAP`: 0.2).
+    /// Hadoop 1: difference between the mean progress (0 to 1) of a job's tasks and the progress of
+    /// a task from which the task is slow (`SPECULATIVE_GAP`: 0.2).
     pub gap: f64,
-    /// Hadoop 1: run time from which a task can be slow (`SPECULATIVE_LAG`: 60 s).
+    /// Hadoop 1: shortest run time of a task that can count as slow (`SPECULATIVE_LAG`: 60 s).
     pub lag: Span,
 }
 

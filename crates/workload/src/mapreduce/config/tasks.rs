@@ -3,21 +3,22 @@
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Sorting and merging on local disks, by maps and by reduces.
+/// Settings of sorting and merging on local disks, by maps and by reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortConfig {
-    /// Bytes of the buffer for a map's output (`mapreduce.task.io.sort.mb`, formerly `io.sort.mb`: 100 MiB).
+    /// Bytes of the sort buffer for a map's output (`mapreduce.task.io.sort.mb`, formerly
+    /// `io.sort.mb`: 100 MiB).
     pub buffer_bytes: u64,
-    /// Filled fraction of the buffer at which a spill begins (`mapreduce.map.sort.spill.percent`,
-    /// formerly `io.sort.spill.percent`: 0.80).
+    /// Filled fraction of the sort buffer at which a spill to disk begins
+    /// (`mapreduce.map.sort.spill.percent`, formerly `io.sort.spill.percent`: 0.80).
     pub spill_fraction: f64,
-    /// Largest number of files merged at once (`mapreduce.task.io.sort.factor`, formerly
+    /// Largest number of files that one merge combines (`mapreduce.task.io.sort.factor`, formerly
     /// `io.sort.factor`: 10).
     pub factor: u32,
     /// Bytes of a record of map output (TeraGen: 100); used for counters of records and for the
     /// metadata in the sort buffer.
     pub record_bytes: u32,
-    /// Bytes of metadata in the buffer for each record (`METASIZE` of Hadoop's MapTask: 16).
+    /// Bytes of metadata in the sort buffer for each record (`METASIZE` of Hadoop's MapTask: 16).
     pub record_meta_bytes: u32,
 }
 
@@ -36,7 +37,7 @@ impl Default for SortConfig {
 /// Settings of the shuffle, the transfer of map outputs to reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShuffleConfig {
-    /// Largest number of hosts from which a reduce fetches at once
+    /// Largest number of hosts from which a reduce fetches at one time
     /// (`mapreduce.reduce.shuffle.parallelcopies`, formerly `mapred.reduce.parallel.copies`: 5).
     pub parallel_copies: u32,
     /// Largest number of map outputs in one request of a reduce (`MAX_MAPS_AT_ONCE` of Hadoop's
@@ -47,28 +48,29 @@ pub struct ShuffleConfig {
     pub fetch_request_bytes: u32,
     /// Application bytes of a shuffle response before the map outputs (estimate: an HTTP header).
     pub fetch_header_bytes: u32,
-    /// Whether the connection to a host is kept for further requests
+    /// Whether a reduce uses its connection to a host again for further requests
     /// (`mapreduce.shuffle.connection-keep-alive.enabled`: false in Hadoop 3).
     pub keep_alive: bool,
     /// Heap of a reduce in bytes (`mapreduce.reduce.java.opts`, formerly `mapred.child.java.opts`:
     /// -Xmx200m; Hadoop 3: 0.8 of the container's memory, `mapreduce.job.heap.memory-mb.ratio`).
     pub heap_bytes: u64,
-    /// Fraction of the heap for fetched outputs (`mapreduce.reduce.shuffle.input.buffer.percent`,
-    /// formerly `mapred.job.shuffle.input.buffer.percent`: 0.70). When it is full, fetches wait.
+    /// Fraction of a reduce's heap for fetched map outputs
+    /// (`mapreduce.reduce.shuffle.input.buffer.percent`, formerly
+    /// `mapred.job.shuffle.input.buffer.percent`: 0.70). When this memory is full, fetches wait.
     pub input_buffer_fraction: f64,
-    /// Largest output that is kept in memory, as a fraction of a reduce's memory for fetched
-    /// outputs; larger outputs are written to disk
+    /// Size of the largest map output that a reduce stores in memory, as a fraction of its memory
+    /// for fetched outputs; larger outputs are written to disk
     /// (`mapreduce.reduce.shuffle.memory.limit.percent`: 0.25).
     pub memory_limit_fraction: f64,
-    /// Filled fraction of a reduce's memory for fetched outputs at which they are merged to disk
-    /// (`mapreduce.reduce.shuffle.merge.percent`, formerly `mapred.job.shuffle.merge.percent`:
+    /// Filled fraction of a reduce's memory for fetched outputs at which the outputs are merged to
+    /// disk (`mapreduce.reduce.shuffle.merge.percent`, formerly `mapred.job.shuffle.merge.percent`:
     /// 0.66).
     pub merge_fraction: f64,
-    /// Fraction of the heap in which outputs may stay during the reduce function
+    /// Fraction of a reduce's heap in which fetched outputs may stay while the reduce function runs
     /// (`mapreduce.reduce.input.buffer.percent`, formerly `mapred.job.reduce.input.buffer.percent`:
     /// 0).
     pub reduce_buffer_fraction: f64,
-    /// Time for which a reduce does not fetch from a host after the first failed fetch (Hadoop 1,
+    /// Time for which a reduce does not fetch from a host after a first failed fetch (Hadoop 1,
     /// `BACKOFF_INIT` of ReduceTask: 4 s; Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler
     /// times its growth: 13 s).
     pub penalty: Span,
@@ -124,12 +126,13 @@ impl ShuffleConfig {
     }
 }
 
-/// Costs of computing as CPU time, which tasks of a worker share if
+/// CPU costs of tasks: times and rates on one core; the tasks of a worker compete for cores if
 /// [`NodeConfig::cores`](super::NodeConfig::cores) is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostConfig {
-    /// CPU time from the arrival of an assignment until the task starts to read or fetch (start of
-    /// a Java virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).
+    /// CPU time from the arrival of a task's assignment until the task starts to read or fetch
+    /// (start of a Java virtual machine: about 1 s on an idle core; measured 2–4 s on shared
+    /// cores).
     pub task_start: Span,
     /// Width of the uniform distribution of a task's start time beyond `task_start`, drawn for each
     /// task. Without it, all tasks assigned in one heartbeat would begin to fetch within a
@@ -148,8 +151,8 @@ pub struct CostConfig {
     /// Input bytes that the reduce function processes per second of CPU time (measured: 140 MB in
     /// 1.7–2.6 s, output included).
     pub reduce_rate: Rate,
-    /// Time from a task's last output byte until its commit is done (in Hadoop a permission from
-    /// the master, and a rename on the namenode). Zero: at once.
+    /// Time from a task's last output byte to the end of its commit (in Hadoop a permission from
+    /// the master, and a rename on the namenode). Zero: the commit takes no time.
     pub task_commit: Span,
 }
 
@@ -176,7 +179,8 @@ impl CostConfig {
             sort_rate: Some(Rate::megabytes(73)),
             merge_rate: Some(Rate::megabytes(140)),
             task_commit: Span::from_ms(100),
-            // measured: CPU times of maps up to the end of their function vary from 0.4 to 1.0 s
+            // measured: CPU times from the start of a map to the end of its function vary from 0.4
+            // to 1.0 s
             task_start_jitter: Span::from_ms(700),
             ..CostConfig::default()
         }

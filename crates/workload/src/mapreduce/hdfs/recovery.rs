@@ -79,7 +79,8 @@ impl Hdfs {
         }
     }
 
-    /// Abandons a block whose pipeline could not be set up: it begins again with other targets.
+    /// Abandons a block whose pipeline could not be set up, and begins it again with other
+    /// datanodes.
     fn abandon_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.retries += 1;
@@ -94,7 +95,7 @@ impl Hdfs {
         }
     }
 
-    /// Asks the namenode for a replacement of a lost datanode.
+    /// Asks the namenode for a replacement of a lost datanode in the pipeline of a writer.
     fn ask_for_another(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.state = State::Replacing;

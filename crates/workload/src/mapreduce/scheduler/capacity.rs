@@ -21,7 +21,7 @@ use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Settings of a queue, and its place in the tree.
+/// Capacities of a queue, and its position in the tree of queues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     parent: Option<u32>,
@@ -39,7 +39,7 @@ struct Queue {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct User {
     running: u64,
-    /// Jobs of the user with waiting tasks.
+    /// Jobs of the user that have waiting tasks.
     jobs: BTreeSet<u32>,
 }
 
@@ -48,9 +48,9 @@ struct User {
 struct Usage {
     running: u64,
     waiting: u64,
-    /// Users with running or waiting tasks, if the queue is a leaf.
+    /// Users with running or waiting tasks in the queue, by user; used in leaf queues only.
     users: BTreeMap<u32, User>,
-    /// Number of users with waiting tasks.
+    /// Number of users with waiting tasks in the queue.
     active: u64,
 }
 

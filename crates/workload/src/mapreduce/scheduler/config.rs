@@ -31,7 +31,7 @@ pub struct Scheduling {
     /// Queues of the Capacity scheduler; parents precede their children. If empty there is one
     /// queue, `default`, with the whole capacity.
     pub queues: Vec<QueueConfig>,
-    /// Transfer costs of Quincy.
+    /// Transfer costs of the scheduler Quincy.
     pub quincy: QuincyConfig,
 }
 
@@ -45,7 +45,7 @@ pub struct DelayConfig {
     pub rack: Span,
 }
 
-/// Order of jobs within a pool.
+/// Order in which the jobs of a pool are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolOrder {
     /// The job with the fewest running tasks is served first.
@@ -54,52 +54,52 @@ pub enum PoolOrder {
     Fifo,
 }
 
-/// A pool of the Fair scheduler.
+/// Settings of a pool of the Fair scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolConfig {
     /// Name of the pool (untrusted text), to which jobs refer.
     pub name: String,
-    /// Weight of the pool in thousandths (Hadoop's `weight`: 1.0), above 0.
+    /// Weight of the pool in thousandths, above 0: 1000 is Hadoop's default `weight` of 1.0.
     pub weight_milli: u32,
-    /// Minimum share as a number of map slots and a number of reduce slots (Hadoop's `minMaps`,
-    /// `minReduces`: 0).
+    /// Minimum share of the pool: number of map slots, and number of reduce slots (Hadoop's
+    /// `minMaps`, `minReduces`: 0).
     pub min_share: [u32; 2],
-    /// Order of the pool's jobs (Hadoop's `schedulingMode`: fair).
+    /// Order in which the pool's jobs are served (Hadoop's `schedulingMode`: fair).
     pub order: PoolOrder,
 }
 
 impl PoolConfig {
-    /// Returns a pool with Hadoop's defaults.
+    /// Returns a pool with the name `name` and Hadoop's default settings.
     pub fn plain(name: impl Into<String>) -> PoolConfig {
         let name = name.into();
         PoolConfig { name, weight_milli: 1000, min_share: [0; 2], order: PoolOrder::Fair }
     }
 }
 
-/// A queue of the Capacity scheduler. Capacities are in thousandths of a percent of the parent
-/// queue.
+/// Settings of a queue of the Capacity scheduler. Capacities are in thousandths of a percent of the
+/// parent queue's capacity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueConfig {
     /// Unique name of the queue (untrusted text).
     pub name: String,
-    /// Index of the parent queue in the list of queues; `None` at the top.
+    /// Index of the parent queue in the list of queues; `None` for a queue at the top.
     pub parent: Option<u32>,
-    /// Guaranteed capacity in thousandths of a percent of the parent queue's: 100 000 is the whole
-    /// parent (`yarn.scheduler.capacity.<path>.capacity`); above 0.
+    /// Guaranteed capacity of the queue, in thousandths of a percent of its parent's capacity: 100
+    /// 000 is the whole parent (`yarn.scheduler.capacity.<path>.capacity`); above 0.
     pub capacity: u32,
-    /// Maximum capacity in thousandths of a percent of the parent queue's: 100 000 is the whole
-    /// parent (`maximum-capacity`: 100 %).
+    /// Maximum capacity of the queue, in thousandths of a percent of its parent's capacity: 100 000
+    /// is the whole parent (`maximum-capacity`: 100 %).
     pub maximum: u32,
     /// Smallest limit that the capacity for each active user of the queue can have, in thousandths
     /// of a percent of the queue's capacity: 100 000 is the whole queue
     /// (`minimum-user-limit-percent`: 100 %).
     pub user_minimum: u32,
-    /// Capacity that one user may use at most, in thousandths of the queue's guaranteed capacity
+    /// Largest capacity that one user may use, in thousandths of the queue's guaranteed capacity
     /// (`user-limit-factor`: 1).
     pub user_factor_milli: u32,
 }
 
-/// Capacity of a whole parent queue, in thousandths of a percent.
+/// Value of a capacity that means the whole parent queue (100 %), in thousandths of a percent.
 pub const WHOLE: u32 = 100_000;
 
 impl QueueConfig {

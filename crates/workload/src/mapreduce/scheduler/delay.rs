@@ -19,7 +19,7 @@ use super::config::DelayConfig;
 use eastwest_types::{Locality, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Waiting time of a job, and the locality it still waits for.
+/// Waiting time of a job in delay scheduling, and the locality that it accepts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Wait {
     level: u8,

@@ -60,8 +60,8 @@ impl Policy {
     }
 }
 
-/// Scheduler of any kind: chooses the job, and with delay scheduling or Quincy the map, of the next
-/// free slot or container.
+/// Scheduler of any kind: chooses the job whose task gets the next free slot or container; with
+/// delay scheduling and Quincy also the map.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheduler {
     policy: Policy,
@@ -143,7 +143,7 @@ impl Scheduler {
         self.set(kind, job, Load { waiting: waiting + n, running });
     }
 
-    /// Removes all waiting tasks of a kind of a job.
+    /// Removes all waiting tasks of a kind of a job from the scheduler.
     pub fn withdraw(&mut self, kind: TaskKind, job: u32) {
         let Load { running, .. } = self.load(kind, job);
         self.set(kind, job, Load { waiting: 0, running });
@@ -197,7 +197,7 @@ impl Scheduler {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.take_back(job))
     }
 
-    /// Removes the tasks of a job that has ended.
+    /// Removes all tasks of a kind of a job that has ended from the scheduler.
     pub fn forget(&mut self, kind: TaskKind, job: u32) {
         self.take_back(job);
         self.set(kind, job, Load::default());

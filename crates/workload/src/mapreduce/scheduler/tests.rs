@@ -15,7 +15,7 @@ struct Bare {
     racks: Racks,
     maps: Vec<WaitingMaps>,
     free: Vec<u32>,
-    /// (worker, job, map) of every running task.
+    /// Running tasks of the cluster, each as (worker, job, map).
     running: Vec<(u32, u32, u32)>,
     now: Time,
 }
@@ -233,7 +233,7 @@ fn a_job_waits_for_its_node_then_its_rack_then_takes_any() {
 fn only_time_after_being_passed_over_counts_as_waiting() {
     let mut b = lone_split(SchedulerKind::Fifo, 20, 0);
     b.free[3] = 0;
-    // Worker 3 has no free slot: at its heartbeats no job is passed over.
+    // Worker 3 has no free slot, so at its heartbeats no job is passed over.
     (0..100).for_each(|_| assert!(b.ask(3).is_empty()));
     assert!(b.ask(1).is_empty());
     assert!(b.ask(1).is_empty());

@@ -75,7 +75,7 @@ impl Parts {
         end - first
     }
 
-    /// Returns the worker that sends a requested part.
+    /// Returns the worker that sends a part, which must have been requested.
     pub fn worker(&self, part: u32) -> u32 {
         self.from[part as usize]
     }

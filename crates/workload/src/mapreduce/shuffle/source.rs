@@ -1,4 +1,5 @@
-//! Sources of a reduce's input, and the set of maps of which it has requested the output.
+//! Map outputs that a reduce can fetch from each worker, and the set of maps whose output it has
+//! requested.
 
 use crate::mapreduce::memory::Held;
 use eastwest_types::ConnId;
@@ -21,13 +22,13 @@ pub struct Source {
     pub parts: u32,
     /// Whether the network response of the fetch in progress has arrived.
     pub answered: bool,
-    /// Bytes of the outputs that the fetch in progress requests.
+    /// Bytes of the outputs that the present fetch from the worker requests.
     pub bytes: u64,
     /// Memory and files that are reserved for the requested outputs.
     pub held: Held,
-    /// Connection to the worker; `None` if none is open.
+    /// Connection of the reduce to the worker; `None` if none is open.
     pub conn: Option<ConnId>,
-    /// Number of failed fetches from the worker.
+    /// Number of failed fetches of the reduce from the worker.
     pub failures: u32,
     /// Whether the penalty after a failed fetch is running, during which nothing is requested from
     /// the worker.

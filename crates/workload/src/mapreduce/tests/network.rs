@@ -44,7 +44,7 @@ pub struct Outcome {
     pub tasks: Vec<TaskRecord>,
     /// Payload bytes sent over the network, by purpose and job.
     pub payload: BTreeMap<(&'static str, u32), u128>,
-    /// Copies of blocks requested by the namenode: from, to, bytes.
+    /// Copies of blocks requested by the namenode, each as (from, to, bytes).
     pub copies: Vec<(HostId, HostId, u64)>,
     /// Payload bytes of HDFS replicas, by sender and receiver.
     pub replicas: BTreeMap<(HostId, HostId), u64>,
@@ -54,9 +54,9 @@ pub struct Outcome {
     pub most_connections: usize,
     /// Arrival times of the heartbeats of each worker.
     pub heartbeats: BTreeMap<HostId, Vec<Time>>,
-    /// Bytes of all answers to heartbeats.
+    /// Application bytes of all answers to heartbeats together.
     pub answer_bytes: u64,
-    /// Requests for map outputs in order: from, to.
+    /// Requests for map outputs in order, each as (reduce's host, serving host).
     pub requests: Vec<(HostId, HostId)>,
     pub end: Time,
     /// Every action of the model in order, with its time.

@@ -99,9 +99,9 @@ algorithms!(
 /// Algorithm chosen for each kind of collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Algorithms {
-    /// Algorithm of barriers.
+    /// Algorithm of `MPI_Barrier`.
     pub barrier: BarrierBy,
-    /// Algorithm of broadcasts.
+    /// Algorithm of `MPI_Bcast`.
     pub bcast: BcastBy,
     /// Algorithm of reductions to a root rank.
     pub reduce: ReduceBy,
@@ -109,15 +109,15 @@ pub struct Algorithms {
     pub allreduce: AllreduceBy,
     /// Algorithm of `MPI_Alltoall` and `MPI_Alltoallv`.
     pub alltoall: AlltoallBy,
-    /// Algorithm of gather.
+    /// Algorithm of `MPI_Gather`.
     pub gather: GatherBy,
-    /// Algorithm of scatter.
+    /// Algorithm of `MPI_Scatter`.
     pub scatter: GatherBy,
     /// Algorithm of `MPI_Allgather` and `MPI_Allgatherv`.
     pub allgather: AllgatherBy,
-    /// Algorithm of reduce-scatter.
+    /// Algorithm of `MPI_Reduce_scatter`.
     pub reducescatter: ReduceScatterBy,
-    /// Algorithm of scan and exscan.
+    /// Algorithm of `MPI_Scan` and `MPI_Exscan`.
     pub scan: ScanBy,
 }
 

@@ -5,40 +5,40 @@ use serde::{Deserialize, Serialize};
 /// Kind of collective call of MPI.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Kind {
-    /// `MPI_Barrier`.
+    /// `MPI_Barrier`: no rank continues before all ranks have called it.
     Barrier,
-    /// `MPI_Bcast`.
+    /// `MPI_Bcast`: the root sends a vector to all ranks.
     Bcast,
-    /// `MPI_Reduce`.
+    /// `MPI_Reduce`: vectors of all ranks are combined at the root.
     Reduce,
-    /// `MPI_Allreduce`.
+    /// `MPI_Allreduce`: vectors of all ranks are combined, and all ranks get the result.
     Allreduce,
-    /// `MPI_Alltoall`.
+    /// `MPI_Alltoall`: each rank sends a part of equal size to each rank.
     Alltoall,
-    /// `MPI_Alltoallv`.
+    /// `MPI_Alltoallv`: each rank sends a part to each rank; sizes differ.
     Alltoallv,
-    /// `MPI_Gather`.
+    /// `MPI_Gather`: each rank sends a part of equal size to the root.
     Gather,
-    /// `MPI_Gatherv`.
+    /// `MPI_Gatherv`: each rank sends a part to the root; sizes differ.
     Gatherv,
-    /// `MPI_Allgather`.
+    /// `MPI_Allgather`: all ranks get the parts of all ranks, which have equal sizes.
     Allgather,
-    /// `MPI_Allgatherv`.
+    /// `MPI_Allgatherv`: all ranks get the parts of all ranks, whose sizes differ.
     Allgatherv,
-    /// `MPI_Scatter`.
+    /// `MPI_Scatter`: the root sends a part of equal size to each rank.
     Scatter,
-    /// `MPI_Scatterv`.
+    /// `MPI_Scatterv`: the root sends a part to each rank; sizes differ.
     Scatterv,
-    /// `MPI_Reduce_scatter`.
+    /// `MPI_Reduce_scatter`: vectors are combined, and each rank gets a part of the result.
     ReduceScatter,
-    /// `MPI_Scan`.
+    /// `MPI_Scan`: each rank gets the combination of the vectors of all ranks up to itself.
     Scan,
-    /// `MPI_Exscan`.
+    /// `MPI_Exscan`: each rank gets the combination of the vectors of all ranks before itself.
     Exscan,
 }
 
 impl Kind {
-    /// Returns the name of the call in traces and tables, such as `allreduce`.
+    /// Returns the name of the collective call in traces and tables, such as `allreduce`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Barrier => "barrier",
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// A collective call of one rank.
+/// A collective call of MPI with the arguments of one rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Call {
     /// Kind of the collective call.
@@ -87,7 +87,7 @@ impl Call {
         Call { root, ..self }
     }
 
-    /// Returns the call with `size` set to these bytes.
+    /// Returns the call with `size` bytes for the whole vector or for each part.
     pub fn size(self, size: u64) -> Call {
         Call { size, ..self }
     }
@@ -97,7 +97,7 @@ impl Call {
         Call { sizes, ..self }
     }
 
-    /// Returns the call with this number of floating-point operations.
+    /// Returns the call with `flops` floating-point operations.
     pub fn flops(self, flops: f64) -> Call {
         Call { flops, ..self }
     }
@@ -114,7 +114,7 @@ impl Call {
 pub struct Step {
     /// Ranks from which one message each is received.
     pub receives: Vec<u32>,
-    /// Ranks to which a message is sent, each with the bytes of the message.
+    /// Ranks to which a message is sent, each with the number of bytes.
     pub sends: Vec<(u32, u64)>,
 }
 
