@@ -187,7 +187,7 @@ pub struct Campaign {
     fault: Box<Reported>,
     /// Whether `wanted` contains only pairs of levels that were rarely tried before.
     is_focused: bool,
-    /// The pairs of `wanted` as a set.
+    /// Pairs of levels in `wanted`, as a set for fast lookup.
     is_wanted: BTreeSet<(usize, usize)>,
 }
 

@@ -131,7 +131,8 @@ impl Bounds<'_> {
         Some(rounded(drawn.clamp(low, high)).clamp(low, high))
     }
 
-    /// Draws a number with decimals, with the same rules as `units`.
+    /// Draws a number with decimals: near the default, at an end of the range, or anywhere in the
+    /// part of `usual` that the range allows.
     fn real<T: Quantity>(self, of: impl Fn(&T) -> f64, usual: (f64, f64)) -> f64 {
         let Bounds { row, random } = self;
         let end = |text: Option<&str>| text.and_then(Self::parsed::<T>).map(|value| of(&value));

@@ -223,7 +223,7 @@ impl Pairs {
         self.refused[self.place(a, b)]
     }
 
-    /// Adds the counts of `others`, which must have the same number of levels.
+    /// Adds the trials and refusals counted in `others`, which must have the same number of levels.
     pub fn add(&mut self, others: &Pairs) {
         let sum = |own: &mut Vec<u32>, theirs: &[u32]| {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));

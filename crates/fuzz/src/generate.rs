@@ -24,7 +24,7 @@ use toml::{Table, Value};
 /// Largest number of attempts to repair a scenario, after which it is given up.
 const MOST_ROUNDS: usize = 60;
 
-/// Largest number of nodes of a fabric; larger fabrics take longer and find no more failures.
+/// Largest number of nodes of a fabric; larger fabrics find no more failures.
 const MOST_NODES: usize = 60;
 
 /// Probability with which an optional section is given, in addition to the probability of optional
@@ -360,7 +360,7 @@ impl Generator {
         Err(last)
     }
 
-    /// Changes the value that a problem of the reader concerns.
+    /// Changes the value to which a problem reported by the reader of scenarios refers.
     fn mend(&self, given: &mut Table, problem: &Problem, round: usize, hand: &mut Hand) {
         let steps: Vec<&str> = problem.path.split('.').filter(|step| !step.is_empty()).collect();
         let (depth, place) = deepest(given, &steps);

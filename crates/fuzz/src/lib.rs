@@ -8,7 +8,7 @@
 //!   schema, and counts the pairs.
 //! * [`oracles`] runs a scenario in several ways that must agree, and checks rules that hold for
 //!   every run.
-//! * [`shrink`] reduces a scenario that breaks an oracle to a few lines.
+//! * [`shrink`] reduces a scenario that violates an oracle to a few lines.
 //! * [`campaign`] applies these steps to many cases and adds up the coverage.
 //!
 //! Case `n` of seed `s` is the same on every machine and for any number of threads.

@@ -108,13 +108,13 @@ pub struct Failure {
 /// Statistics of a case for which all oracles hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Number of events in the first run (one thread, no stop).
+    /// Number of events in the first run of the case (one thread, no stop).
     pub events: u64,
     /// Whether a run of the case was stopped, saved, loaded and continued.
     pub kept: bool,
     /// Whether a run of the case was partitioned among several threads until its end.
     pub in_parts: bool,
-    /// Number of packets sent in the first run (one thread, no stop).
+    /// Number of packets sent in the first run of the case (one thread, no stop).
     pub packets: u64,
 }
 
@@ -365,7 +365,8 @@ fn new_world(scenario: &Scenario, reference: bool) -> Result<World, String> {
     World::new(plan)
 }
 
-/// Returns a new world, which replaces a world that is moved out of a reference.
+/// Returns a new simulation (`World`) of the scenario, which replaces one that is moved out of a
+/// reference.
 fn empty(scenario: &Scenario) -> World {
     new_world(scenario, false).expect("the world of this plan was built before")
 }

@@ -43,7 +43,7 @@ pub struct FlowListConfig {
 pub struct FlowList {
     flows: Vec<ListedFlow>,
     class: ClassId,
-    /// Index of the next flow to open.
+    /// Index of the next flow to open, in the order of start times.
     next: usize,
     open: Names<()>,
 }

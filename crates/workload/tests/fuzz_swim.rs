@@ -69,7 +69,7 @@ fn damage(text: &mut Vec<u8>, rows: &[&[u8]], stream: &mut Stream) {
             text.extend_from_slice(&other[from..]);
         }
         5 => {
-            // Repeats up to 40 bytes, a field or a few.
+            // Repeats up to 40 bytes, which are one or a few fields.
             let end = (at + stream.below(40) as usize).min(text.len());
             let copy = text[at..end].to_vec();
             text.splice(at..at, copy);

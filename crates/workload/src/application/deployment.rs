@@ -78,7 +78,7 @@ struct OnTheWay {
     message: Message,
 }
 
-/// A timer of the process `of`, which receives `value` when it expires.
+/// A timer of the process `of`, which gets `value` when the timer expires.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Timer {
     of: u32,

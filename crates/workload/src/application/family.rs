@@ -75,7 +75,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the state of a process before its start.
+            /// Returns the initial state of the process at the place `place`.
             pub(crate) fn start(&self, place: &Place) -> Program {
                 match self {
                     $(Model::$name(settings) => Program::$name(settings.start(place)),)*

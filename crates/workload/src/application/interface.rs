@@ -38,7 +38,7 @@ pub trait ApplicationModel: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns the state of a process before its start.
+    /// Returns the initial state of the process at the place `place`.
     fn start(&self, place: &Place) -> Box<dyn Application>;
 }
 
@@ -63,6 +63,6 @@ pub(crate) trait BuiltIn: Sized {
         Vec::new()
     }
 
-    /// Returns the state of a process before its start.
+    /// Returns the initial state of the process at the place `place`.
     fn start(&self, place: &Place) -> Self::State;
 }

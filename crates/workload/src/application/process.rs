@@ -74,7 +74,7 @@ pub struct Message {
     pub from: u32,
     /// Size of the message, its words, and the number of its connection.
     pub content: Content,
-    /// Relation of the message to a request.
+    /// Kind of the message: plain message, request, or reply.
     pub kind: Kind,
     /// Time at which the message was sent.
     pub sent: Time,

@@ -7,6 +7,6 @@
 pub struct Role {
     /// Name of the role, which is also the key of its list of hosts in scenarios.
     pub name: &'static str,
-    /// Description of the key in one line.
+    /// Description of the role's key in one line.
     pub doc: &'static str,
 }

@@ -36,7 +36,7 @@ pub enum Use {
     },
     /// One hop of a write pipeline; its client is the end nearer to the writer.
     Pipeline {
-        /// Number of the writer of the file.
+        /// Number of the writer in the table of files being written.
         writer: u32,
         /// Number of the hop in the pipeline: 0 from the writer to the first remote replica.
         hop: u32,
@@ -44,12 +44,12 @@ pub enum Use {
     /// A datanode (client) sends the data that a block has so far to a datanode that joins the
     /// block's pipeline.
     Transfer {
-        /// Number of the writer of the block.
+        /// Number of the block's writer in the table of files being written.
         writer: u32,
     },
     /// A datanode (client) sends a copy of a block to another datanode.
     Copy {
-        /// Number of the copy operation.
+        /// Number of the copy in the table of block copies in progress.
         copy: u32,
     },
     /// The resource manager (client) tells a node to launch an application master.

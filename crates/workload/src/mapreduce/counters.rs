@@ -1,10 +1,10 @@
-//! Counters of a task's work, as Hadoop keeps them.
+//! Counters of a task attempt, with the meaning of Hadoop's counters.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Counters of a task's work, as Hadoop keeps them.
+/// Counters of a task attempt, with the meaning of Hadoop's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes that spills and merges have written to local disks (`FILE_BYTES_WRITTEN`; as records,

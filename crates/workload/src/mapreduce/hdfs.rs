@@ -447,7 +447,7 @@ impl Hdfs {
         cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// Handles the end of the storing of a chunk at a replica: the chunk can be acknowledged.
+    /// Handles a chunk after a replica has stored it: the chunk can be acknowledged.
     pub fn chunk_stored(
         &mut self,
         cx: &mut Context,
@@ -505,7 +505,8 @@ impl Hdfs {
         self.fill_pipeline(cx, writer);
     }
 
-    /// Handles the end of the storing of `bytes` bytes at the writer's own replica.
+    /// Counts `bytes` bytes that the writer's own replica has stored, and ends the block if it is
+    /// complete.
     pub fn local_stored(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
         self.writers.get(writer).block.local += bytes;
         self.block_written(cx, writer);

@@ -113,7 +113,8 @@ pub struct Job {
     pub maps_given: u32,
     /// Number of reduces of the job that are assigned or finished.
     pub reduces_given: u32,
-    /// Number of the first reduce that was never assigned.
+    /// Number of the first reduce that was never assigned; reduces are assigned in the order of
+    /// their numbers.
     next_reduce: u32,
     /// Reduces that wait for assignment again after a failed or killed attempt.
     reduces_back: Vec<u32>,
@@ -133,7 +134,7 @@ pub struct Job {
     pub started: Option<Time>,
     /// Shuffle bytes that reduces have fetched from map outputs on their own worker.
     pub shuffle_local_bytes: u64,
-    /// Counters of the job, as Hadoop keeps them.
+    /// Counters of the job, with the meaning of Hadoop's counters.
     pub counters: JobCounters,
     /// Longest run time of a successful map attempt of the job.
     pub longest_map: Span,
@@ -209,7 +210,7 @@ impl JobTable {
         JobTable { table: vec![None; jobs] }
     }
 
-    /// Returns the state of a running job for changes.
+    /// Returns a mutable reference to the state of a running job.
     pub fn get(&mut self, job: u32) -> &mut Job {
         self.find(job).expect("the job runs")
     }

@@ -25,7 +25,7 @@ pub struct Mapping {
     pub spilling: bool,
     /// Number of unfinished parts of the running spill: CPU work, disk write.
     pub spill_parts: u32,
-    /// Whether the running spill has been sorted.
+    /// Whether the data of the running spill is sorted, so that only the write is left.
     pub sorted: bool,
     /// Bytes that the running spill writes to disk.
     pub spill: u64,

@@ -118,7 +118,7 @@ impl Memory {
         self.reserved -= held.memory;
     }
 
-    /// Counts outputs as arrived, for which storage was reserved in `held`.
+    /// Counts the map outputs for which the storage `held` was reserved as arrived.
     pub fn arrived(&mut self, held: Held) {
         self.arrived += held.memory;
         self.files.extend(held.files);

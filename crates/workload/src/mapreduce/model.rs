@@ -284,7 +284,8 @@ impl MapReduce {
         }
     }
 
-    /// Asks for the number of received bytes of all connections on which a process waits.
+    /// Asks the simulator for the number of received bytes of all connections on which a process
+    /// waits.
     fn look_at_connections(&mut self) {
         let open: Vec<(ConnId, Use)> = self.nodes.cx.conns.open_ones().collect();
         let waiting = open.into_iter().filter(|&(_, purpose)| self.is_awaited(purpose)).collect();

@@ -25,7 +25,7 @@ pub enum Caller {
     },
     /// A writer of a file, which asks for new blocks.
     Writer {
-        /// Number of the writer.
+        /// Number of the writer in the table of files being written.
         writer: u32,
     },
     /// A stand-alone HDFS client that reads.

@@ -17,7 +17,7 @@ pub struct Nodes {
     pub cx: Context,
     /// HDFS, the distributed file system.
     pub hdfs: Hdfs,
-    /// Stand-alone HDFS clients.
+    /// State of the stand-alone HDFS clients.
     pub clients: StandAlone,
     /// Running jobs and their tasks.
     pub tasks: Tasks,

@@ -35,7 +35,8 @@ impl Tasks {
         }
     }
 
-    /// Handles the arrival of news at a reduce: the first `known` reported maps have finished.
+    /// Handles information about finished maps at a reduce: the first `known` reported maps have
+    /// finished.
     pub fn maps_known(&mut self, cx: &mut Context, task: u32, known: u32) {
         let t = self.attempts.get(task);
         // A map that runs again is reported once more, even to a reduce that already has all

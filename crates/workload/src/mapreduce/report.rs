@@ -25,7 +25,8 @@ pub struct Report {
 /// Cause of the failure of a task attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FailureCause {
-    /// The failure was requested by the settings of failures.
+    /// The settings of failures make the attempt fail: by probability, or because its task is
+    /// listed.
     Itself,
     /// No datanode had a replica of the map's split (BlockMissingException).
     Missing,

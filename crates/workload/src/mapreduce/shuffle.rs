@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use source::{MapSet, Source};
 use std::collections::BTreeMap;
 
-/// Identity of a reduce in its shuffle.
+/// Identity of a reduce that fetches map outputs: task, job, number, worker.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reduce {
     /// Number of the reduce in the table of running tasks.
@@ -83,7 +83,7 @@ pub struct Fetching {
     pub bytes: u64,
     /// Bytes of map outputs that the reduce has requested from its own worker.
     pub local_bytes: u64,
-    /// Counters of the reduce's fetches and merges, as Hadoop keeps them.
+    /// Counters of the reduce's fetches and merges, with the meaning of Hadoop's counters.
     pub counters: Counters,
 }
 
@@ -341,7 +341,7 @@ impl Fetching {
         false
     }
 
-    /// Starts the merges that are due, and further fetches.
+    /// Starts the merges of the reduce that are due, and further fetches.
     pub fn go_on(&mut self, cx: &mut Context, job: &Job) {
         let task = self.reduce.task;
         if let Some(bytes) = self.memory.begin_memory_merge() {

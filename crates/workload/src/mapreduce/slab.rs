@@ -42,7 +42,7 @@ impl<T> Slab<T> {
         self.things.remove(&number).expect("it goes once")
     }
 
-    /// Returns an entry for changes; the entry must exist.
+    /// Returns a mutable reference to an entry, which must exist.
     pub fn get(&mut self, number: u32) -> &mut T {
         self.things.get_mut(&number).expect("it is there")
     }

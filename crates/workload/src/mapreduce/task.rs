@@ -82,7 +82,7 @@ pub struct Task {
     pub split: SplitRead,
     /// Output bytes: of a map for all reduces together, or bytes written to HDFS.
     pub bytes_out: u64,
-    /// Counters of the attempt, as Hadoop keeps them.
+    /// Counters of the attempt, with the meaning of Hadoop's counters.
     pub counters: Counters,
     /// Stage of the attempt.
     pub stage: Stage,

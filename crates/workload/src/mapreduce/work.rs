@@ -34,7 +34,7 @@ pub enum Work {
         task: u32,
         /// Number of the worker whose datanode reads.
         holder: u32,
-        /// Number of the map's searches for a replica without success when the read began.
+        /// Number of unsuccessful searches of the map for a replica when the read began.
         round: u32,
     },
     /// Disk read of a datanode for a stand-alone HDFS client.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Worker {
     conn: ConnId,
-    /// Numbers of free map slots and free reduce slots.
+    /// Numbers of free map slots and free reduce slots of the worker.
     free: [u32; 2],
     /// Numbers of free map and reduce slots at the departure of the last heartbeat, as the master
     /// knows them.
@@ -41,8 +41,8 @@ pub struct Worker {
     lost: bool,
     /// Tasks in the answer that is now in the network, as (task, kind).
     assigned: Vec<(u32, TaskKind)>,
-    /// News of finished maps in the answer that is now in the network, as (reduce, number of
-    /// finished maps).
+    /// Numbers of finished maps in the answer that is now in the network, each as (reduce, number
+    /// of finished maps).
     map_events: Vec<(u32, u32)>,
     /// Numbers of the reduces that are assigned to this worker and not finished.
     reduces: Vec<u32>,
@@ -56,7 +56,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Returns a worker whose `slots` map and reduce slots are all free.
+    /// Returns the state of a worker on which all map and reduce slots (`slots`) are free.
     fn new(slots: [u32; 2]) -> Worker {
         Worker {
             conn: ConnId(u32::MAX),
@@ -112,7 +112,7 @@ impl Workers {
         }
     }
 
-    /// Returns the state of a worker for changes.
+    /// Returns a mutable reference to the state of a worker.
     pub fn get(&mut self, worker: u32) -> &mut Worker {
         &mut self.table[worker as usize]
     }
@@ -291,7 +291,7 @@ impl Workers {
         }
     }
 
-    /// Removes a finished reduce from the list of its worker.
+    /// Removes a finished reduce from the worker's list of running reduces.
     pub fn reduce_ended(&mut self, worker: u32, task: u32) {
         self.get(worker).reduces.retain(|&of| of != task);
     }

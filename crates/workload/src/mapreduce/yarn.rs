@@ -48,13 +48,13 @@ pub struct Master {
     granted: Vec<u32>,
     /// Tasks whose containers are in the answer that is now in the network.
     answered: Vec<u32>,
-    /// Number of calls to the resource manager that are not answered yet.
+    /// Number of the master's calls to the resource manager that are not answered yet.
     calls: u32,
     /// Total number of reduces that the call now in the network requests.
     asks: u32,
     /// Total number of reduces that the next call will request.
     planned: u32,
-    /// Whether the job is committed: the last call unregisters the master.
+    /// Whether the job is committed, so that the master's last call asks to unregister.
     leaving: bool,
     /// Time of the master's next start or call. A wake-up at another time belongs to an earlier
     /// master and is ignored.
@@ -402,7 +402,7 @@ impl Yarn {
         dropped
     }
 
-    /// Sends the request to unregister of the application master of a committed job to the resource
+    /// Sends the unregister request of a committed job's application master to the resource
     /// manager.
     pub fn unregister(&mut self, cx: &mut Context, job: u32) {
         let master = self.master(job);

@@ -6,7 +6,7 @@ use super::record::Record;
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
 
-/// Largest number of errors that are reported.
+/// Largest number of errors of a program that the check reports.
 const MOST_TROUBLES: usize = 10;
 /// Largest number of streams of messages (source, destination, tag) whose sends and receives are
 /// compared; a program with more streams is not checked for this.

@@ -213,8 +213,8 @@ impl Mpi {
         if let Some(frame) = self.config.frame {
             let bytes = payload + u64::from(self.config.envelope);
             let class = self.config.class;
-            // Matching keeps the order of eager messages and requests to send; separate lines let
-            // them pass long data.
+            // Eager messages and requests to send keep their order for the matching. Data of a
+            // rendezvous uses another line, so that they do not wait behind it.
             let line = u8::from(part == Part::Data);
             out.push(Action::Parcel(Parcel { from: a, to: b, line, bytes, frame, class, tag }));
             return;

@@ -76,7 +76,7 @@ impl Wanted {
     }
 }
 
-/// Kind of a request of a rank.
+/// Kind of a request of a rank: receive or send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Of {
     /// A receive; the second value is the source and tag of the matched message, `None` before the

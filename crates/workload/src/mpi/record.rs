@@ -40,7 +40,7 @@ const TYPE_BYTES: [u64; 55] = [
 pub enum Record {
     /// Begin of the rank; elements of later records without a data type have `element` bytes.
     Init {
-        /// Bytes of an element without a data type.
+        /// Bytes of an element in later records that give no data type.
         element: u64,
     },
     /// End of the rank's program (`MPI_Finalize`).
@@ -105,7 +105,7 @@ pub struct Which {
 pub struct Fault {
     /// Invalid text, escaped so that it is safe to print.
     pub found: String,
-    /// Description of a valid text at this place.
+    /// Description of a valid text at the place of the error.
     pub expected: String,
     /// Consequence for the replay if the record is skipped; `None` if the record is damaged and
     /// cannot be skipped.

@@ -4,9 +4,9 @@ use super::matching::{Of, Request, WORLD};
 use super::rank::Doing;
 use super::replay::Mpi;
 
-/// Largest number of ranks that a report names.
+/// Largest number of waiting ranks that an error report lists.
 const MOST_NAMED: usize = 8;
-/// Largest number of requests of a rank that a report names.
+/// Largest number of requests of a rank that an error report lists.
 const MOST_REQUESTS: usize = 3;
 
 fn describe(request: &Request) -> String {

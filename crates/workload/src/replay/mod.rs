@@ -104,7 +104,7 @@ pub struct TraceError {
     pub column: Option<(u32, &'static str)>,
     /// Invalid text, shortened and escaped so that it is safe to print.
     pub found: String,
-    /// Description of a valid text at this place.
+    /// Description of a valid text at the place of the error.
     pub expected: String,
     /// Kind of the error: unreadable file or invalid content.
     pub kind: TraceErrorKind,

@@ -23,7 +23,7 @@ pub(super) struct Running {
     pub(super) work: Vec<Work>,
 }
 
-/// A step in the life of a call.
+/// Step of a call, from the sending of its request to the arrival of its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Step {
     /// The caller sends the request.

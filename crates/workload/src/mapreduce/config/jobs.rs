@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct JobSpec {
     /// Name of the job in tables (untrusted text).
     pub name: String,
-    /// Kind of job: `terasort`, `search`, `index`, `trace` …
+    /// Kind of the job, for tables: `terasort`, `search`, `index`, `trace` or another name.
     #[serde(with = "eastwest_types::name")]
     pub kind: Name,
     /// Time at which the job is submitted to the master.

@@ -22,8 +22,8 @@ pub struct SpeculationConfig {
     /// Third of three limits of second attempts of a job at one time: a number. The largest of the
     /// three limits holds (`mapreduce.job.speculative.minimum-allowed-tasks`: 10).
     pub minimum: u32,
-    /// A task is slow from this number of standard deviations above the mean run time of its kind
-    /// on (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
+    /// Number of standard deviations by which the estimated run time of a task must be above the
+    /// mean, so that the task counts as slow (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
     pub threshold: f64,
     /// Time between two checks of the running tasks for slow ones
     /// (`mapreduce.job.speculative.retry-after-no-speculate`: 1 s).

@@ -28,14 +28,15 @@ struct Queue {
     children: Vec<u32>,
     /// Guaranteed fraction of the cluster in units of 1/`WHOLE`².
     share: u128,
-    /// Number of guaranteed slots: for maps, for reduces.
+    /// Numbers of guaranteed map slots and reduce slots of the queue; `most` has the maximum
+    /// numbers.
     guaranteed: [u64; 2],
     most: [u64; 2],
     user_minimum: u64,
     user_factor_milli: u64,
 }
 
-/// Tasks that a user has in a leaf queue, of one kind (map or reduce).
+/// Running and waiting tasks of a user in a leaf queue, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct User {
     running: u64,
@@ -43,7 +44,7 @@ struct User {
     jobs: BTreeSet<u32>,
 }
 
-/// Tasks of a queue, of one kind (map or reduce).
+/// Running and waiting tasks of a queue, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Usage {
     running: u64,

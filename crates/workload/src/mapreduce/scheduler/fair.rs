@@ -49,7 +49,7 @@ impl PartialOrd for Rank {
     }
 }
 
-/// Tasks of a pool, of one kind (map or reduce).
+/// Running and waiting tasks of a pool, of one kind (map or reduce).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Pool {
     running: u32,

@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest number of maps that one flow assigns to workers.
 const MOST: u64 = 128;
-/// Largest product of free workers and jobs for which the maps with splits near free workers are
-/// searched for a flow.
+/// Limit of the number of free workers times the number of jobs. Up to this limit, a flow considers
+/// the maps with splits near each free worker; above it, only the first maps of each job.
 const LOOKS: usize = 20_000;
 /// Largest number of bytes of a split in the cost of a flow, so that costs stay far below 64 bits.
 const LARGEST: u64 = 1 << 40;

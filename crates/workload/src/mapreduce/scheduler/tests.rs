@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const MAP: TaskKind = TaskKind::Map;
 
-/// Minimal cluster: workers with map slots; a task ends when the test says so.
+/// Minimal cluster: workers with map slots, whose tasks end when the test calls `end`.
 struct Bare {
     scheduler: Scheduler,
     racks: Racks,

@@ -44,7 +44,7 @@ impl FetchFailures {
         (self.began, self.progress) = (now, now);
     }
 
-    /// Records the arrival of outputs from the worker `from`: their failures are forgotten.
+    /// Records the arrival of outputs from the worker `from`, and removes their counts of failures.
     pub fn fetched(&mut self, now: Time, from: u32, outputs: &[u32]) {
         self.progress = now;
         if !self.counts.is_empty() {

@@ -37,7 +37,7 @@ struct Pipe {
     unanswered: u32,
 }
 
-/// Result of a test run.
+/// Result of a run on the ideal network: records of jobs and tasks, bytes moved, all actions.
 #[derive(Default)]
 pub struct Outcome {
     pub jobs: Vec<JobRecord>,

@@ -147,7 +147,7 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     let one = [gone(second, 8)];
     let seen = run_with(&config, &cluster(9, 3, 1), &one);
     assert_eq!((seen.job(0).failed, replaced(&seen)), (None, 0), "two of three are enough");
-    // When the file is complete, the namenode has its missing replica copied.
+    // When the file is complete, the namenode makes a datanode copy its missing replica.
     let block = |seen: &Outcome| seen.copies.iter().filter(|c| c.2 == 8_000_000_000).count();
     assert_eq!(block(&seen), 1);
     let both = [gone(second, 8), gone(first, 45)];

@@ -5,8 +5,7 @@ use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, NodeConfig};
 use eastwest_types::{Counter, Rate, Span, TaskKind, TaskRecord, Time};
 
-/// Returns settings with one job on workers that keep one replica of each block; tasks do not wait
-/// for other slots.
+/// Returns settings with one job. Each worker has eight map slots, and each block has one replica.
 fn lone(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
     let job = JobSpec::fixed("j", "trace", Time::ZERO, bytes, maps, reduces);
     let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
