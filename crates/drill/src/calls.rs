@@ -1,5 +1,6 @@
-//! System calls. Calls that use the connection are carried out; calls that matter to a real host
-//! only return what they would return there; all others fail the script.
+//! System calls of a script. Calls that concern the connection are executed. Calls without meaning
+//! for the simulation only return the value that a real host would return. All others fail the
+//! script.
 
 use crate::files::{open, sendfile};
 use crate::messages::{recvmsg, sendmsg};
@@ -12,10 +13,10 @@ use crate::system::{Answer, Does, System, error, value, waits};
 use crate::transfer::{read, write};
 use eastwest_types::{Span, Time};
 
-/// Function that carries out a system call.
+/// Function that executes a system call and returns its result.
 type CarryOut = fn(&mut System, &Call) -> Answer;
 
-/// Names of the supported system calls, each with the function that carries it out.
+/// Names of the supported system calls, each with the function that executes it.
 pub const CALLS: [(&str, CarryOut); 26] = [
     ("accept", accept),
     ("bind", bind),
@@ -45,8 +46,8 @@ pub const CALLS: [(&str, CarryOut); 26] = [
     ("write", write),
 ];
 
-/// Carries out a system call of the script and compares its result with the expected one. A
-/// blocking call must return at `returns` ± `tolerance`; with `None` the call must not block.
+/// Executes a system call of the script and compares its result with the expected one. `returns`:
+/// expected time of return (± `tolerance`) of a blocking call; `None` if the call must not block.
 pub fn carry_out(
     system: &mut System,
     call: &Call,
@@ -165,7 +166,7 @@ fn shutdown(system: &mut System, call: &Call) -> Answer {
 fn fcntl(system: &mut System, call: &Call) -> Answer {
     let socket = system.socket_of(call)?;
     match (call.constant(1), call.argument(2)) {
-        // O_RDWR, and O_NONBLOCK as in Linux
+        // Linux: 0x2 is O_RDWR, and 0x800 is O_NONBLOCK.
         (Some("F_GETFL"), None) => value(0x2 | if socket.nonblocking { 0x800 } else { 0 }),
         (Some("F_SETFL"), Some(flags)) => {
             socket.nonblocking = flags.names().contains(&"O_NONBLOCK");

@@ -1,34 +1,34 @@
-//! Small writes that are held back, as in Linux: those with `MSG_MORE`, and all while `TCP_CORK` is
-//! set. Full segments are sent at once. The rest is sent with the next write that is not held back,
-//! with the next ACK (`MSG_MORE` only), when `TCP_CORK` is cleared or `TCP_NODELAY` is set; and
-//! after one retransmission timeout if nothing is outstanding.
+//! Small writes that an endpoint holds back, as in Linux: those with `MSG_MORE`, and all writes
+//! while `TCP_CORK` is set. Full segments are sent at once. The rest is sent with the next write
+//! that is not held back, with the next ACK (`MSG_MORE` only), when `TCP_CORK` is cleared or
+//! `TCP_NODELAY` is set, and after one retransmission timeout if nothing is outstanding.
 
 use eastwest_types::{Span, Time};
 
-/// Written data that an endpoint holds back, because of `MSG_MORE` or `TCP_CORK`.
+/// Written data that an endpoint does not send yet because of `MSG_MORE` or `TCP_CORK`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cork {
     /// Whether `TCP_CORK` is set.
     pub on: bool,
-    /// Bytes held back.
+    /// Number of written bytes that are held back.
     held: u64,
     due: Option<Time>,
 }
 
 impl Cork {
-    /// Returns the number of written bytes that are held back.
+    /// Returns the number of written bytes that are held back (`MSG_MORE`, `TCP_CORK`).
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Returns the time at which the bytes held back are sent at the latest; `None` if no time is
-    /// set.
+    /// Returns the latest time at which the bytes held back are sent; `None` if no time is set.
     pub fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// Adds `bytes` to those held back. Removes and returns the bytes that, with the `unsent` bytes
-    /// of the connection, fill whole segments of `segment` bytes.
+    /// Adds `bytes` to the bytes held back. If these and the `unsent` bytes of the connection fill
+    /// whole segments of `segment` bytes, removes the bytes that fill them and returns their
+    /// number.
     pub fn add(&mut self, bytes: u64, unsent: u64, segment: u64) -> u64 {
         self.held += bytes;
         let full = (unsent + self.held) / segment * segment;
@@ -38,14 +38,14 @@ impl Cork {
     }
 
     /// Sets the latest time of sending to `now` + `timeout`, if data is held back, no data is
-    /// outstanding and no time is set.
+    /// outstanding and no time is set yet.
     pub fn arm(&mut self, now: Time, outstanding: u64, timeout: Span) {
         if self.held > 0 && outstanding == 0 && self.due.is_none() {
             self.due = Some(now + timeout);
         }
     }
 
-    /// Removes all data held back and returns its number of bytes.
+    /// Removes all data held back, and returns its number of bytes.
     pub fn release(&mut self) -> u64 {
         self.due = None;
         std::mem::take(&mut self.held)

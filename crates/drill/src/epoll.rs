@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 pub const IN: u32 = 0x1;
 /// Event `EPOLLOUT`: data can be written.
 pub const OUT: u32 = 0x4;
-/// Event `EPOLLERR`: an error, or a notification in the error queue.
+/// Event `EPOLLERR`: the connection has an error, or its error queue has a notification.
 pub const ERR: u32 = 0x8;
 /// Event `EPOLLHUP`: the connection is closed in both directions.
 pub const HUP: u32 = 0x10;
-/// Event `EPOLLRDHUP`: the other end has closed its direction.
+/// Event `EPOLLRDHUP`: the other end has closed its sending direction.
 pub const RDHUP: u32 = 0x2000;
-/// Events that are reported even if not requested.
+/// Events that poll() and epoll_wait() report even if the script does not request them.
 const ALWAYS: u32 = ERR | HUP;
 const EXCLUSIVE: u32 = 1 << 28;
 const ONE_SHOT: u32 = 1 << 30;
 const EDGE: u32 = 1 << 31;
-/// Names without the prefix `POLL` or `EPOLL`, with the values of Linux.
+/// Names of the events without the prefix `POLL` or `EPOLL`, with their bits in Linux.
 const EVENTS: [(&str, u32); 8] = [
     ("IN", IN),
     ("OUT", OUT),
@@ -35,21 +35,21 @@ const EVENTS: [(&str, u32); 8] = [
 /// Epoll sets of a script by file descriptor.
 pub type Epolls = BTreeMap<i64, Epoll>;
 
-/// An epoll set: sockets watched together.
+/// An epoll set: sockets whose events one epoll_wait() call reports.
 #[derive(Clone, Debug, Default)]
 pub struct Epoll {
-    /// Watched sockets by number.
+    /// Watched sockets by file descriptor.
     watched: BTreeMap<i64, Entry>,
 }
 
 /// A socket in an epoll set.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Requested events and flags; 0 after the single event of `EPOLLONESHOT`.
+    /// Bit mask of requested events and flags; 0 after the single event of `EPOLLONESHOT`.
     asked: u32,
-    /// Whether something has happened since the last report (edge-triggered).
+    /// Whether the state has changed since the last report (for edge-triggered events).
     news: bool,
-    /// State at the last look.
+    /// State of the connection at the last check.
     seen: Seen,
 }
 
@@ -58,11 +58,12 @@ struct Entry {
 pub struct Seen {
     /// Bytes received in order.
     pub received: u64,
-    /// Whether no more data can arrive: the other end has closed, or the connection has failed.
+    /// Whether no more data can arrive, because the other end has closed or the connection has
+    /// failed.
     pub over: bool,
-    /// Number of `MSG_ZEROCOPY` sends that are complete so far.
+    /// Number of `MSG_ZEROCOPY` sends that have been completed so far.
     pub notifications: u64,
-    /// Whether the application can write data.
+    /// Whether the send buffer accepts data, so that a write would succeed.
     pub writable: bool,
 }
 
@@ -82,7 +83,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Returns the events that the call reports, as a bit mask: those of its socket, or of the
+    /// Returns the bit mask of the events that the call reports: those of its socket, or of the
     /// first ready socket of its epoll set; 0 if there are none. `ready` returns the events for
     /// which a socket is ready.
     pub fn events(self, sets: &Epolls, ready: impl Fn(i64) -> u32) -> u32 {
@@ -96,31 +97,31 @@ impl Watch {
 }
 
 impl Epoll {
-    /// Whether a socket is in the set.
+    /// Whether the epoll set contains `socket` (a file descriptor).
     pub fn contains(&self, socket: i64) -> bool {
         self.watched.contains_key(&socket)
     }
 
-    /// Adds a socket to the set or changes its entry. `asked` is a bit mask of requested events and
-    /// flags, `seen` the present state of the connection.
+    /// Adds a socket to the epoll set, or changes its entry. `asked`: bit mask of requested events
+    /// and flags; `seen`: current state of the connection.
     pub fn watch(&mut self, socket: i64, asked: u32, seen: Seen) {
         self.watched.insert(socket, Entry { asked, news: true, seen });
     }
 
-    /// Removes a socket from the set.
+    /// Removes a socket (a file descriptor) from the epoll set.
     pub fn forget(&mut self, socket: i64) {
         self.watched.remove(&socket);
     }
 
-    /// Updates the recorded state of the sockets for which `concerned` is true, and notes their
-    /// edges.
+    /// Updates the recorded state of the sockets for which `concerned` is true, and records changes
+    /// that trigger edge-triggered events.
     pub fn note(&mut self, seen: Seen, concerned: impl Fn(i64) -> bool) {
         for (_, entry) in self.watched.iter_mut().filter(|(number, _)| concerned(**number)) {
             entry.note(seen);
         }
     }
 
-    /// Notes that the first ready socket of the set has been reported to the application.
+    /// Records that the first ready socket of the epoll set has been reported to the application.
     pub fn note_told(&mut self, ready: impl Fn(i64) -> u32) {
         let told = self.watched.iter_mut().find(|(number, e)| e.events(ready(**number)) > 0);
         if let Some((_, entry)) = told {
@@ -140,7 +141,8 @@ impl Entry {
         ready & (self.asked | ALWAYS)
     }
 
-    /// Compares the new state with the last one and notes edges.
+    /// Compares the new state with the last one, and records changes that trigger edge-triggered
+    /// events.
     fn note(&mut self, seen: Seen) {
         let old = std::mem::replace(&mut self.seen, seen);
         let mut events = 0;
@@ -157,7 +159,7 @@ impl Entry {
     }
 }
 
-/// Returns a bit mask of events in the syntax of a script: `IN|OUT`.
+/// Returns the names of the events in a bit mask, in the syntax of a script: `IN|OUT`.
 pub fn write(events: u32) -> String {
     let names: Vec<&str> = EVENTS.iter().filter(|e| events & e.1 != 0).map(|e| e.0).collect();
     if names.is_empty() { "no event".into() } else { names.join("|") }

@@ -1,7 +1,7 @@
-//! Values of `tcpi_…` fields and constants for the simulated endpoint.
+//! Values of the fields `tcpi_…` of `tcp_info`, and of constants, for the simulated endpoint.
 //!
-//! Linux counts segments, the simulated endpoint bytes: numbers of segments are bytes divided by
-//! the segment size, rounded down for the window and up for the others.
+//! Linux counts segments, the simulated endpoint bytes. A number of segments is the number of bytes
+//! divided by the segment size, rounded down for the congestion window and up for other fields.
 
 use crate::host::Host;
 use crate::problem::hint;
@@ -35,7 +35,7 @@ const CONSTANTS: [(&str, i64); 22] = [
     ("TCPI_OPT_SYN_DATA", 32),
 ];
 
-/// Slow-start threshold of Linux before the first loss.
+/// Slow-start threshold that Linux reports before the first loss, in segments.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// State of the endpoint from which fields of `tcp_info` are computed.
@@ -54,10 +54,10 @@ impl View<'_> {
     }
 }
 
-/// Function that computes a field.
+/// Function that computes a field of `tcp_info` from the endpoint's state.
 type Take = fn(&View) -> u64;
 
-/// Fields of the simulated endpoint, each with its function.
+/// Fields of `tcp_info` that the simulated endpoint has, each with the function that computes it.
 const FIELDS: [(&str, Take); 23] = [
     ("tcpi_state", |v| v.info.connection as u64),
     ("tcpi_ca_state", |v| v.info.congestion as u64),
@@ -85,7 +85,7 @@ const FIELDS: [(&str, Take); 23] = [
 ];
 
 /// Returns the value of a field of `tcp_info` or of a constant by its name, or an error message.
-/// `mss` is the MSS in bytes that the endpoint has announced.
+/// `mss`: MSS in bytes that the endpoint has announced.
 pub fn look_up(name: &str, host: Option<&Host>, now: Time, mss: u16) -> Result<i64, String> {
     if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == name) {
         return Ok(constant.1);

@@ -1,11 +1,11 @@
-//! Files of zeroes, which a script creates with `dd` and sends with `sendfile`. Only their size is
-//! kept; no real file is created.
+//! Files of zeroes, which a script creates with `dd` and sends with `sendfile`. Only their sizes
+//! are stored; no real file is created.
 
 use crate::script::{Call, Value};
 use crate::system::{Answer, System, error, value};
 use crate::transfer::send;
 
-/// Carries out open(): opens a file that the script has created with `dd`; otherwise returns
+/// Executes open(): opens a file that the script has created with `dd`. For other files it returns
 /// `ENOENT`.
 pub fn open(system: &mut System, call: &Call) -> Answer {
     let Some(Value::Text(name)) = call.argument(0) else {
@@ -17,7 +17,7 @@ pub fn open(system: &mut System, call: &Call) -> Answer {
     value(number)
 }
 
-/// Carries out sendfile(): writes a part of an open file to a socket.
+/// Executes sendfile(): writes a part of an open file to a socket.
 pub fn sendfile(system: &mut System, call: &Call) -> Answer {
     let file = call.number(1).and_then(|n| system.sockets.files.get(&n).copied());
     let (Some(size), Some(Value::Number(offset)), Some(count)) =

@@ -1,6 +1,6 @@
-//! The endpoint under test in simulated time: the only module that drives the transport.
+//! The endpoint under test in simulated time. Only this module calls the transport.
 //!
-//! A stack always has both ends of a connection. Here the other end is a dummy: its packets are
+//! A TCP stack always has both ends of a connection. The other end is a dummy here: its packets are
 //! dropped, its timers never expire, and the script sends in its place.
 
 use crate::cork::Cork;
@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 /// A packet that the endpoint under test has sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Time of sending.
+    /// Time at which the packet was sent.
     pub at: Time,
-    /// The packet with stream positions and times of the simulation.
+    /// The packet, with stream positions and times of the simulation.
     pub packet: Packet,
     /// SACK blocks of the packet in stream positions; unused blocks are (0, 0).
     pub sack: SackBlocks,
 }
 
-/// Most packets of a script that have not been compared.
+/// Maximum number of sent packets that have not been compared with the script.
 const MOST: usize = 1 << 20;
 
 /// The TCP endpoint under test: one end of a connection whose other end is the script.
@@ -32,18 +32,20 @@ pub struct Host {
     wires: Wires,
     cork: Cork,
     limits: Limits,
-    /// `TCP_USER_TIMEOUT`, and the time at which it ends the connection.
+    /// Value of `TCP_USER_TIMEOUT`, or `None`. `expires`: time at which it ends the connection.
     user_timeout: Option<Span>,
     expires: Option<Time>,
-    /// Name of the error with which the connection failed.
+    /// Name of the error with which the connection failed (`ECONNRESET` …); `None` if it has not
+    /// failed.
     error: Option<&'static str>,
-    /// Time at which data last arrived in order, or at which the connection opened.
+    /// Time at which data last arrived in order, or, before any data, at which the connection
+    /// opened.
     last_data: Time,
-    /// The application has closed all sockets of the connection.
+    /// Whether the application has closed all sockets of the connection.
     orphan: bool,
-    /// The application has closed its direction.
+    /// Whether the application has closed its sending direction.
     finished: bool,
-    /// The other end has closed first.
+    /// Whether the other end has closed its direction first.
     passive_close: bool,
 }
 
@@ -54,7 +56,7 @@ struct Wires {
     sent: VecDeque<Sent>,
     wakes: Vec<Time>,
     failed: bool,
-    /// The host has removed the connection.
+    /// Whether the host has removed the connection.
     gone: bool,
 }
 
@@ -67,7 +69,7 @@ impl Sink for Wires {
     }
 
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
-        // the first wake-up of a client is scheduled before its id is known here
+        // The first timer of a client is armed before its id is known here.
         if self.id.is_none_or(|id| id == endpoint) && at < Time::NEVER && !self.gone {
             self.wakes.push(at);
         }
@@ -84,8 +86,8 @@ const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
 
 impl Host {
-    /// Opens the connection: with `active` the endpoint sends a SYN at once, otherwise it waits for
-    /// one. Returns `None` if the stack has no free slot.
+    /// Opens the connection. With `active` the endpoint sends a SYN at once; otherwise it waits for
+    /// a SYN. Returns `None` if the stack has no free slot.
     pub fn open(now: Time, config: TcpConfig, active: bool) -> Option<Host> {
         let connect = Connect {
             client: CLIENT,
@@ -109,7 +111,7 @@ impl Host {
         let id = if active { client } else { client.peer() };
         wires.id = Some(id);
         if !active {
-            wires.wakes.clear(); // the phantom's
+            wires.wakes.clear(); // timers of the dummy at the other end
         }
         Some(Host {
             stack,
@@ -137,7 +139,7 @@ impl Host {
         self.id
     }
 
-    /// Returns the state of the endpoint in the terms of Linux's `tcp_info`.
+    /// Returns the state of the endpoint under test in the terms of Linux's `tcp_info`.
     pub fn info(&self) -> Info {
         self.stack.info(self.id)
     }
@@ -148,7 +150,8 @@ impl Host {
         self.error
     }
 
-    /// Returns the bytes that the application has written, including those held back.
+    /// Returns the bytes that the application has written, including those held back (`MSG_MORE`,
+    /// `TCP_CORK`).
     pub fn written(&self) -> u64 {
         self.stack.endpoint(self.id).written() + self.cork.held()
     }
@@ -158,29 +161,31 @@ impl Host {
         self.info().acknowledged
     }
 
-    /// Returns the bytes that are written and not sent, including those held back.
+    /// Returns the written bytes that are not sent yet, including those held back (`MSG_MORE`,
+    /// `TCP_CORK`).
     pub fn unsent(&self) -> u64 {
         self.info().unsent + self.cork.held()
     }
 
-    /// Returns the receive window of the other end in bytes.
+    /// Returns the receive window that the other end has advertised, in bytes.
     pub fn peer_window(&self) -> u64 {
         u64::from(self.info().peer_window)
     }
 
-    /// Returns the payload of a full segment in bytes.
+    /// Returns the payload bytes of a full segment.
     pub fn segment(&self) -> u64 {
         u64::from(self.stack.config().segment)
     }
 
-    /// Returns the time for which the sender has had data to send or to be acknowledged
-    /// (`tcpi_busy_time`), and the part of it in which the other end's window was the limit
+    /// Returns the time for which the sender has had unsent or unacknowledged data
+    /// (`tcpi_busy_time`), and the part of it in which the other end's receive window was the limit
     /// (`tcpi_rwnd_limited`).
     pub fn limits(&self, now: Time) -> (Span, Span) {
         self.limits.until(now)
     }
 
-    /// Returns the time at which data last arrived in order, or at which the connection opened.
+    /// Returns the time at which data last arrived in order; before any data, the time at which the
+    /// connection opened.
     pub fn last_data(&self) -> Time {
         self.last_data
     }
@@ -196,12 +201,12 @@ impl Host {
         self.wires.sent.pop_front()
     }
 
-    /// Returns the earliest possible expiry of a timer; `None` if no timer is armed.
+    /// Returns the earliest time at which a timer may expire; `None` if no timer is armed.
     pub fn next_wake(&self) -> Option<Time> {
         self.wires.wakes.iter().copied().chain(self.cork.due()).chain(self.expires).min()
     }
 
-    /// Executes the timer that expires next, at its time.
+    /// Advances the host to the next expiry of a timer, and executes this timer.
     pub fn wake(&mut self) {
         let Some(at) = self.next_wake() else { return };
         self.wires.now = at;
@@ -233,7 +238,7 @@ impl Host {
         let late_data =
             self.orphan && packet.payload > 0 && seq + u64::from(packet.payload) > expected;
         if late_data {
-            // no socket will read it (RFC 1122, 4.2.2.13)
+            // No socket will read the data (RFC 1122, 4.2.2.13).
             self.vanish(now);
         }
         if self.wires.gone || before.connection == ConnectionState::Failed {
@@ -254,7 +259,7 @@ impl Host {
             self.last_data = now;
         }
         if self.passive_close && info.connection == ConnectionState::TimeWait {
-            // LAST-ACK has become CLOSED: the stack has no such state, and would linger
+            // LAST-ACK has become CLOSED. The stack has no such state, and would wait in TIME-WAIT.
             self.vanish(now);
             return;
         }
@@ -264,7 +269,7 @@ impl Host {
         self.after(now);
     }
 
-    /// Answers a packet without socket by a reset (RFC 9293, 3.10.7.1).
+    /// Sends a reset as answer to a packet for which there is no socket (RFC 9293, 3.10.7.1).
     fn refuse(&mut self, now: Time, packet: &Packet) {
         if packet.flags & flag::RST != 0 {
             return;
@@ -281,7 +286,7 @@ impl Host {
         self.wires.sent.push_back(Sent { at: now, packet: reset, sack: SackBlocks::default() });
     }
 
-    /// Ends the connection without a packet.
+    /// Ends the connection at once, and sends no packet.
     fn vanish(&mut self, now: Time) {
         self.wires.gone = true;
         self.wires.wakes.clear();
@@ -290,7 +295,8 @@ impl Host {
         self.stack.reset(now, self.id, &mut self.wires);
     }
 
-    /// Updates derived state after an event of the connection.
+    /// Updates the state that depends on the connection (held-back data, limits, user timeout)
+    /// after an event.
     fn after(&mut self, now: Time) {
         let info = self.info();
         let sender = self.stack.sender_state(self.id);
@@ -305,7 +311,7 @@ impl Host {
         };
     }
 
-    /// Handles a write of `bytes` by the application; with `more` (`MSG_MORE`) bytes that do not
+    /// Handles a write of `bytes` by the application. With `more` (`MSG_MORE`), bytes that do not
     /// fill a segment are held back.
     pub fn write(&mut self, now: Time, bytes: u64, more: bool) {
         self.wires.now = now;
@@ -320,7 +326,7 @@ impl Host {
         self.after(now);
     }
 
-    /// Releases the data held back.
+    /// Writes the data held back to the connection.
     fn release(&mut self, now: Time) {
         let held = self.cork.release();
         self.wires.now = now;
@@ -336,12 +342,12 @@ impl Host {
         self.wires.now = now;
         let held = if nagle { 0 } else { self.cork.release() };
         if !self.finished {
-            self.stack.write(now, self.id, held, &mut self.wires); // what was held back may go
+            self.stack.write(now, self.id, held, &mut self.wires); // writes the data held back
         }
         self.after(now);
     }
 
-    /// Sets or clears `TCP_CORK`.
+    /// Sets or clears `TCP_CORK`, with which the endpoint holds back incomplete segments.
     pub fn set_cork(&mut self, now: Time, on: bool) {
         self.cork.on = on;
         if !on {
@@ -349,13 +355,13 @@ impl Host {
         }
     }
 
-    /// Sets `TCP_USER_TIMEOUT`: how long data may stay unacknowledged after its first
+    /// Sets `TCP_USER_TIMEOUT`, the time for which data may stay unacknowledged after its first
     /// retransmission; `None` for no limit.
     pub fn set_user_timeout(&mut self, limit: Option<Span>) {
         self.user_timeout = limit;
     }
 
-    /// Closes the sending direction, as shutdown() does: a FIN follows the data.
+    /// Closes the sending direction, as shutdown() does: a FIN follows the written data.
     pub fn finish(&mut self, now: Time) {
         self.release(now);
         self.finished = true;
@@ -364,8 +370,8 @@ impl Host {
         self.after(now);
     }
 
-    /// Closes the application's socket. With unread data the connection ends by a reset (RFC 2525,
-    /// 2.17); a connection attempt ends without a packet.
+    /// Closes the application's socket. If there is unread data, the connection ends by a reset
+    /// (RFC 2525, 2.17). A connection attempt ends without a packet.
     pub fn close(&mut self, now: Time, unread: bool) {
         self.orphan = true;
         let state = self.info().connection;

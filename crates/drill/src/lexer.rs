@@ -1,35 +1,35 @@
-//! Tokens of a script: the terminals of the public packetdrill syntax document.
+//! Lexer: tokens of a script, the terminals of packetdrill's public syntax document.
 //!
-//! Comments (`//`, `/* */`) and blanks are skipped. Text in back-ticks and between `%{` and `}%` is
-//! one token each; [`shell`](crate::shell) and [`snippet`](crate::snippet) parse it.
+//! Comments (`//`, `/* */`) and blanks are skipped. Text in back-ticks, or between `%{` and `}%`,
+//! is a single token; [`shell`](crate::shell) and [`snippet`](crate::snippet) parse it.
 
 use crate::problem::{Place, Problem};
 
 /// A token of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Token {
-    /// A name, or letters of TCP flags.
+    /// A name, or letters that stand for TCP flags.
     Word(String),
     /// A whole number, decimal or hexadecimal.
     Number(u64),
     /// A decimal fraction, in millionths: 0.5 is 500,000.
     Fraction(u64),
-    /// Text between quotation marks, without them.
+    /// Text in quotation marks, without the marks.
     Text(String),
-    /// Shell commands between back-ticks, without them.
+    /// Shell commands in back-ticks, without the back-ticks.
     Shell(String),
     /// Assertions between `%{` and `}%`.
     Code(String),
-    /// `--name` or `--name=value`.
+    /// Option of a script: `--name` or `--name=value`.
     Option(String, Option<String>),
-    /// `...`
+    /// The sign `...`.
     Dots,
-    /// Any other character.
+    /// Any other single character.
     Sign(char),
 }
 
 impl Token {
-    /// Returns the token as error messages show it.
+    /// Returns the description of the token for error messages.
     pub fn describe(&self) -> String {
         match self {
             Token::Word(w) => format!("'{w}'"),
@@ -45,14 +45,14 @@ impl Token {
     }
 }
 
-/// A token and its place in the script.
+/// A token with its line and column in the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lexeme {
-    /// Token.
+    /// The token itself.
     pub token: Token,
-    /// Line and column of its first character.
+    /// Line and column of the first character of the token.
     pub place: Place,
-    /// Whether the token follows the one before it directly, without a blank.
+    /// Whether the token directly follows the previous token, without a blank.
     pub glued: bool,
 }
 
@@ -74,12 +74,12 @@ impl<'a> Cursor<'a> {
         self.rest.clone().next()
     }
 
-    /// Whether the text that is not read yet begins with `text`.
+    /// Whether the remaining text begins with `text`.
     pub fn sees(&self, text: &str) -> bool {
         self.rest.as_str().starts_with(text)
     }
 
-    /// Returns the text that is not read yet.
+    /// Returns the remaining text, which has not been read yet.
     pub fn rest(&self) -> &'a str {
         self.rest.as_str()
     }
@@ -96,14 +96,14 @@ impl<'a> Cursor<'a> {
         Some(c)
     }
 
-    /// Skips `n` characters.
+    /// Skips the next `n` characters.
     pub fn skip(&mut self, n: usize) {
         for _ in 0..n {
             self.advance();
         }
     }
 
-    /// Skips and returns the next characters, as long as `wanted` is true for them.
+    /// Skips and returns the next characters for which `wanted` is true.
     pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let before = self.rest.as_str();
         while self.peek().is_some_and(&wanted) {
@@ -112,8 +112,8 @@ impl<'a> Cursor<'a> {
         &before[..before.len() - self.rest.as_str().len()]
     }
 
-    /// Returns the text before the next `end`, and skips both. If there is no `end`, returns an
-    /// error that calls the text `what`.
+    /// Returns the text before the next `end`, and skips both the text and `end`. If there is no
+    /// `end`, returns an error message that calls the text `what`.
     pub fn take_to(&mut self, end: &str, what: &str) -> Result<&'a str, Problem> {
         let start = self.place;
         let before = self.rest.as_str();
@@ -131,12 +131,12 @@ pub fn begins_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Whether a name may contain this character after its first one.
+/// Whether a name may contain this character after its first character.
 pub fn in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Returns all tokens of a script, or the first error.
+/// Returns all tokens of a script, or the first error in it.
 pub fn tokens(text: &str) -> Result<Vec<Lexeme>, Problem> {
     let mut cursor = Cursor::new(text, Place { line: 1, column: 1 });
     let mut all = Vec::new();
@@ -149,7 +149,7 @@ pub fn tokens(text: &str) -> Result<Vec<Lexeme>, Problem> {
     }
 }
 
-/// Skips blanks and comments; returns whether there were any.
+/// Skips blanks and comments. Returns whether there were any.
 fn skip_blanks(cursor: &mut Cursor<'_>) -> Result<bool, Problem> {
     let start = cursor.rest().len();
     loop {

@@ -3,10 +3,10 @@
 //!
 //! A script lists the packets that arrive (`<`), the packets expected from the endpoint (`>`) with
 //! their times, the system calls of the application, and assertions about `tcp_info` (`%{ assert …
-//! }%`). Stages: [`lexer`] → [`parser`] → [`script`] → [`run`], which drives a [`host`], maps
-//! numbers through a [`wire`] and compares with the [`matcher`]. The language follows packetdrill:
-//! its syntax document and its public scripts were read, and the rules of its runner for times,
-//! tolerances and defaults. None of its code is copied.
+//! }%`). The stages are [`lexer`] → [`parser`] → [`script`] → [`run`]. The last one executes the
+//! events on a [`host`], converts sequence numbers and times with a [`wire`], and compares packets
+//! with the [`matcher`]. The language follows packetdrill's syntax document and public scripts, and
+//! the rules of its runner for times, tolerances and defaults. No code of packetdrill is copied.
 
 mod buffer;
 mod calls;
@@ -45,16 +45,16 @@ use profile::Profile;
 pub struct Outcome {
     /// Whether the script could be parsed.
     pub readable: bool,
-    /// Cause of failure; `None` if the script passed.
+    /// Error for which the script failed; `None` if the script passed.
     pub problem: Option<Problem>,
     /// Number of [alterations](mutation) of the script that were tried.
     pub alterations: usize,
-    /// Alterations with which the script still passed.
+    /// Alterations that the script does not detect: with each of them it still passed.
     pub unnoticed: Vec<mutation::Unnoticed>,
 }
 
-/// Runs a script and, if it passes and `altered` is set, each alteration of it. `profile` overrides
-/// the script's own `--profile`; the default is Linux.
+/// Runs a script. If it passes and `altered` is set, also runs each alteration of it. `profile`
+/// replaces the script's own option `--profile`; the default is Linux.
 pub fn drill(text: &str, profile: Option<Profile>, altered: bool) -> Outcome {
     let none = Outcome { readable: false, problem: None, alterations: 0, unnoticed: Vec::new() };
     let script = match parser::parse(text) {

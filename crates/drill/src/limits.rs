@@ -1,22 +1,23 @@
-//! Busy time of a sender and its limits: `tcpi_busy_time` and `tcpi_rwnd_limited` (Linux, `tcp_chrono_start`).
+//! Time in which a sender was busy, and in which the receive window limited it: `tcpi_busy_time`
+//! and `tcpi_rwnd_limited` (Linux, `tcp_chrono_start`).
 
 use eastwest_transport::tcp::info::Info;
 use eastwest_types::{Span, Time};
 
-/// Condition that a blocked sender waits for.
+/// Condition that limits a sender at present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Waits {
-    /// No data: all that was written is acknowledged.
+    /// Nothing to send: all written data is acknowledged.
     #[default]
     Idle,
-    /// ACKs, or the congestion window.
+    /// The sender waits for ACKs, or for its congestion window.
     Busy,
-    /// Receive window of the other end.
+    /// The sender waits for the receive window of the other end.
     Window,
 }
 
-/// Time since the connection opened in which a sender was busy, and in which the other end's window
-/// limited it (Linux, `tcpi_busy_time` and `tcpi_rwnd_limited`).
+/// Time since the connection opened in which a sender was busy, and the part of it in which the
+/// other end's receive window limited the sender (Linux, `tcpi_busy_time` and `tcpi_rwnd_limited`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     waits: Waits,
@@ -26,8 +27,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Updates the state after an event. The triple has three numbers of bytes: those held back at
-    /// the socket, the congestion window, and the payload of a full segment.
+    /// Updates the state after an event. The triple holds three numbers of bytes: bytes held back
+    /// at the socket, the congestion window, and the payload of a full segment.
     pub fn note(&mut self, now: Time, info: &Info, (held, cwnd, segment): (u64, u64, u64)) {
         let next = info.unsent.min(segment);
         let waits = if info.outstanding + info.unsent + held == 0 {
@@ -44,8 +45,8 @@ impl Limits {
         (self.waits, self.since) = (waits, now);
     }
 
-    /// Returns the busy time until `now`, and the part of it in which the other end's window was
-    /// the limit.
+    /// Returns the busy time until `now`, and the part of it in which the other end's receive
+    /// window limited the sender.
     pub fn until(&self, now: Time) -> (Span, Span) {
         let passed = now.since(self.since);
         match self.waits {

@@ -1,19 +1,19 @@
 //! Comparison of sent packets with expected ones.
 //!
-//! An expected packet may be sent as a run of segments (as with segmentation offload): the
-//! positions of the first and the last one count, flags are joined. PSH is not compared: Linux also
-//! sets it at the ends of its own buffers.
+//! The endpoint may send an expected packet as a run of segments (as with segmentation offload):
+//! the run has the positions of its first and its last segment, and the flags of all. PSH is not
+//! compared, since Linux also sets it at the ends of its own buffers.
 
 use crate::script::{Packet, TcpOption};
 use crate::wire::Seen;
 use eastwest_types::flag;
 
-/// Flags that are compared.
+/// TCP flags that are compared.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
-/// Returns a message for each difference between an expected packet and a sent one, which is joined
-/// from all segments of a run. `stamp_tolerance` is the largest difference of timestamp values, in
-/// ticks; with `None` they are not compared.
+/// Returns a message for each difference between an expected packet and a sent packet, which is
+/// joined from all segments of a run. `stamp_tolerance`: largest permitted difference of timestamp
+/// values in ticks; with `None` they are not compared.
 pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32>) -> Vec<String> {
     let mut all = Vec::new();
     let mut compare = |what: &str, expected: String, seen: String| {
@@ -39,9 +39,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     all
 }
 
-/// Returns the expected options in the order used for the comparison. The timestamp value is the
-/// one that was sent if it is within the tolerance, or if timestamps are not checked (`tolerance`
-/// is `None`).
+/// Returns the expected options in the order used for the comparison. The expected timestamp value
+/// is replaced by the sent value if the difference is within `tolerance`, or if timestamps are not
+/// checked (`None`).
 fn normal(expected: &[TcpOption], seen: &[TcpOption], tolerance: Option<u32>) -> Vec<TcpOption> {
     let seen_value = seen.iter().find_map(|o| match o {
         TcpOption::Timestamp(value, _) => Some(*value),
@@ -71,8 +71,8 @@ fn sorted(options: &[TcpOption]) -> Vec<TcpOption> {
     all
 }
 
-/// Appends the next segment to a run, if it begins where the run ends and has the same ACK and ECN
-/// field. Returns whether it was appended.
+/// Appends the next segment to a run of segments, if it begins at the end of the run and has the
+/// same ACK and ECN field. Returns whether it was appended.
 pub fn join(run: &mut Packet, next: &Seen) -> bool {
     let p = &next.packet;
     let follows = p.start == run.start.wrapping_add(run.length) && p.length > 0;

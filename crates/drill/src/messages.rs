@@ -1,5 +1,6 @@
-//! `sendmsg` and `recvmsg`: several buffers in one call, the bytes left to read (`TCP_INQ`), and
-//! the notifications of `MSG_ZEROCOPY` from the error queue. Other ancillary data fails the script.
+//! `sendmsg` and `recvmsg`: several buffers in one call, the number of bytes left to read
+//! (`TCP_INQ`), and notifications of `MSG_ZEROCOPY` from the error queue. Other ancillary data
+//! fails the script.
 
 use crate::problem::Problem;
 use crate::script::{Call, Value};
@@ -7,13 +8,13 @@ use crate::sockets::Outcome;
 use crate::system::{Answer, Does, System, error, value};
 use crate::transfer::{known_flags, receive, send};
 
-/// Message of a call: bytes of all buffers, and ancillary data.
+/// Message of a sendmsg() or recvmsg() call: sum of the bytes of its buffers, and ancillary data.
 struct Message<'a> {
     bytes: i64,
     control: &'a [Value],
 }
 
-/// Parses the message header, which is the second argument of a call.
+/// Parses the message header, which is the second argument of a sendmsg() or recvmsg() call.
 fn message(call: &Call) -> Result<Message<'_>, Problem> {
     let problem =
         || Problem::new(call.place, format!("{}() needs {{msg_iov(…)=[…], …}}", call.name));
@@ -35,7 +36,7 @@ fn message(call: &Call) -> Result<Message<'_>, Problem> {
     Ok(Message { bytes, control })
 }
 
-/// Compares a field of the ancillary data with its actual value.
+/// Compares the expected value `found` of a field of the ancillary data with its actual value.
 fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Result<(), Problem> {
     if found.is_some_and(|expected| expected == actual || *expected == Value::Any) {
         return Ok(());
@@ -49,7 +50,8 @@ fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Re
     call.fail(format!("{name} is {}, not {expected}", write(actual)))
 }
 
-/// Compares level and type of a message's ancillary data with the actual ones. Returns the data.
+/// Compares the expected level and type of ancillary data with the actual ones. Returns the
+/// expected data.
 fn compare_control<'a>(
     call: &Call,
     control: &'a [Value],
@@ -64,7 +66,7 @@ fn compare_control<'a>(
     one.member("cmsg_data").ok_or_else(|| Problem::new(call.place, "cmsg_data is missing"))
 }
 
-/// Carries out sendmsg(): writes the bytes of all buffers.
+/// Executes sendmsg(): writes the bytes of all buffers to the connection.
 pub fn sendmsg(system: &mut System, call: &Call) -> Answer {
     let message = message(call)?;
     if !message.control.is_empty() {
@@ -73,7 +75,7 @@ pub fn sendmsg(system: &mut System, call: &Call) -> Answer {
     send(system, call, message.bytes, call.argument(2))
 }
 
-/// Carries out recvmsg(): reads into all buffers, or with `MSG_ERRQUEUE` takes a notification of
+/// Executes recvmsg(): reads into all buffers, or with `MSG_ERRQUEUE` removes a notification of
 /// `MSG_ZEROCOPY` from the error queue.
 pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     let message = message(call)?;
@@ -97,7 +99,8 @@ pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     Ok(does)
 }
 
-/// Returns the bytes left to read; 1 if only the end of the stream is left (Linux, `tcp_inq_hint`).
+/// Returns the number of bytes left to read; 1 if only the end of the stream is left (Linux,
+/// `tcp_inq_hint`).
 fn rest(system: &System) -> i64 {
     let Some(host) = &system.host else { return 0 };
     let info = host.info();
@@ -105,7 +108,7 @@ fn rest(system: &System) -> i64 {
     if rest == 0 { i64::from(info.connection.is_over()) } else { rest }
 }
 
-/// Takes a notification from the error queue and compares it.
+/// Removes a notification from the error queue, and compares it with the expected one.
 fn notification(system: &mut System, call: &Call, control: &[Value]) -> Answer {
     system.socket_of(call)?;
     let Some((first, last)) = system.sockets.notifications.take() else { return error("EAGAIN") };

@@ -1,17 +1,17 @@
-//! Mutation test of scripts. One expectation at a time is altered: a sequence number by one
-//! segment, the window by one segment, the time by 50 ms. A passing script must fail on every
-//! alteration.
+//! Mutation test of scripts. It alters one expectation of a passing script at a time: a sequence
+//! number by one segment, the window by one segment, or the time by 50 ms. The script must fail
+//! with every alteration.
 
 use crate::problem::Place;
 use crate::profile::Profile;
 use crate::run::run;
 use crate::script::{Action, Event, Packet, Script, TcpOption, When};
 
-/// Alteration of times in µs.
+/// Amount in µs by which a time is altered.
 const TIME_US: u64 = 50_000;
 
-/// Function that alters an expected packet by a segment of this many bytes; returns false if it has
-/// nothing to alter.
+/// Function that alters an expected packet by one segment; the arguments are the segment size in
+/// bytes and the sign. Returns false if the packet has nothing to alter.
 type Alteration = fn(&mut Packet, u32, i8) -> bool;
 
 const OF_PACKETS: [(&str, Alteration); 4] = [
@@ -37,7 +37,7 @@ const OF_PACKETS: [(&str, Alteration); 4] = [
         }
         false
     }),
-    // the field may count units larger than a segment: then by one unit
+    // If the field counts units larger than a segment, it is altered by one unit.
     ("the window", |p, mss, sign| match &mut p.window {
         Some(window) => {
             let by = if u32::from(*window) > 4 * mss { mss as u16 } else { 1 };
@@ -53,7 +53,7 @@ fn step(n: u32, by: u32, sign: i8) -> u32 {
     if sign > 0 { n.wrapping_add(by) } else { n.wrapping_sub(by) }
 }
 
-/// An alteration with which a script still passes.
+/// An alteration that a script does not detect: with it the script still passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unnoticed {
     /// Place of the altered event in the script.
@@ -62,8 +62,8 @@ pub struct Unnoticed {
     pub what: String,
 }
 
-/// Runs a passing script with each alteration of it. Returns the number of alterations, and those
-/// with which the script still passes.
+/// Runs a passing script with each alteration. Returns the number of alterations, and those with
+/// which the script still passes.
 pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     let mut tried = 0;
     let mut unnoticed = Vec::new();
@@ -94,7 +94,7 @@ fn segment(script: &Script) -> u32 {
     u32::from(script.events.iter().filter_map(of).fold(script.options.mss, u16::min))
 }
 
-/// Returns all alterations of an event.
+/// Returns all alterations of an event, each with its description.
 fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     let mut all = Vec::new();
     let Action::Expect(packet) = &event.action else { return all };
@@ -113,7 +113,8 @@ fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     all
 }
 
-/// Returns the altered time; a range also moves by its width, so that the two do not overlap.
+/// Returns the altered time, or `None` if it cannot be altered. A time range also moves by its
+/// width, so that it does not overlap the original range.
 fn shifted(when: When, sign: i8) -> Option<When> {
     let shift = |from: u64, to: u64| {
         let by = TIME_US + (to - from);

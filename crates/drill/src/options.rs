@@ -1,12 +1,12 @@
-//! Socket options. Options that change the connection or its buffer are carried out; options that
-//! matter to a real host only are accepted; all others fail the script.
+//! Socket options. Options that concern the connection or its buffer are set. Options without
+//! meaning for the simulation are accepted without effect. All others fail the script.
 
 use crate::problem::{Problem, hint};
 use crate::script::{Call, Value};
 use crate::system::{Answer, System, error, value};
 use eastwest_types::Span;
 
-/// Options without effect on a simulated endpoint.
+/// Socket options that are accepted and have no effect on a simulated endpoint.
 const NO_MATTER: [&str; 8] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -17,7 +17,7 @@ const NO_MATTER: [&str; 8] = [
     "SO_MARK",
     "SO_PRIORITY",
 ];
-/// Options that may be set at any time.
+/// Socket options that may be set at any time.
 const ANY_TIME: [&str; 7] = [
     "SO_SNDBUF",
     "SO_ZEROCOPY",
@@ -27,9 +27,9 @@ const ANY_TIME: [&str; 7] = [
     "TCP_NOTSENT_LOWAT",
     "TCP_USER_TIMEOUT",
 ];
-/// Options that must be set before the connection opens.
+/// Socket options that must be set before the connection opens.
 const BEFORE: [&str; 3] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_SYNCNT"];
-/// Options that getsockopt() supports.
+/// Socket options that getsockopt() supports.
 const ASKED: [&str; 4] = ["SO_ERROR", "SO_SNDBUF", "TCP_MAXSEG", "TCP_NOTSENT_LOWAT"];
 const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
 /// Smallest and largest send buffer that an application can set, in bytes (Linux, `SOCK_MIN_SNDBUF`
@@ -39,7 +39,7 @@ const SEND_BUFFER: (i64, i64) = (2_304, 212_992);
 const ERRORS: [(&str, i64); 4] =
     [("EPIPE", 32), ("ECONNRESET", 104), ("ETIMEDOUT", 110), ("ECONNREFUSED", 111)];
 
-/// Carries out setsockopt().
+/// Executes setsockopt(): sets an option of a socket.
 pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     system.socket_of(call)?;
     let name = option_name(call)?;
@@ -70,7 +70,7 @@ pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Sets an option that may be set at any time. Returns whether the value is valid.
+/// Sets a socket option that may be set at any time. Returns whether the value is valid.
 fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     let (now, on) = (system.now, n != 0);
     match name {
@@ -101,7 +101,7 @@ fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     true
 }
 
-/// Carries out getsockopt().
+/// Executes getsockopt(): compares the value of a socket option with the expected one.
 pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
     system.socket_of(call)?;
     let actual = match option_name(call)? {

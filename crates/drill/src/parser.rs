@@ -1,6 +1,6 @@
-//! Parser: from tokens to events. It follows the public syntax document of packetdrill; features
-//! without meaning for a simulated TCP endpoint (other protocols, tunnels, urgent data) are refused
-//! with their place.
+//! Parser: from tokens to events. It follows packetdrill's public syntax document. Features without
+//! meaning for a simulated TCP endpoint (other protocols, tunnels, urgent data) are errors that
+//! name their place.
 
 use crate::calls::CALLS;
 use crate::lexer::{Lexeme, Token, tokens};
@@ -9,12 +9,12 @@ use crate::profile::Profile;
 use crate::script::{Action, Call, Event, Options, Script, Value, When};
 use crate::{shell, snippet};
 
-/// Longest script, in bytes.
+/// Maximum length of a script, in bytes.
 const LONGEST: usize = 4 << 20;
-/// Deepest nesting of values.
+/// Maximum nesting of lists and structures in arguments.
 const DEEPEST: u32 = 16;
 
-/// Options of packetdrill about the transmission of packets, without effect here.
+/// Options of packetdrill that concern the transmission of packets and have no effect here.
 const NO_MATTER: [&str; 12] = [
     "local_ip",
     "remote_ip",
@@ -62,7 +62,7 @@ fn end_of(text: &str) -> Place {
     Place { line, column: last.chars().count() as u32 + 1 }
 }
 
-/// Parser with its position in the tokens.
+/// Parser of a script, with its current position in the tokens.
 pub(crate) struct Parser<'a> {
     all: &'a [Lexeme],
     at: usize,
@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.all.get(self.at + n).map(|l| &l.token)
     }
 
-    /// Returns the next token, if no blank is before it.
+    /// Returns the next token if no blank precedes it; otherwise `None`.
     pub(crate) fn peek_glued(&self) -> Option<&Token> {
         self.all.get(self.at).filter(|l| l.glued).map(|l| &l.token)
     }
@@ -122,8 +122,8 @@ impl Parser<'_> {
         there
     }
 
-    /// Skips and returns the next token, a whole number in the range of `T`. Otherwise returns an
-    /// error that calls the number `what`.
+    /// Skips and returns the next token, which must be a whole number in the range of `T`. If it is
+    /// not, returns an error message that calls the number `what`.
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
         let fits = T::try_from(n).map_err(|_| self.problem(format!("{what}: {n} is too large")))?;
@@ -211,9 +211,9 @@ impl Parser<'_> {
         Ok(if relative { When::After(from, to) } else { When::At(from, to) })
     }
 
-    /// Takes a time in seconds; returns µs.
+    /// Skips a time in seconds, and returns it in µs.
     fn time(&mut self) -> Result<u64, Problem> {
-        // a day: longer than any dialogue, and sums stay far from overflow
+        // A day: longer than any script, and sums of times stay far from an overflow.
         const MOST: u64 = 86_400_000_000;
         let us = match self.peek() {
             Some(&Token::Number(s)) => s.saturating_mul(1_000_000),
@@ -227,7 +227,7 @@ impl Parser<'_> {
         Ok(us)
     }
 
-    /// Parses the call of an event that begins at `place`.
+    /// Parses the system call of an event that begins at `place`.
     fn call(&mut self, place: Place) -> Result<Call, Problem> {
         let returns = match self.peek() {
             Some(Token::Dots) => {
@@ -249,7 +249,7 @@ impl Parser<'_> {
         self.want('=')?;
         let result = self.value(0)?;
         let mut errno = None;
-        // the next event begins with a time, a shell command or '*', never with a word
+        // The next event never begins with a word, but with a time, a shell command or '*'.
         if let Some(Token::Word(name)) = self.peek() {
             errno = Some(name.clone());
             self.advance();
@@ -319,7 +319,7 @@ impl Parser<'_> {
         };
         self.advance();
         if self.peek() == Some(&Token::Dots) && matches!(value, Value::Text(_)) {
-            self.advance(); // a text that goes on
+            self.advance(); // a text may end with `...`
         }
         Ok(value)
     }
@@ -340,7 +340,7 @@ impl Parser<'_> {
                 self.advance();
             }
             let value = self.value(depth + 1)?;
-            // `msg_iov(2)=[…]`: the number of elements stands with the name
+            // In `msg_iov(2)=[…]` the number of elements follows the name.
             if let Value::Function(function, _) = &value
                 && name.is_none()
                 && self.takes('=')

@@ -9,7 +9,7 @@ use eastwest_types::{ecn, flag};
 const IP_WORDS: [(&str, u8); 4] =
     [("noecn", ecn::NOT_ECT), ("ect1", 1), ("ect0", ecn::ECT0), ("ce", ecn::CE)];
 const OPTION_WORDS: [&str; 7] = ["mss", "wscale", "sackOK", "sack", "TS", "nop", "eol"];
-/// Options of packetdrill that the simulated endpoint does not have.
+/// TCP options of packetdrill that the simulated endpoint does not have.
 const NOT_HERE: [&str; 4] = ["FO", "FOEXP", "md5", "ECN"];
 
 impl Parser<'_> {
@@ -44,7 +44,8 @@ impl Parser<'_> {
         Ok(Packet { ecn, flags, start, length, ack, window, options })
     }
 
-    /// Parses the ECN field: `[ect0]` or `(ect0)`.
+    /// Parses the ECN field of the IP header: `[ect0]` or `(ect0)`; `None` if the script does not
+    /// give it.
     fn ip_info(&mut self) -> Result<Option<u8>, Problem> {
         let close = match self.peek() {
             Some(Token::Sign('[')) => ']',
@@ -64,7 +65,8 @@ impl Parser<'_> {
         Ok(Some(known.1))
     }
 
-    /// Parses flags: letters and a dot for ACK, without blanks, as in `S`, `SEW`, `P.`, `-`.
+    /// Parses TCP flags: letters, and a dot for ACK, without blanks (`S`, `SEW`, `P.`); `-` is no
+    /// flag.
     fn flags(&mut self) -> Result<u8, Problem> {
         if self.takes('-') {
             return Ok(0);
@@ -107,7 +109,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses TCP options after `<`; returns `None` for `...`, which allows any options.
+    /// Parses TCP options after `<`. Returns `None` for `...`, which stands for any options.
     fn tcp_options(&mut self) -> Result<Option<Vec<TcpOption>>, Problem> {
         if self.peek() == Some(&Token::Dots) {
             self.advance();

@@ -1,4 +1,4 @@
-//! The system calls `poll` and `epoll`.
+//! The system calls `poll`, `epoll_create`, `epoll_ctl` and `epoll_wait`.
 
 use crate::epoll::{self, Epoll, Watch};
 use crate::problem::Problem;
@@ -7,7 +7,8 @@ use crate::sockets::{Outcome, Wish};
 use crate::system::{Answer, Does, System, error, value};
 use eastwest_types::{Span, Time};
 
-/// Returns the time limit of a call that waits for events this many milliseconds; never if negative.
+/// Returns the latest time of return of a call that waits `milliseconds` for events;
+/// [`Time::NEVER`] if negative.
 fn until(system: &System, milliseconds: Option<i64>) -> Time {
     match milliseconds.map(u64::try_from) {
         Some(Ok(n)) => system.now + Span::from_ms(n.min(86_400_000)),
@@ -23,13 +24,14 @@ fn wait_for(system: &System, watch: Watch) -> Does {
     }
 }
 
-/// Returns the events named by a member of an argument.
+/// Returns the events that the field `member` of an argument names, as a bit mask; `None` without
+/// this field.
 fn events_in(call: &Call, value: Option<&Value>, member: &str) -> Result<Option<u32>, Problem> {
     let events = value.and_then(|v| v.member(member));
     events.map(|e| epoll::read(e, call.place)).transpose()
 }
 
-/// Carries out poll() for one socket.
+/// Executes poll() for a single socket.
 pub fn poll(system: &mut System, call: &Call) -> Answer {
     let one = match call.argument(0) {
         Some(Value::List(all)) if all.len() == 1 => &all[0],
@@ -45,14 +47,14 @@ pub fn poll(system: &mut System, call: &Call) -> Answer {
     Ok(wait_for(system, Watch { number, set: false, asked, expected, until }))
 }
 
-/// Carries out epoll_create(): creates an epoll set.
+/// Executes epoll_create(): creates an epoll set and returns its file descriptor.
 pub fn epoll_create(system: &mut System, call: &Call) -> Answer {
     let number = system.new_number(call);
     system.sockets.epolls.insert(number, Epoll::default());
     value(number)
 }
 
-/// Carries out epoll_ctl(): changes an epoll set.
+/// Executes epoll_ctl(): adds, changes or removes a socket of an epoll set.
 pub fn epoll_ctl(system: &mut System, call: &Call) -> Answer {
     let set = call.number(0).unwrap_or(-1);
     let Some((what, socket)) = call.constant(1).zip(call.number(2)) else {
@@ -76,7 +78,7 @@ pub fn epoll_ctl(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Carries out epoll_wait().
+/// Executes epoll_wait(): waits for events of the sockets of an epoll set.
 pub fn epoll_wait(system: &mut System, call: &Call) -> Answer {
     let number = call.number(0).unwrap_or(-1);
     let expected = events_in(call, call.argument(1), "events")?;

@@ -1,18 +1,18 @@
-//! Errors in scripts, with their places.
+//! Errors in scripts, with their line and column.
 
 use std::fmt;
 
 /// Line and column in a script, both from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Place {
-    /// Line from 1.
+    /// Line in the script, from 1.
     pub line: u32,
-    /// Column from 1, in characters.
+    /// Column in the script, from 1, in characters.
     pub column: u32,
 }
 
 impl Place {
-    /// Returns an error with this message at this place.
+    /// Returns an error with the text `message` at this place of the script.
     pub fn fail<T>(self, message: impl Into<String>) -> Result<T, Problem> {
         Err(Problem::new(self, message))
     }
@@ -24,17 +24,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// Error of a script that cannot be parsed or does not pass.
+/// Error of a script that cannot be parsed, or that does not pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Place of the error in the script.
+    /// Line and column of the error in the script.
     pub place: Place,
     /// Error message of one or more lines.
     pub message: String,
 }
 
 impl Problem {
-    /// Returns an error at a place.
+    /// Returns an error with the text `message` at `place` of the script.
     pub fn new(place: Place, message: impl Into<String>) -> Problem {
         Problem { place, message: message.into() }
     }
@@ -46,21 +46,22 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Returns the name in `known` that is nearest to `name`; `None` if none is near enough for a
-/// typing error.
+/// Returns the name in `known` that is most similar to `name`; `None` if none is as similar as a
+/// typing error would be.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.chars().count() / 3).max(1);
     let near = known.into_iter().map(|k| (distance(name, k), k)).min()?;
     (near.0 <= most).then_some(near.1)
 }
 
-/// Returns "; did you mean …?" if a name is near, otherwise an empty text.
+/// Returns "; did you mean …?" with the most similar name in `known`; an empty text if none is
+/// similar.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |n| format!("; did you mean '{n}'?"))
 }
 
-/// Returns the number of single characters to insert, delete or change (Levenshtein distance)
-/// between names of at most 64 characters.
+/// Returns the number of characters to insert, delete or change between two names (Levenshtein
+/// distance). Only the first 64 characters of each name count.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

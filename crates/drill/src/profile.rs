@@ -1,4 +1,4 @@
-//! The two TCP profiles of scripts, which are those of scenarios.
+//! The two TCP profiles that scripts can choose, with the same values as in scenarios.
 
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_transport::tcp::read_config::profile as tcp_profile;
@@ -13,7 +13,8 @@ pub enum Profile {
     Classic,
 }
 
-/// Settings of each profile, parsed once because a mutation test needs them thousands of times.
+/// TCP settings of each profile. They are parsed once, because a mutation test needs them thousands
+/// of times.
 static CONFIGS: [OnceLock<TcpConfig>; 2] = [OnceLock::new(), OnceLock::new()];
 
 impl Profile {
@@ -21,13 +22,13 @@ impl Profile {
     pub const NAMES: [(&'static str, Profile); 2] =
         [("linux", Profile::Linux), ("classic", Profile::Classic)];
 
-    /// Returns the profile with this name; `None` if there is none.
+    /// Returns the profile with the name `name`; `None` if there is none.
     pub fn named(name: &str) -> Option<Profile> {
         Profile::NAMES.iter().find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Returns the settings of the profile, equal to those of `[tcp] profile` with this name.
-    /// Segment size, SACK and timestamps are negotiated with the other end later.
+    /// Returns the TCP settings of the profile, equal to those of `profile` in `[tcp]` with the
+    /// same name. Segment size, SACK and timestamps are negotiated with the other end later.
     pub fn config(self) -> TcpConfig {
         let (name, _) = Profile::NAMES[self as usize];
         let read = || tcp_profile(name).expect("a profile of scenarios");

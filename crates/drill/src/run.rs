@@ -1,9 +1,9 @@
-//! Runner of scripts: executes events in order, in simulated time.
+//! Runner of scripts: executes their events in order, in simulated time.
 //!
-//! Times follow the public tool: a relative time counts from the actual time of the event before,
-//! and may differ by the tolerance or by an eighth of the time since then. Here this eighth is
-//! limited to [`MOST_TOLERANCE_US`], which is sufficient in simulated time, and with which every
-//! error of 50 ms is found.
+//! Times follow packetdrill: a relative time counts from the actual time of the previous event. An
+//! event may differ from it by the tolerance, or by an eighth of the time since the previous event.
+//! Here this eighth is limited to [`MOST_TOLERANCE_US`]: that is sufficient in simulated time, and
+//! every error of 50 ms is found.
 
 use crate::calls::carry_out;
 use crate::fields;
@@ -18,16 +18,17 @@ use crate::system::{START, System, seconds};
 use crate::wire::Seen;
 use eastwest_types::{Span, Time, flag};
 
-/// Limit in µs of the tolerance that is a fraction of the time since the last event.
+/// Upper limit in µs of the tolerance that is a fraction of the time since the previous event.
 const MOST_TOLERANCE_US: u64 = 20_000;
-/// Longest payload that fits into an IP packet with a header of 60 bytes.
+/// Largest payload in bytes of an IP packet with a header of 60 bytes.
 const MOST_PAYLOAD: u32 = 65_435;
-/// Most timer expiries in one script.
+/// Maximum number of timer expiries in one script.
 const MOST_WAKES: u32 = 1_000_000;
-/// Most lines of the log that are shown with a failure.
+/// Maximum number of lines of the log that an error message shows.
 const SHOWN: usize = 60;
 
-/// Runs a script against a profile. The error shows expected and actual values and the log so far.
+/// Runs a script with a TCP profile. The error message shows expected and actual values, and the
+/// log so far.
 pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
     let mut player = Player {
         script,
@@ -42,13 +43,13 @@ pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
     player.end().map_err(|p| player.with_dialogue(p))
 }
 
-/// A script in execution.
+/// A script during its execution, with the state of the host and the script's variables.
 struct Player<'a> {
     script: &'a Script,
     system: System,
     variables: Variables,
     wakes: u32,
-    /// Whether a SYN or SYN-ACK of the endpoint has been matched.
+    /// Whether a SYN or SYN-ACK of the endpoint has already been compared.
     syn_seen: bool,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Player<'a> {
                 if self.system.host.is_none() {
                     return self.system.setup.apply(setting);
                 }
-                // an unknown setting is reported before any effect
+                // Checks the setting first, so that an unknown one is reported before any effect.
                 self.system.setup.clone().apply(setting)?;
                 setting.place.fail("settings must be made before the connection opens")
             }),
@@ -106,7 +107,7 @@ impl<'a> Player<'a> {
                 Ok(())
             }
             Action::Call(call) => {
-                // counted from the event before, like the start
+                // The time of return counts from the previous event, as the start does.
                 let returns = call.returns.map(|end| match event.when {
                     When::At(..) => START + us(end),
                     When::Any => due.from + us(end),
@@ -118,14 +119,14 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Advances simulated time and executes the timers that expire meanwhile.
+    /// Advances simulated time to `to`, and executes the timers that expire until then.
     fn advance(&mut self, to: Time, place: Place) -> Result<(), Problem> {
         while self.wake_by(to, place)? {}
         self.system.now = self.system.now.max(to);
         Ok(())
     }
 
-    /// Executes the next timer if it expires until `to`. Returns whether it did.
+    /// Executes the next timer, if it expires at or before `to`. Returns whether it did.
     fn wake_by(&mut self, to: Time, place: Place) -> Result<bool, Problem> {
         let Some(host) = &mut self.system.host else { return Ok(false) };
         match host.next_wake() {
@@ -143,13 +144,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Checks that a blocking call has returned at about the expected time.
+    /// Checks that a blocking call has returned at the expected time, within the tolerance.
     fn check_blocked(&mut self) -> Result<(), Problem> {
         self.system.look();
         self.system.sockets.check_blocked(self.system.now, START)
     }
 
-    /// Checks at the end of the script that nothing is left over.
+    /// Checks at the end of the script that no system call still blocks.
     fn end(&mut self) -> Result<(), Problem> {
         if let Some(due) = self.system.sockets.blocked_until() {
             let place = self.script.events.last().map(|e| e.place).unwrap_or_default();
@@ -184,7 +185,7 @@ impl<'a> Player<'a> {
         let una = host.stack().endpoint(host.id()).acknowledged();
         let (mut inward, sack) = system.wire.inward(packet, system.now, una);
         if first {
-            // before the handshake the endpoint accepts any number
+            // Before the handshake the endpoint accepts any sequence number.
             inward.seq = 0;
         }
         host.receive(system.now, inward, sack.as_ref());
@@ -243,7 +244,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Records the time for which a timestamp value of the script stands.
+    /// Records to which simulated time a timestamp value of the script corresponds.
     fn note_timestamp(&mut self, expected: &Packet, run: &mut Seen) {
         let value = expected.options.iter().flatten().find_map(|o| match o {
             TcpOption::Timestamp(value, _) => Some(*value),
@@ -261,7 +262,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Returns the next packet sent until `latest`, and advances time until it is sent.
+    /// Returns the next packet that the endpoint sends at or before `latest`, and advances time
+    /// until it is sent.
     fn peek_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
         loop {
             if let Some(sent) = self.system.host.as_ref().and_then(Host::next_sent) {
@@ -287,7 +289,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Returns the error that no packet was sent in time, with the time at which one would be sent.
+    /// Returns the error that no packet was sent in time, with the next packet and its time.
     fn silence(&mut self, expected: &Packet, due: Due, place: Place) -> Problem {
         let later = match self.peek_packet(Time::NEVER, place) {
             Ok(Some(seen)) => format!("{}  {}", seconds(seen.at), matcher::write(&seen.packet)),
@@ -327,7 +329,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Returns the SYN-ACK of an event that injects one.
+/// Returns the SYN-ACK that an event injects; `None` for other events.
 fn syn_ack(event: &Event) -> Option<Packet> {
     const SYN_ACK: u8 = flag::SYN | flag::ACK;
     match &event.action {

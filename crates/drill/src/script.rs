@@ -1,28 +1,29 @@
-//! A parsed script: options, then events in order.
+//! A parsed script: its options, and its events in order.
 
 use crate::problem::{Place, Problem};
 use crate::profile::Profile;
 use crate::shell::Setting;
 use crate::snippet::Snippet;
 
-/// A whole script.
+/// A whole script: options and events.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
     /// Options from the `--name=value` lines.
     pub options: Options,
-    /// Events in order.
+    /// Events of the script in order.
     pub events: Vec<Event>,
 }
 
-/// Options of a script.
+/// Options of a script (`--name=value`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Tolerance of the time of an event in µs; `tolerance_permille` applies if it gives more.
+    /// Tolerance of the time of an event in µs; `tolerance_permille` applies instead if it is
+    /// larger.
     pub tolerance_us: u64,
-    /// Tolerance of the time of an event, in thousandths of the time since the event before.
+    /// Tolerance of the time of an event, in thousandths of the time since the previous event.
     pub tolerance_permille: u64,
-    /// Unit of TCP timestamps in µs, by which their values are checked; with 0 they are not
-    /// checked.
+    /// Unit of TCP timestamps in µs, with which their values are compared; 0 if they are not
+    /// compared.
     pub timestamp_tick_us: u64,
     /// Whether an expected packet must be sent as one packet, not as a run of segments.
     pub strict_segments: bool,
@@ -33,7 +34,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the defaults of the public tool: 4 ms or an eighth, no check of timestamps.
+    /// Returns the defaults of packetdrill: tolerance 4 ms or an eighth, and no comparison of
+    /// timestamps.
     fn default() -> Options {
         Options {
             tolerance_us: 4_000,
@@ -49,22 +51,22 @@ impl Default for Options {
 /// One event of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Place in the script.
+    /// Line and column of the event in the script.
     pub place: Place,
-    /// Time of the event.
+    /// Time at which the event happens or is expected.
     pub when: When,
     /// Action of the event.
     pub action: Action,
 }
 
-/// Time of an event in µs.
+/// Time of an event of a script, in µs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// At any time: `*`, and shell commands without a time.
+    /// Any time: `*`, and shell commands without a time.
     Any,
-    /// Between two times since the start of the script, in µs; they may be equal.
+    /// A range of times since the start of the script, in µs; both may be equal.
     At(u64, u64),
-    /// Between two times after the event before, in µs; they may be equal.
+    /// A range of times since the previous event, in µs; both may be equal.
     After(u64, u64),
 }
 
@@ -77,53 +79,54 @@ pub enum Action {
     Expect(Packet),
     /// The application makes a system call.
     Call(Call),
-    /// Settings of the host change.
+    /// A shell command changes settings of the host.
     Set(Vec<Setting>),
-    /// Assertions about the endpoint.
+    /// Assertions about the state of the endpoint are checked.
     Check(Snippet),
 }
 
-/// A packet with the numbers of the script: sequence numbers as written, the window as in the header.
+/// A packet with the numbers of the script: sequence numbers as written, the window as in the TCP
+/// header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// ECN field of the IP header (2 bits); `None` if the script does not give it.
     pub ecn: Option<u8>,
     /// TCP flags, see `eastwest_types::flag`.
     pub flags: u8,
-    /// Sequence number.
+    /// Sequence number of the first byte.
     pub start: u32,
-    /// Payload in bytes.
+    /// Number of payload bytes.
     pub length: u32,
-    /// Acknowledgement number; `None` without ACK.
+    /// Acknowledgement number; `None` for a packet without ACK.
     pub ack: Option<u32>,
     /// Window field of the header, not scaled; `None` if the script does not give it.
     pub window: Option<u16>,
-    /// TCP options; `None` for `<...>`: any options.
+    /// TCP options of the packet; `None` for `<...>`, which stands for any options.
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// An option of the TCP header. Padding is left out: simulated packets have none.
+/// An option of the TCP header. Padding is not represented: simulated packets have none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
     /// Maximum segment size.
     Mss(u16),
-    /// Window scale (shift count).
+    /// Window scale (shift count, RFC 7323).
     Wscale(u8),
     /// SACK permitted.
     SackOk,
-    /// SACK blocks: first sequence number, and the one after the last.
+    /// SACK blocks: each has its first sequence number, and the number after its last.
     Sack(Vec<(u32, u32)>),
-    /// Timestamp value and echo.
+    /// Timestamp value, and echoed timestamp.
     Timestamp(u32, u32),
 }
 
 /// A system call with its expected result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// Place in the script.
+    /// Line and column of the call in the script.
     pub place: Place,
     /// For a blocking call: expected time of return in µs, counted like the time of its event from
-    /// the start of the script or from the event before. `None` for a call that returns at once.
+    /// the start of the script or from the previous event. `None` for a call that returns at once.
     pub returns: Option<u64>,
     /// Name of the system call.
     pub name: String,
@@ -138,7 +141,7 @@ pub struct Call {
 /// An argument or a return value of a system call, as the script writes it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `...`: any value.
+    /// The sign `...`, which stands for any value.
     Any,
     /// A whole number.
     Number(i64),
@@ -157,22 +160,23 @@ pub enum Value {
 }
 
 impl Call {
-    /// Returns an error with this message at the place of this call.
+    /// Returns an error with the text `message` at the place of this call.
     pub fn fail<T>(&self, message: impl Into<String>) -> Result<T, Problem> {
         self.place.fail(message)
     }
 
-    /// Returns the argument with this index from 0; `None` if there are fewer.
+    /// Returns the argument number `index` (from 0); `None` if there are fewer arguments.
     pub fn argument(&self, index: usize) -> Option<&Value> {
         self.arguments.get(index)
     }
 
-    /// Returns the argument with this index from 0, if it is a number.
+    /// Returns the argument number `index` (from 0) if it is a number, otherwise `None`.
     pub fn number(&self, index: usize) -> Option<i64> {
         self.argument(index).and_then(Value::number)
     }
 
-    /// Returns the argument with this index from 0, if it is the name of a constant.
+    /// Returns the argument number `index` (from 0) if it is the name of a constant, otherwise
+    /// `None`.
     pub fn constant(&self, index: usize) -> Option<&str> {
         match self.argument(index) {
             Some(Value::Name(name)) => Some(name),
@@ -180,7 +184,7 @@ impl Call {
         }
     }
 
-    /// Returns the argument with this index from 0, or its first element if it is a list `[a, …]`.
+    /// Returns the argument number `index` (from 0), or its first element if it is a list `[a, …]`.
     pub fn first_of(&self, index: usize) -> Option<&Value> {
         match self.argument(index) {
             Some(Value::List(all)) => all.first(),
@@ -188,8 +192,8 @@ impl Call {
         }
     }
 
-    /// Compares the number `[n]` that the script expects in an output argument with the actual
-    /// number. `index` is that of the argument, from 0.
+    /// Compares the number `[n]` that the script expects in the output argument number `index`
+    /// (from 0) with the actual number.
     pub fn compare_filled(&self, index: usize, actual: i64) -> Result<(), Problem> {
         match self.argument(index) {
             Some(Value::List(all)) => match all[..] {
@@ -204,12 +208,12 @@ impl Call {
 }
 
 impl Value {
-    /// Returns the value if it is a number.
+    /// Returns the value if it is a number, otherwise `None`.
     pub fn number(&self) -> Option<i64> {
         if let Value::Number(n) = self { Some(*n) } else { None }
     }
 
-    /// Returns the names in a value `A | B`; nothing if the value has no names.
+    /// Returns the names in a value of the form `A | B`; an empty list if the value has no names.
     pub fn names(&self) -> Vec<&str> {
         match self {
             Value::Name(n) => vec![n],
@@ -218,7 +222,7 @@ impl Value {
         }
     }
 
-    /// Returns the member with this name of a structure `{…}`; `None` if there is none.
+    /// Returns the member `name` of a structure `{…}`; `None` if the value has no such member.
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Group(members) = self else { return None };
         members.iter().find(|m| m.0.as_deref() == Some(name)).map(|m| &m.1)

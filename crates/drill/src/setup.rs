@@ -1,5 +1,5 @@
 //! Settings of the host that a script changes before its connection opens, and their effects on the
-//! simulated endpoint.
+//! simulated endpoint: sysctls, initial window, queueing discipline, files.
 
 use crate::problem::{Problem, hint};
 use crate::profile::Profile;
@@ -11,35 +11,35 @@ use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::Span;
 use std::collections::BTreeMap;
 
-/// Settings of the host under test, before it has a connection.
+/// Settings of the host under test, before its connection opens.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// TCP profile from which the settings started.
+    /// TCP profile that the settings are based on.
     pub profile: Profile,
-    /// TCP settings of the endpoint.
+    /// TCP settings of the endpoint under test.
     pub config: TcpConfig,
     /// Maximum segment size in bytes that the endpoint announces.
     pub mss: u16,
     /// Whether the endpoint offers window scaling.
     pub window_scaling: bool,
-    /// Largest receive buffer in bytes, from which the window scale follows.
+    /// Largest receive buffer in bytes (`tcp_rmem`), from which the window scale follows.
     pub receive_buffer: u64,
-    /// Maximum number of retransmissions of a SYN, and of a SYN-ACK.
+    /// Maximum number of retransmissions of a SYN, and maximum number for a SYN-ACK.
     pub syn_retries: (u32, u32),
     /// Limit of unsent bytes above which writes wait (`tcp_notsent_lowat`); `None` for no limit.
     pub notsent_lowat: Option<u32>,
     /// Time for which data may stay unacknowledged after its first retransmission
     /// (`TCP_USER_TIMEOUT`); `None` for no limit.
     pub user_timeout: Option<Span>,
-    /// Whether `TCP_CORK` is set.
+    /// Whether `TCP_CORK` is set, with which incomplete segments are held back.
     pub cork: bool,
-    /// Files of zeroes: sizes in bytes by name.
+    /// Files of zeroes that the script has created: sizes in bytes by name.
     pub files: BTreeMap<String, u64>,
     /// HyStart rule of CUBIC (Linux, `tcp_cubic.c`); other algorithms do not use it.
     hystart: HyStartRule,
 }
 
-/// Settings of the public collection's `defaults.sh` that concern a simulated endpoint.
+/// Settings in `defaults.sh` of packetdrill's public scripts that concern a simulated endpoint.
 const DEFAULTS: [(&str, &str); 14] = [
     ("tcp_rmem", "4096 540000 15728640"),
     ("tcp_wmem", "4096 262144 4194304"),
@@ -49,7 +49,8 @@ const DEFAULTS: [(&str, &str); 14] = [
     ("tcp_sack", "1"),
     ("tcp_slow_start_after_idle", "0"),
     ("tcp_ecn", "0"),
-    // the classic profile is without the features below: they are set for Linux only
+    // The classic profile lacks the following features, so these are set only for the Linux
+    // profile.
     ("tcp_congestion_control", "cubic"),
     ("tcp_frto", "2"),
     ("tcp_dsack", "1"),
@@ -60,8 +61,8 @@ const DEFAULTS: [(&str, &str); 14] = [
 /// Number of [`DEFAULTS`], from the first on, that apply to every profile.
 const FOR_ALL: usize = 8;
 
-/// Settings without effect on a simulated endpoint: state kept between connections, and features
-/// that it does not have.
+/// Kernel settings without effect on a simulated endpoint: they concern state that is kept between
+/// connections, or features that it does not have.
 const NO_MATTER: [&str; 20] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
@@ -85,10 +86,10 @@ const NO_MATTER: [&str; 20] = [
     "tcp_thin_linear_timeouts",
 ];
 
-/// Function that applies a setting.
+/// Function that applies a kernel setting to the settings of the host.
 type Make = fn(&mut Setup, &Value) -> Result<(), String>;
 
-/// Kernel settings with an effect, and their functions.
+/// Kernel settings with an effect, each with the function that applies it.
 const SYSCTLS: [(&str, Make); 23] = [
     ("tcp_congestion_control", |s, v| s.set_congestion(v.text)),
     ("tcp_dsack", |s, v| v.flag().map(|on| s.config.recovery.dsack = on)),
@@ -133,11 +134,12 @@ const SYSCTLS: [(&str, Make); 23] = [
 ];
 
 impl Setup {
-    /// Returns the settings of the profile, for a host that announces `mss` bytes as its MSS.
+    /// Returns the settings of a TCP profile, for a host that announces an MSS of `mss` bytes.
     pub fn new(profile: Profile, mss: u16) -> Setup {
-        // a socket uses the Nagle algorithm until TCP_NODELAY; hosts of scenarios set it
+        // A socket uses Nagle's algorithm until TCP_NODELAY is set; hosts of scenarios set it.
         let mut config = TcpConfig { nagle: true, ..profile.config() };
-        // a kernel hands bursts down independent of the network card; what follows is not visible here
+        // Linux hands bursts to any network card. Later splitting into segments is not visible
+        // here.
         config.offload.on = profile == Profile::Linux;
         let hystart = config.rules.hystart;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
@@ -157,7 +159,8 @@ impl Setup {
     }
 
     /// Returns the window scale (shift count) that the endpoint offers (Linux,
-    /// `tcp_select_initial_window`): the largest receive buffer must fit into the window field.
+    /// `tcp_select_initial_window`). With it, the largest receive buffer fits into the window
+    /// field.
     pub fn window_scale(&self) -> u8 {
         if !self.window_scaling {
             return 0;
@@ -166,7 +169,7 @@ impl Setup {
         (space.ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// Applies a setting of the script; an error if it is not simulated.
+    /// Applies a setting of the script. Returns an error if it is not simulated.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Problem> {
         let wrong = |message: String| Problem::new(setting.place, message);
         match &setting.what {
@@ -194,8 +197,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Sets the congestion control algorithm by its name in Linux; an error message if it is not
-    /// simulated.
+    /// Sets the congestion control algorithm by its name in Linux. Returns an error message if it
+    /// is not simulated.
     pub fn set_congestion(&mut self, name: &str) -> Result<(), String> {
         let Some((_, kind)) = IN_LINUX.iter().find(|(known, _)| *known == name) else {
             let near = hint(name, IN_LINUX.iter().map(|(known, _)| *known));
@@ -224,7 +227,7 @@ impl Setup {
     }
 }
 
-/// Name and value of a setting as the script gives them.
+/// Name and value of a kernel setting, as the script gives them.
 struct Value<'a> {
     name: &'a str,
     text: &'a str,
@@ -240,7 +243,7 @@ impl Value<'_> {
         self.number(0, 1).map(|n| n == 1)
     }
 
-    /// Returns the last of the three numbers of a buffer setting.
+    /// Returns the last of the three numbers of a buffer setting (minimum, default, maximum).
     fn largest(&self) -> Result<u64, String> {
         let numbers: Vec<Option<u64>> =
             self.text.split_whitespace().map(|n| n.parse().ok()).collect();

@@ -1,15 +1,16 @@
-//! Text in back-ticks: its settings are interpreted, no command is executed.
+//! Shell commands in back-ticks: the settings in them are interpreted, and no command is executed.
 //!
-//! Supported are `sysctl name=value`, the public collection's `defaults.sh` and `set_sysctls.py`
-//! with their documented meaning, queueing disciplines of the test device, CUBIC's parameter for
-//! HyStart, the initial window of a route, and files of zeroes. Any other command fails the script.
+//! Supported are `sysctl name=value`, `defaults.sh` and `set_sysctls.py` of packetdrill's public
+//! scripts with their documented meaning, queueing disciplines of the test device, the HyStart
+//! parameter of CUBIC, the initial window of a route, and files of zeroes. Any other command fails
+//! the script.
 
 use crate::problem::{Place, Problem};
 
 /// A setting of the host that a shell command of the script makes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Place in the script.
+    /// Line and column of the setting in the script.
     pub place: Place,
     /// Kind and value of the setting.
     pub what: What,
@@ -18,31 +19,31 @@ pub struct Setting {
 /// Kind and value of a setting of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
-    /// The production settings of the public collection's `defaults.sh`.
+    /// All settings in `defaults.sh` of packetdrill's public scripts.
     Defaults,
-    /// Kernel setting: name below `net.ipv4`, and value.
+    /// Kernel setting: its name below `net.ipv4`, and its value.
     Sysctl(String, String),
-    /// Queueing discipline of the host: with pacing (`fq`) or without.
+    /// Queueing discipline of the host: true with pacing (`fq`), false without.
     Pacing(bool),
-    /// Queueing discipline that accepts no packet of the host (`pfifo limit 0`).
+    /// Queueing discipline that accepts no packets of the host (`pfifo limit 0`).
     NoQueue,
     /// Signals by which CUBIC's HyStart ends slow start: 1 ACK trains, 2 delay, 3 both, 0 none.
     Hystart(u8),
-    /// Initial congestion window in segments.
+    /// Initial congestion window of a route, in segments.
     InitialWindow(u32),
-    /// File of zeroes: name, and size in bytes.
+    /// File of zeroes: its name, and its size in bytes.
     File(String, u64),
 }
 
-/// A word of a command and its place.
+/// A word of a shell command, with its line and column.
 #[derive(Clone, Debug)]
 struct Word {
     text: String,
     place: Place,
 }
 
-/// Returns the settings that shell commands make. `text` is what stands between the back-ticks,
-/// `place` is that of the first one.
+/// Returns the settings that shell commands make. `text`: text between the back-ticks; `place`:
+/// line and column of the first back-tick.
 pub fn settings(text: &str, place: Place) -> Result<Vec<Setting>, Problem> {
     let mut all = Vec::new();
     for command in commands(text, place)? {
@@ -94,19 +95,20 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
             }
             _ => return Err(unknown()),
         },
-        // a file of an earlier run: here there is none
+        // Removes a file of an earlier run, which does not exist here.
         "rm" if matches!(plain[..], ["-f", _]) => {}
         "dd" => set(first.place, zeroes(&plain).ok_or_else(unknown)?),
-        // offload of the test device has no effect: super-segments match runs of segments
+        // Offload of the test device has no effect: an expected long packet matches a run of
+        // segments.
         "ethtool" => {}
-        // restores what set_sysctls.py changed; here every script starts with defaults
+        // Restores what set_sysctls.py has changed. Here every script starts with the defaults.
         _ if first.text.starts_with("/tmp/sysctl_restore_") => {}
         _ => return Err(unknown()),
     }
     Ok(())
 }
 
-/// Parses `dd if=/dev/zero of=… bs=… count=…`; returns the file that it creates.
+/// Parses `dd if=/dev/zero of=… bs=… count=…`. Returns the file that the command creates.
 fn zeroes(words: &[&str]) -> Option<What> {
     let value = |name: &str| words.iter().find_map(|w| w.strip_prefix(name)?.strip_prefix('='));
     let size = |name: &str| value(name)?.parse::<u32>().ok().map(u64::from);
@@ -127,7 +129,8 @@ fn queue(words: &[&str]) -> Option<What> {
     }
 }
 
-/// Parses `net.ipv4.name=value`, `net/ipv4/name=value` or `/proc/sys/net/ipv4/name=value`.
+/// Parses a kernel setting: `net.ipv4.name=value`, `net/ipv4/name=value` or
+/// `/proc/sys/net/ipv4/name=value`.
 fn sysctl(text: &str) -> Option<What> {
     let (name, value) = text.split_once('=')?;
     let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
@@ -135,7 +138,7 @@ fn sysctl(text: &str) -> Option<What> {
     Some(What::Sysctl(name.to_string(), value.to_string()))
 }
 
-/// Returns the words of each command. Redirections to `/dev/null` are left out.
+/// Returns the words of each command. Redirections to `/dev/null` are omitted.
 fn commands(text: &str, place: Place) -> Result<Vec<Vec<Word>>, Problem> {
     let mut cursor = crate::lexer::Cursor::new(text, place);
     cursor.place.column += 1;

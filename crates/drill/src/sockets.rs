@@ -1,4 +1,4 @@
-//! Sockets of a script, and the call that blocks.
+//! Sockets of a script, and the system call that is blocked.
 
 use crate::buffer::SendBuffer;
 use crate::epoll::{self, Epolls, Seen, Watch};
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// Role of a socket in the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// New: neither listening nor connected.
+    /// A new socket: neither listening nor connected.
     Fresh,
-    /// The socket listens for connections.
+    /// A socket that listens for connections.
     Listening,
-    /// The socket is an end of the connection.
+    /// A socket that is an end of the connection.
     Connected,
 }
 
@@ -26,11 +26,11 @@ pub enum Role {
 pub struct Socket {
     /// Role of the socket.
     pub role: Role,
-    /// Whether the socket is non-blocking: calls return at once.
+    /// Whether the socket is non-blocking, so that calls return at once.
     pub nonblocking: bool,
-    /// Whether the application has closed the sending direction.
+    /// Whether the application has closed the sending direction of the socket.
     pub shut: bool,
-    /// Whether the application has closed the receiving direction.
+    /// Whether the application has closed the receiving direction of the socket.
     pub shut_for_reading: bool,
 }
 
@@ -41,29 +41,29 @@ impl Socket {
     }
 }
 
-/// Condition for which a blocking system call waits.
+/// Condition for which a blocked system call waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// The connection is established, or has failed.
+    /// The connection is established or has failed.
     Connection,
-    /// A connection can be accepted; the new socket gets this file descriptor.
+    /// A connection can be accepted; the new socket will have this file descriptor.
     Accept(i64),
-    /// Data can be read, at most this many bytes.
+    /// Data can be read; the call reads at most this number of bytes.
     Data(u64),
-    /// All bytes of the call are written.
+    /// The send buffer has accepted all bytes of a write call.
     Room {
-        /// Bytes of the call.
+        /// Number of bytes that the call writes.
         total: u64,
-        /// Bytes that have not fitted into the buffer yet.
+        /// Number of bytes that the send buffer has not accepted yet.
         left: u64,
-        /// Whether more data is to follow (`MSG_MORE`).
+        /// Whether more data will follow (`MSG_MORE`).
         more: bool,
     },
-    /// A socket is ready, or the time limit of poll() or epoll_wait() is over.
+    /// A socket has an event, or the time limit of poll() or epoll_wait() has passed.
     Events(Watch),
 }
 
-/// A call that blocks, or that has returned and is not yet compared.
+/// A system call that is blocked, or that has returned and whose result is not yet compared.
 #[derive(Clone, Debug)]
 struct Blocked {
     call: Call,
@@ -76,12 +76,12 @@ struct Blocked {
 /// Result of a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The number that the call returns.
+    /// Number that the call returns.
     Value(i64),
-    /// The number −1, and the error with this name.
+    /// Return value −1 with the error of this name.
     Error(&'static str),
-    /// The number 1, the events of a socket, and the events that the script expects (`None`: any).
-    /// Events are bit masks.
+    /// Return value 1 with the bit mask of the events of a socket, and the bit mask of the events
+    /// that the script expects (`None`: any).
     Events(u32, Option<u32>),
 }
 
@@ -90,27 +90,27 @@ pub enum Outcome {
 pub struct Sockets {
     /// Sockets by file descriptor.
     pub all: BTreeMap<i64, Socket>,
-    /// Whether the application has accepted the connection, or opened it itself.
+    /// Whether the application has accepted the connection, or has opened it itself.
     pub accepted: bool,
     /// Bytes that the application has read from the connection.
     pub read: u64,
-    /// Whether the failure of the connection has been reported to the application.
+    /// Whether the failure of the connection has already been reported to the application.
     pub told_failure: bool,
     /// Send buffer of the connection.
     pub buffer: SendBuffer,
-    /// Whether `recvmsg` reports the bytes left to read (`TCP_INQ`).
+    /// Whether `recvmsg` reports the number of bytes left to read (`TCP_INQ`).
     pub tells_rest: bool,
-    /// Notifications of `MSG_ZEROCOPY` in the error queue of the connection.
+    /// Error queue of the connection, with notifications of `MSG_ZEROCOPY`.
     pub notifications: Notifications,
     /// Epoll sets by file descriptor.
     pub epolls: Epolls,
-    /// Sizes in bytes of open files, by file descriptor.
+    /// Sizes in bytes of the open files, by file descriptor.
     pub files: BTreeMap<i64, u64>,
     blocked: Option<Blocked>,
 }
 
 impl Outcome {
-    /// Compares the result of a system call with the one that the script expects.
+    /// Compares the result of a system call with the result that the script expects.
     pub fn check(self, call: &Call) -> Result<(), Problem> {
         let name = &call.name;
         let number = match self {
@@ -144,23 +144,23 @@ impl Outcome {
 }
 
 impl Sockets {
-    /// Whether a socket is listening.
+    /// Whether a socket listens for connections.
     pub fn listens(&self) -> bool {
         self.all.values().any(|s| s.role == Role::Listening)
     }
 
-    /// Whether accept() finds a connection.
+    /// Whether there is a connection that accept() can return.
     pub fn can_accept(&self, host: Option<&Host>) -> bool {
         host.is_some_and(|h| !h.info().connection.is_opening() && !self.accepted)
     }
 
-    /// Accepts the connection; the new socket gets the file descriptor `number`.
+    /// Accepts the connection. The new socket has the file descriptor `number`.
     pub fn accept(&mut self, number: i64) {
         self.accepted = true;
         self.all.insert(number, Socket::new(Role::Connected));
     }
 
-    /// Returns the lowest unused file descriptor, from 3 on.
+    /// Returns the lowest unused file descriptor, at least 3.
     pub fn free_number(&self) -> i64 {
         let taken = |n: &i64| {
             self.all.contains_key(n) || self.epolls.contains_key(n) || self.files.contains_key(n)
@@ -168,7 +168,8 @@ impl Sockets {
         (3..).find(|n| !taken(n)).unwrap_or(3)
     }
 
-    /// Returns the events for which a socket is ready (Linux, `tcp_poll`).
+    /// Returns the bit mask of the events for which the socket `number` is ready (Linux,
+    /// `tcp_poll`).
     fn ready(&self, number: i64, host: Option<&Host>) -> u32 {
         let Some(socket) = self.all.get(&number) else { return 0 };
         let host = match (socket.role, host) {
@@ -191,7 +192,7 @@ impl Sockets {
         found.iter().filter(|f| f.0).fold(0, |events, f| events | f.1)
     }
 
-    /// Returns the events that a poll() or epoll_wait() call reports now, as a bit mask.
+    /// Returns the bit mask of the events that a poll() or epoll_wait() call reports now.
     pub fn events(&self, watch: Watch, host: Option<&Host>) -> u32 {
         watch.events(&self.epolls, |number| self.ready(number, host))
     }
@@ -207,7 +208,7 @@ impl Sockets {
         }
     }
 
-    /// Notes that the first ready socket of the epoll set `set` has been reported to the
+    /// Records that the first ready socket of the epoll set `set` has been reported to the
     /// application.
     pub fn note_told(&mut self, set: i64, host: Option<&Host>) {
         let Some(mut epoll) = self.epolls.remove(&set) else { return };
@@ -215,33 +216,33 @@ impl Sockets {
         self.epolls.insert(set, epoll);
     }
 
-    /// Updates epoll sets after an event.
+    /// Updates the epoll sets after an event of the connection.
     fn note_news(&mut self, host: &Host) {
         let seen = self.seen(host);
         let connected = |n| self.all.get(&n).is_some_and(|s| s.role == Role::Connected);
         self.epolls.values_mut().for_each(|set| set.note(seen, connected));
     }
 
-    /// Records that a system call blocks until the condition `wish`; the script expects its return
-    /// at `due` ± `tolerance`.
+    /// Records that a system call blocks until the condition `wish` is true. The script expects its
+    /// return at time `due` ± `tolerance`.
     pub fn block(&mut self, call: &Call, wish: Wish, due: Time, tolerance: Span) {
         let call = call.clone();
         self.blocked = Some(Blocked { call, wish, due, tolerance, returned: None });
     }
 
-    /// Whether a system call blocks, or its result is not yet compared.
+    /// Whether a system call is blocked, or its result is not yet compared.
     pub fn is_blocked(&self) -> bool {
         self.blocked.is_some()
     }
 
-    /// Returns the latest time at which the blocking system call may return; `None` if no call
-    /// blocks.
+    /// Returns the latest time at which the blocked system call may return; `None` if no call is
+    /// blocked.
     pub fn blocked_until(&self) -> Option<Time> {
         self.blocked.as_ref().map(|b| b.due + b.tolerance)
     }
 
-    /// Updates the sockets after an event: the error queue, the epoll sets, and the blocking system
-    /// call, which may return.
+    /// Updates the sockets after an event: the error queue, the epoll sets, and the blocked system
+    /// call, which may return now.
     pub fn look(&mut self, host: Option<&mut Host>, now: Time) {
         let Some(host) = host else {
             self.end_waiting(now);
@@ -280,7 +281,8 @@ impl Sockets {
         self.note_news(host);
     }
 
-    /// Ends a call that waits for events without a connection, if its time is over: it returns none.
+    /// Ends a call that waits for events before there is a connection, if its time limit has
+    /// passed. The call returns 0 events.
     fn end_waiting(&mut self, now: Time) {
         if let Some(blocked) = &mut self.blocked
             && let Wish::Events(watch) = blocked.wish
@@ -291,8 +293,8 @@ impl Sockets {
         }
     }
 
-    /// Returns the result of a system call that waits for the condition `wish`; `None` while it has
-    /// to wait.
+    /// Returns the result of a system call that waits for the condition `wish`; `None` while it
+    /// must wait.
     pub fn outcome(&self, wish: Wish, host: &Host, now: Time) -> Option<Outcome> {
         let info = host.info();
         match wish {
@@ -312,8 +314,8 @@ impl Sockets {
         }
     }
 
-    /// Compares result and return time of the blocking system call with the expected ones, if it
-    /// has returned or should have returned before `now`. `start` is the time at which the script
+    /// Compares the result and the return time of the blocked system call with the expected ones,
+    /// if it has returned, or should have returned before `now`. `start`: time at which the script
     /// began.
     pub fn check_blocked(&mut self, now: Time, start: Time) -> Result<(), Problem> {
         let Some(b) = &self.blocked else { return Ok(()) };

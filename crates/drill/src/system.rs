@@ -1,4 +1,4 @@
-//! The system under the script's calls: its sockets, its settings and the endpoint under test.
+//! Host under test of a script: its settings, its sockets and the TCP endpoint.
 
 use crate::host::Host;
 use crate::problem::Problem;
@@ -8,7 +8,7 @@ use crate::sockets::{Outcome, Socket, Sockets, Wish};
 use crate::wire::Wire;
 use eastwest_types::Time;
 
-/// Start time of a script, not 0: an echoed timestamp of 0 would mean that there is none.
+/// Start time of a script. It is not 0, because an echoed timestamp of 0 stands for no timestamp.
 pub const START: Time = Time(1_000_000_000_000);
 
 /// Returns the time since the start of the script in seconds, as text with six decimals.
@@ -17,15 +17,15 @@ pub fn seconds(t: Time) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
-/// Result of a system call: an outcome at once, or a condition to wait for.
+/// Result of a system call: an outcome at once, or a condition for which the call waits.
 pub enum Does {
     /// The call returns at once with this outcome.
     Returns(Outcome),
-    /// The call waits for this condition.
+    /// The call blocks until this condition is true.
     Waits(Wish),
 }
 
-/// Result of a system call, or the error that ends the script.
+/// Result of a system call, or the error with which the script fails.
 pub type Answer = Result<Does, Problem>;
 
 /// Returns the answer of a system call that returns the number `n` at once.
@@ -43,27 +43,28 @@ pub fn waits(wish: Wish) -> Answer {
     Ok(Does::Waits(wish))
 }
 
-/// The system on which a script runs: its settings, its sockets and the endpoint under test.
+/// Host under test of a script: its settings, its sockets and the TCP endpoint.
 pub struct System {
     /// Simulated time.
     pub now: Time,
-    /// Settings of the host; the connection takes them when it opens.
+    /// Settings of the host, which apply when the connection opens.
     pub setup: Setup,
-    /// Endpoint under test; `None` before there is a connection.
+    /// Endpoint under test; `None` before the connection opens.
     pub host: Option<Host>,
-    /// Relation of the script's sequence numbers and timestamps to those of the endpoint.
+    /// Conversion between the sequence numbers and timestamps of the script and those of the
+    /// simulation.
     pub wire: Wire,
     /// Sockets of the script.
     pub sockets: Sockets,
-    /// Log with one line for each event so far.
+    /// Log of the script, with one line for each event so far.
     pub log: Vec<String>,
-    /// During a system call: the next SYN-ACK of the script, with which connect() negotiates;
-    /// `None` if there is none.
+    /// During a system call: the next SYN-ACK in the script, with which connect() negotiates
+    /// features; `None` if there is none.
     pub syn_ack: Option<Packet>,
 }
 
 impl System {
-    /// Returns a system with these settings and without sockets.
+    /// Returns a host with the settings `setup` and without sockets.
     pub fn new(setup: Setup) -> System {
         System {
             now: START,
@@ -76,9 +77,9 @@ impl System {
         }
     }
 
-    /// Opens the connection. `theirs` is the SYN or SYN-ACK of the other end, with which features
-    /// are negotiated; `active`: the endpoint sends the SYN. Returns whether there is room for the
-    /// connection.
+    /// Opens the connection. `theirs`: SYN or SYN-ACK of the other end, with which features are
+    /// negotiated; `active`: whether the endpoint sends the SYN. Returns false if the connection
+    /// cannot be opened.
     pub fn open(&mut self, theirs: Option<&Packet>, active: bool) -> bool {
         self.wire = Wire::agree(&mut self.setup, theirs, active);
         self.wire.remote_base = theirs.map_or(0, |p| p.start);
@@ -91,17 +92,18 @@ impl System {
         self.host.is_some()
     }
 
-    /// Updates the sockets after an event; the blocking system call may return.
+    /// Updates the sockets after an event. The blocked system call may return now.
     pub fn look(&mut self) {
         self.sockets.look(self.host.as_mut(), self.now);
     }
 
-    /// Adds a line to the log: time, sign of the kind of event (`<`, `>`, `#` or `%`), text.
+    /// Adds a line to the log: time, sign for the kind of the event (`<`, `>`, `#` or `%`), and
+    /// text.
     pub fn note(&mut self, at: Time, what: char, line: &str) {
         self.log.push(format!("{} {what} {line}", seconds(at)));
     }
 
-    /// Returns the file descriptor of a new socket, epoll set or file: the one that the script
+    /// Returns the file descriptor for a new socket, epoll set or file: the result that the script
     /// expects, or the lowest unused one.
     pub fn new_number(&self, call: &Call) -> i64 {
         match call.result {
@@ -110,8 +112,8 @@ impl System {
         }
     }
 
-    /// Returns the file descriptor in the first argument of a system call; an error if it is not
-    /// that of a socket.
+    /// Returns the file descriptor in the first argument of a system call. It is an error if this
+    /// is not a socket.
     pub fn number_of(&self, call: &Call) -> Result<i64, Problem> {
         let Some(number) = call.number(0) else {
             return call.fail(format!("{}() needs a socket", call.name));
@@ -122,16 +124,16 @@ impl System {
         }
     }
 
-    /// Returns the socket whose file descriptor is the first argument of a system call; an error if
-    /// there is none.
+    /// Returns the socket whose file descriptor is the first argument of a system call. It is an
+    /// error if there is none.
     pub fn socket_of(&mut self, call: &Call) -> Result<&mut Socket, Problem> {
         let number = self.number_of(call)?;
         let missing = || Problem::new(call.place, format!("there is no socket {number}"));
         self.sockets.all.get_mut(&number).ok_or_else(missing)
     }
 
-    /// Returns the name of the error with which the connection failed. Only the first call returns
-    /// it, as `SO_ERROR` does; otherwise `None`.
+    /// Returns the name of the error with which the connection failed. Only the first call after
+    /// the failure returns it, as `SO_ERROR` does; otherwise the result is `None`.
     pub fn failure(&mut self) -> Option<&'static str> {
         let error = self.host.as_ref().and_then(|h| h.error());
         let tell = error.filter(|_| !self.sockets.told_failure);

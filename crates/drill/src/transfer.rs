@@ -1,18 +1,19 @@
-//! Calls that write and read, and their flags.
+//! System calls that read and write, and their flags.
 //!
-//! The simulated application reads at once: the window does not close because a script has not
-//! read, and `read` only counts. Writes are accepted completely unless the script limits the
-//! [buffer](crate::buffer).
+//! The simulated endpoint receives without limit: its window does not close when a script has not
+//! read, and `read` only counts bytes. Writes are accepted completely unless the script limits the
+//! send [buffer](crate::buffer).
 
 use crate::problem::Problem;
 use crate::script::{Call, Value};
 use crate::sockets::{Outcome, Role, Wish};
 use crate::system::{Answer, Does, System, error, value, waits};
 
-/// Most bytes that a script may write in all: half of the range that 32-bit sequence numbers can distinguish.
+/// Maximum number of bytes that a script may write in total. It is well below 2³¹, the range in
+/// which 32-bit sequence numbers can be compared.
 const MOST_WRITTEN: u64 = 1 << 30;
 
-/// Carries out write(), send() or sendto(): writes one buffer.
+/// Executes write(), send() or sendto(): writes one buffer to a socket.
 pub fn write(system: &mut System, call: &Call) -> Answer {
     let Some(bytes) = call.number(2) else {
         return call.fail(format!("{}() needs a number of bytes", call.name));
@@ -60,7 +61,7 @@ pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>)
     }
 }
 
-/// Carries out read(), readv(), recv() or recvfrom(): reads into one buffer.
+/// Executes read(), readv(), recv() or recvfrom(): reads from a socket into one buffer.
 pub fn read(system: &mut System, call: &Call) -> Answer {
     let Some(most) = call.number(2) else {
         return call.fail(format!("{}() needs a size", call.name));
@@ -91,8 +92,8 @@ pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value
     }
 }
 
-/// Returns the names in the flags of a send or receive call. A flag other than `MSG_DONTWAIT`,
-/// `MSG_NOSIGNAL` and `others` is an error.
+/// Returns the names of the flags of a send or receive call. Flags other than `MSG_DONTWAIT`,
+/// `MSG_NOSIGNAL` and those in `others` are an error.
 pub fn known_flags<'a>(
     call: &Call,
     flags: Option<&'a Value>,
@@ -106,7 +107,7 @@ pub fn known_flags<'a>(
     }
 }
 
-/// Whether the buffer of a call is NULL.
+/// Whether the second argument of a call, its buffer, is NULL.
 fn is_null(call: &Call) -> bool {
     call.constant(1) == Some("NULL")
 }

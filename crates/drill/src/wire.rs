@@ -1,9 +1,9 @@
-//! Conversion between the numbers of a script and those of the simulation.
+//! Conversion between the numbers in a script and those in the simulation.
 //!
-//! In a script, sequence numbers count from the first ones it names, windows are as in the header,
-//! and timestamps have any unit. The endpoint uses stream positions (the SYN is 0), windows in
-//! bytes and timestamps in microseconds; its packets carry no options, so that the result of the
-//! handshake is kept here.
+//! In a script, sequence numbers count from the first one that each end uses, windows are as in the
+//! TCP header, and timestamps have any unit. The simulated endpoint uses stream positions (the SYN
+//! is 0), windows in bytes and timestamps in microseconds. Its packets carry no options, so the
+//! result of the handshake is stored here.
 
 use crate::host::Sent;
 use crate::script;
@@ -12,49 +12,51 @@ use crate::setup::Setup;
 use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
-/// Header bytes of the timestamp option with its padding.
+/// Bytes of the timestamp option with its padding in the TCP header.
 const TIMESTAMPS: u32 = 12;
-/// MSS if the other end names none (RFC 9293, 3.7.1).
+/// MSS in bytes if the other end announces none (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
-/// Features that the handshake has negotiated, and the relation between sequence numbers and
-/// timestamps of the script and those of the simulation.
+/// Features that the handshake has negotiated, and the conversion of sequence numbers and
+/// timestamps between script and simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
-    /// Sequence number of the other end's SYN in the script; the simulated one is 0.
+    /// Sequence number of the other end's SYN in the script; in the simulation it is 0.
     pub remote_base: u32,
-    /// Sequence number of the endpoint's SYN in the script; the simulated one is 0.
+    /// Sequence number of the endpoint's SYN in the script; in the simulation it is 0.
     pub local_base: u32,
-    /// Window scales (shift counts) of the other end and of the endpoint; 0 without window scaling.
+    /// Window scales (shift counts) of the other end and of the endpoint; both 0 without window
+    /// scaling.
     pub scales: (u8, u8),
     /// Whether both ends use timestamps.
     pub timestamps: bool,
-    /// Options of the endpoint's SYN or SYN-ACK, without timestamps.
+    /// Options that the endpoint's SYN or SYN-ACK carries, without timestamps.
     pub offered: Vec<TcpOption>,
     /// Whether the endpoint's SYN or SYN-ACK offers timestamps.
     pub offers_timestamps: bool,
-    /// Timestamp values of the script, with the sending times of their packets in µs.
+    /// Timestamp values in the script, each with the send time of its packet in µs of the
+    /// simulation.
     pub stamps: Vec<(u32, u32)>,
-    /// Latest timestamp of the other end, as a time; `None` before the first. A segment without
-    /// timestamp does not change it.
+    /// Latest timestamp of the other end, as a time; `None` before the first one. A segment without
+    /// a timestamp does not change it.
     pub their_stamp: Option<Time>,
 }
 
-/// A packet that the endpoint has sent, with sequence numbers, window and timestamps as in the
-/// script.
+/// A packet that the endpoint has sent, with its sequence numbers, window and timestamps converted
+/// to those of the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Time at which the endpoint sent the packet.
     pub at: Time,
-    /// The packet in the form of the script, with all fields set.
+    /// The packet in the form of a script, with all fields set.
     pub packet: script::Packet,
-    /// Time for which the packet's timestamp stands, in µs of the simulation.
+    /// Send time in µs of the simulation, to which the packet's timestamp corresponds.
     pub born_us: u32,
 }
 
 impl Wire {
-    /// Negotiates with the other end's SYN or SYN-ACK (`None` if there will be none). Changes the
-    /// settings to the features of both ends.
+    /// Negotiates features with the other end's SYN or SYN-ACK `theirs` (`None` if there will be
+    /// none). Changes the settings to the features that both ends have.
     pub fn agree(setup: &mut Setup, theirs: Option<&script::Packet>, active: bool) -> Wire {
         let options = theirs.and_then(|p| p.options.as_deref());
         let own_scale = setup.window_scale();
@@ -84,7 +86,7 @@ impl Wire {
 
         config.sack = sack;
         if !sack {
-            // features that need SACK
+            // These features need SACK.
             config.recovery.rack = RackRule::Off;
             config.recovery.probes = false;
             config.recovery.dsack = false;
@@ -99,7 +101,7 @@ impl Wire {
     }
 
     /// Converts a packet of the script to the numbers of the simulation: stream positions, window
-    /// in bytes, timestamps in µs. `una` is the first position of the endpoint's stream that is not
+    /// in bytes, timestamps in µs. `una`: first position of the endpoint's stream that is not
     /// acknowledged (SND.UNA).
     pub fn inward(
         &mut self,
@@ -123,7 +125,8 @@ impl Wire {
         for option in p.options.iter().flatten() {
             match option {
                 TcpOption::Sack(blocks) => {
-                    // a block that ends before it begins is left out (Linux, `tcp_is_sackblock_valid`)
+                    // Omits blocks whose end is before their start (Linux,
+                    // `tcp_is_sackblock_valid`).
                     let blocks = blocks.iter().map(|(start, end)| (own(*start), own(*end)));
                     let mut all: SackBlocks = [(0, 0); 4];
                     for (block, valid) in all.iter_mut().zip(blocks.filter(|b| b.0 < b.1)) {
@@ -142,7 +145,7 @@ impl Wire {
         (packet, sack)
     }
 
-    /// Returns the sending time in µs of the packet whose timestamp is echoed.
+    /// Returns the send time in µs of the packet whose timestamp value is `echo`.
     fn echo(&self, echo: u32) -> u32 {
         let exact = self.stamps.iter().rev().find(|s| s.0 == echo);
         match (exact, self.stamps.first()) {
@@ -154,14 +157,16 @@ impl Wire {
         }
     }
 
-    /// Converts a packet of the endpoint to the numbers of the script.
+    /// Converts a packet of the endpoint to the numbers of the script: sequence numbers, window,
+    /// timestamps.
     pub fn outward(&self, sent: &Sent) -> Seen {
         let p = &sent.packet;
         let syn = p.flags & flag::SYN != 0;
         let number = |position: u64, base: u32| (position as u32).wrapping_add(base);
         let born_us = (p.born.0 / 1_000_000) as u32;
         let mut options = if syn { self.offered.clone() } else { Vec::new() };
-        // a reset without ACK comes from a host without connection, so that no options are negotiated
+        // A reset without ACK is sent by a host without connection, which has negotiated no
+        // options.
         let bare = p.flags & (flag::RST | flag::ACK) == flag::RST;
         if if syn { self.offers_timestamps } else { self.timestamps && !bare } {
             options.push(TcpOption::Timestamp(self.value(born_us), p.ts_echo_us));
@@ -185,7 +190,7 @@ impl Wire {
         Seen { at: sent.at, packet, born_us }
     }
 
-    /// Returns the timestamp value of the script for a time.
+    /// Returns the timestamp value in the script for the time `born_us` (µs of the simulation).
     fn value(&self, born_us: u32) -> u32 {
         match self.stamps.first() {
             Some(first) => first.0.wrapping_add(born_us.wrapping_sub(first.1) / 1_000),
@@ -193,7 +198,7 @@ impl Wire {
         }
     }
 
-    /// Records the timestamp value of the script for a packet sent at `born_us`.
+    /// Records the timestamp value `value` in the script for a packet sent at time `born_us` (µs).
     pub fn note_stamp(&mut self, value: u32, born_us: u32) {
         if self.stamps.len() < 1 << 16 {
             self.stamps.push((value, born_us));

@@ -1,5 +1,5 @@
-//! Scripts of this repository: each passes, and fails when any one of its expectations is altered
-//! by a segment or 50 ms.
+//! Tests of the scripts in this repository: each script passes, and fails if any of its
+//! expectations is altered by a segment or 50 ms.
 
 use eastwest_drill::drill;
 use std::fs;

@@ -1,17 +1,18 @@
-//! Mutated scripts: every input is parsed or refused without a panic or a hang, and a parsed script
-//! runs to its end or to its first error.
+//! Test with mutated scripts: every input is parsed or refused without a panic or a hang, and a
+//! parsed script runs to its end or to its first error.
 //!
-//! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets the number of inputs.
+//! The test is deterministic: input number `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets the
+//! number of inputs.
 
 use eastwest_drill::drill;
 use eastwest_engine::random::Stream;
 use std::fs;
 use std::path::Path;
 
-/// Number of inputs unless the environment sets another one.
+/// Number of inputs, unless the variable `EASTWEST_FUZZ_INPUTS` sets another one.
 const INPUTS: u64 = 20_000;
 
-/// Texts inserted into scripts at random places.
+/// Texts that are inserted into scripts at random places.
 const PIECES: [&str; 40] = [
     "+0 ",
     "+.1~+.2 ",
@@ -68,7 +69,8 @@ fn seeds() -> Vec<String> {
     texts
 }
 
-/// Returns the text with some characters, lines or pieces removed, doubled, exchanged or inserted.
+/// Returns the script with some characters, lines or pieces removed, doubled, exchanged or inserted
+/// at random.
 fn mutate(text: &str, random: &mut Stream) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     let at = |random: &mut Stream, n: usize| random.below(n.max(1) as u64) as usize;

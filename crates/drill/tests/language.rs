@@ -1,9 +1,9 @@
-//! Supported syntax of scripts, and the error messages of wrong ones.
+//! Tests of the supported syntax of scripts, and of the error messages for wrong scripts.
 
 use eastwest_drill::drill;
 use eastwest_drill::profile::Profile;
 
-/// Passive open with a round-trip time of 50 ms.
+/// Begin of a script: passive open of a connection with a round-trip time of 50 ms.
 const OPEN: &str = "`defaults.sh`
  0   socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0   bind(3, ..., ...) = 0
@@ -14,8 +14,8 @@ const OPEN: &str = "`defaults.sh`
 +0   accept(3, ..., ...) = 4
 ";
 
-/// Returns the error message of a script that follows an open connection; empty if it passes. Lines
-/// count from the first one after the open.
+/// Returns the error message of a script that begins with [`OPEN`] and continues with `rest`; empty
+/// if it passes. Line numbers count from the first line of `rest`.
 fn tell(rest: &str) -> String {
     let outcome = drill(&format!("{OPEN}{rest}"), None, false);
     outcome.problem.map_or_else(String::new, |p| {
@@ -54,8 +54,8 @@ fn a_tolerance_is_an_eighth_and_never_more_than_20_ms() {
             "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n{t} > P. 1:1001(1000) ack 1\n"
         )
     };
-    // tail loss probe 256 ms after the last segment: the retransmission timeout expires before 2
-    // round trips and 200 ms are over
+    // The tail loss probe is sent 256 ms after the last segment: the retransmission timeout expires
+    // before 2 round trips and 200 ms have passed.
     let found = tell(&again("+.1"));
     let at = found.split("it left at 0.").nth(1).or(found.split("actual:   0.").nth(1)).unwrap();
     let probe: f64 = format!("0.{}", &at[..6]).parse::<f64>().unwrap() - 0.05;

@@ -1,39 +1,42 @@
-//! Event list: an indexed heap with at most one entry for each place.
+//! Event list: an indexed heap with at most one entry for each place (a number for one kind of
+//! event of a stream).
 //!
-//! Rates change far more often than messages end, and each change moves an end. Moving an entry
-//! within the heap leaves no stale entries: with 3,000 hosts the heap has a tenth of the size that
-//! it would have if each new time were added, and stays in the cache.
+//! Rates change far more often than messages end, and each change moves the end of a message.
+//! Moving an entry within the heap leaves no stale entries: with 3,000 hosts the heap has a tenth
+//! of the size that it would have if each new time were added, and stays in the cache.
 
 use eastwest_types::Time;
 
-/// Children of a node: few levels, and four entries fit into two cache lines.
+/// Number of children of a heap node. With four there are few levels, and four entries fit into two
+/// cache lines.
 const ARITY: usize = 4;
-/// Heap position of a place without entry.
+/// Heap position that stands for a place without entry.
 const ABSENT: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
-    /// Tie rank: of entries of one time the smallest goes first.
+    /// Tie rank: among entries with the same time the one with the smallest rank comes first.
     rank: u64,
     place: u32,
 }
 
-/// Event list with at most one entry for each place; the entry with the earliest time comes first.
+/// Event list with at most one entry for each place (a number for one kind of event of a stream).
+/// The entry with the earliest time comes first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
-    /// Heap position of the entry of each place.
+    /// Heap position of the entry of each place, or `ABSENT` if it has no entry.
     position: Vec<u32>,
 }
 
 impl Agenda {
-    /// Returns the earliest entry (time, tie rank and place), or `None` if there are no entries.
+    /// Returns the time, tie rank and place of the earliest entry; `None` if there are no entries.
     pub fn first(&self) -> Option<(Time, u64, u32)> {
         self.heap.first().map(|e| (e.at, e.rank, e.place))
     }
 
-    /// Sets or replaces the entry of a place: its time, and its rank among entries of one time.
+    /// Sets or replaces the entry of `place`; `rank`: its rank among entries with the same time.
     pub fn set(&mut self, place: u32, at: Time, rank: u64) {
         if self.position.len() <= place as usize {
             self.position.resize(place as usize + 1, ABSENT);
@@ -49,7 +52,7 @@ impl Agenda {
         self.mend(hole, entry);
     }
 
-    /// Removes the entry of a place, if it has one.
+    /// Removes the entry of `place`, if it has one.
     pub fn clear(&mut self, place: u32) {
         let Some(&there) = self.position.get(place as usize) else { return };
         if there == ABSENT {
@@ -62,7 +65,8 @@ impl Agenda {
         }
     }
 
-    /// Inserts an entry into the free position `hole` and restores the heap order from there.
+    /// Inserts an entry at the free heap position `hole`, and moves it up or down to restore the
+    /// heap order.
     fn mend(&mut self, hole: usize, entry: Entry) {
         let risen = self.rise(hole, entry);
         if risen == hole {

@@ -1,9 +1,10 @@
-//! The network as fluid: flows with fair rates instead of packets.
+//! Flow mode: the network as a fluid, in which flows have fair rates instead of packets.
 //!
-//! For fabrics and traces that are too large for packets. [`network::Network`] is given connections
-//! and messages and returns the arrival times of messages; ports are numbers, and paths are given.
-//! [`share`] computes rates, [`transfer`] models the effects of TCP on a message, [`delay`] its
-//! latency. Approximate: docs/mechanisms/flow-mode.md lists what is left out.
+//! It serves fabrics and traces that are too large for a packet simulation. [`network::Network`]
+//! receives connections and messages, and returns the arrival times of messages; ports are numbers,
+//! and paths are lists of ports. [`share`] computes rates, [`transfer`] models the effects of TCP
+//! on a message, [`delay`] its latency. The results are approximate: docs/mechanisms/flow-mode.md
+//! lists what the model omits.
 
 mod agenda;
 pub mod delay;

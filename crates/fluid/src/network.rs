@@ -1,4 +1,4 @@
-//! Connections and messages over ports with fair rates, and their events.
+//! Connections and messages over ports with fair rates, and the events of their transfer.
 
 use crate::agenda::Agenda;
 use crate::delay::{PortSpec, is_over, standing};
@@ -9,36 +9,39 @@ use eastwest_types::{Side, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Minimum time between two computations of fair rates; longer if the last one concerned many flows.
+/// Minimum time between two computations of fair rates. It grows with the number of flows in the
+/// last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     /// Constant part of the minimum time between two computations of fair rates.
     pub least: Span,
-    /// Part of this minimum time for each flow that the last computation included.
+    /// Additional part of the minimum time for each flow that the last computation included.
     pub per_flow: Span,
 }
 
-/// Packets and bytes carried by a port.
+/// Number of packets and bytes that a port has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Number of packets.
+    /// Number of packets that the port has carried.
     pub packets: u64,
-    /// Bytes on the link, framing included.
+    /// Bytes that the port has carried, including framing on the link.
     pub bytes: u64,
 }
 
-/// Number of flow starts at which a burst would have lost many packets.
+/// Numbers of flow starts at which the first burst would have lost packets in a real network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
-    /// Starts whose window did not fit into the queue of a port on the path.
+    /// Number of starts at which the initial window did not fit into the queue of a port on the
+    /// path.
     pub starts: u64,
-    /// Starts at a port that was full: some of their packets may be lost.
+    /// Number of starts at a port that was full, where some of the packets may have been lost.
     pub at_full: u64,
-    /// All starts of flows with more than one packet.
+    /// Number of all starts of flows with more than one packet.
     pub of: u64,
 }
 
-/// A delivered message: the first one of its connection and direction that had not arrived.
+/// A delivered message. It is the first message of its connection and direction that had not
+/// arrived before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// Number of the connection, see [`Network::open`].
@@ -53,64 +56,66 @@ enum What {
     Finish,
     Tick,
     Start,
-    /// Rates are made fair after all other events of this time.
+    /// Recomputation of the fair rates, after all other events of the same time.
     Settle,
 }
 
-/// Arrival: time, rank, stream, generation of its connection.
+/// Arrival of a message: time, tie rank, number of the stream, generation of its connection.
 type Arrival = (Time, u64, u32, u32);
-/// Bits of a rank that count scheduled events.
+/// Number of low bits of a tie rank that count scheduled events; the higher bits are the kind of
+/// the event.
 const ASKED_BITS: u32 = 60;
 
 #[derive(Clone, Debug)]
 struct Conn {
     generation: u32,
     open: bool,
-    /// The connection closes when everything has arrived.
+    /// Whether the connection closes once everything sent has arrived.
     closing: bool,
     paths: [Box<[u32]>; 2],
-    /// One-way propagation delay of each direction.
+    /// One-way propagation delay of each direction, client to server first.
     flight: [Span; 2],
     /// Round-trip time of a full packet and its acknowledgement without queues.
     base: Span,
-    /// Time from which each side may send.
+    /// Time from which each side may send: the end of its handshake.
     ready: [Time; 2],
     streams: [Stream; 2],
 }
 
-/// Network as fluid: ports, connections whose messages get fair rates, and scheduled events.
+/// Network in flow mode: ports, connections whose messages get fair rates, and scheduled events.
 pub struct Network {
     rules: Rules,
     ports: Vec<PortSpec>,
     share: Share,
     carried: Vec<Carried>,
-    /// Part of `carried`: packets of single-packet messages.
+    /// Part of `carried` that belongs to single-packet messages.
     singles: Vec<Carried>,
-    /// Largest sum of the windows of the flows at each port, in bits.
+    /// Sum of the largest windows of the flows at each port, in bits.
     windows: Vec<u64>,
-    /// Bits of starting flows that each port has not sent yet, and the time of that count.
+    /// Bits of starting flows that each port has not sent yet, and the time at which they were
+    /// counted.
     bursts: Vec<(f64, Time)>,
     overflows: Overflows,
     overflows_of: Vec<u32>,
     conns: Vec<Conn>,
     free: Vec<u32>,
-    /// Stream (connection and side) of every flow.
+    /// Number of the stream (connection and side) of every flow.
     stream_of: Vec<u32>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    /// Next events of streams; places are those of [`place`].
+    /// Next events of streams; [`place`] returns their places in this list.
     agenda: Agenda,
     asked: u64,
     pace: Pace,
-    /// Time before which rates are not recomputed.
+    /// Time before which fair rates are not computed again.
     rests_until: Time,
-    /// Time and rank of the next computation of rates.
+    /// Time and tie rank of the next computation of fair rates; `None` if none is scheduled.
     settles: Option<(Time, u64)>,
     /// Number of events executed so far.
     pub happened: u64,
 }
 
-/// Returns the place in the agenda of a stream's next event: its start or the check whether it is
-/// done, and the doubling of its window.
+/// Returns the place in the event list of a stream's next event. One place is for its start or the
+/// check whether a message has been sent, the other for the doubling of its window (`What::Tick`).
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }
@@ -120,8 +125,7 @@ fn of(stream: u32) -> (usize, usize) {
 }
 
 impl Network {
-    /// Returns a network of these ports without traffic; the index of a port is its number in
-    /// paths.
+    /// Returns a network with these ports and without traffic; paths refer to ports by their index.
     pub fn new(ports: Vec<PortSpec>, rules: Rules, pace: Pace) -> Network {
         Network {
             share: Share::new(ports.iter().map(|p| p.rate.0)),
@@ -146,15 +150,15 @@ impl Network {
         }
     }
 
-    /// Returns the memory of a port without connections, in bytes.
+    /// Returns the memory in bytes of a port without connections.
     pub fn bytes_per_port() -> u64 {
         let counts = 2 * size_of::<Carried>() + size_of::<(f64, Time)>() + size_of::<u64>();
         (size_of::<PortSpec>() + counts + size_of::<u32>()) as u64 + Share::bytes_per_port()
     }
 
-    /// Opens a connection: the client sends over the ports of the first path, the server over the
-    /// ports of the second path. Returns the number of the connection, which may be that of a freed
-    /// one.
+    /// Opens a connection. The client sends over the ports of the first path, the server over the
+    /// ports of the second. Returns the number of the connection; the number of a freed connection
+    /// is used again.
     pub fn open(&mut self, now: Time, paths: [Box<[u32]>; 2]) -> u32 {
         let flight = [0, 1].map(|side: usize| {
             paths[side].iter().fold(Span::ZERO, |sum, &l| sum + self.ports[l as usize].delay)
@@ -168,7 +172,8 @@ impl Network {
             + self.sending(&paths[1], bare, false);
         let there = flight[0] + self.sending(&paths[0], bare, false) + self.queues(&paths[0], base);
         let back = flight[1] + self.sending(&paths[1], bare, false) + self.queues(&paths[1], base);
-        // SYN, SYN-ACK; the server gets the ACK, or the data with it, one way later
+        // The handshake: SYN and SYN-ACK. One way later, the server receives the ACK or the data
+        // with the ACK.
         let ready = [now + there + back, now + there + back + there];
         let window = Window::initial(r);
         let streams = [Stream::new(window), Stream::new(window)];
@@ -222,8 +227,8 @@ impl Network {
         }
     }
 
-    /// Closes a connection after everything sent has arrived. Returns whether the number of the
-    /// connection is free already.
+    /// Closes a connection after everything sent has arrived. Returns whether the connection is
+    /// closed now, so that its number is free.
     pub fn close(&mut self, conn: u32) -> bool {
         self.conns[conn as usize].closing = true;
         self.free_if_quiet(conn)
@@ -249,18 +254,19 @@ impl Network {
         self.free_if_quiet(conn);
     }
 
-    /// Returns the bytes that have arrived in order at the client and at the server.
+    /// Returns the payload bytes that have arrived in order at the client, and those at the server.
     pub fn received(&self, conn: u32) -> [u64; 2] {
         let s = &self.conns[conn as usize].streams;
         [s[1].received, s[0].received]
     }
 
-    /// Returns the time of the next event, or [`Time::NEVER`].
+    /// Returns the time of the next event; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, ..)| at)
     }
 
-    /// Returns time and rank of the next event, and the stream whose event it is.
+    /// Returns the time and tie rank of the next event, and its stream; `None` instead of the
+    /// stream for arrivals and computations of rates.
     fn first(&self) -> Option<(Time, u64, Option<u32>)> {
         let arrival = self.arrivals.peek().map(|Reverse(a)| (a.0, a.1, None));
         let settle = self.settles.map(|(at, rank)| (at, rank, None));
@@ -268,7 +274,7 @@ impl Network {
         [arrival, settle, planned].into_iter().flatten().min()
     }
 
-    /// Executes the next event. Returns the message that it delivers, or `None`.
+    /// Executes the next event. Returns the message that the event delivers, or `None`.
     pub fn advance(&mut self) -> Option<Delivered> {
         let (now, rank, planned) = self.first()?;
         self.happened += 1;
@@ -291,7 +297,8 @@ impl Network {
         None
     }
 
-    /// Executes the next arrival.
+    /// Executes the next arrival. Returns the delivered message, or `None` if its connection has
+    /// ended.
     fn deliver(&mut self) -> Option<Delivered> {
         let Reverse((_, _, stream, generation)) = self.arrivals.pop()?;
         let (conn, side) = of(stream);
@@ -305,13 +312,14 @@ impl Network {
         Some(Delivered { conn: conn as u32, from })
     }
 
-    /// Returns the bytes that client and server have written.
+    /// Returns the payload bytes that the client has written, and those that the server has
+    /// written.
     pub fn written(&self, conn: u32) -> [u64; 2] {
         [0, 1].map(|side: usize| self.conns[conn as usize].streams[side].written)
     }
 
-    /// Frees the number of a closed connection if everything has arrived; to be called after each
-    /// delivery has been handled. Returns whether the number was freed.
+    /// Frees the number of a closed connection if everything has arrived; must be called after each
+    /// delivery. Returns whether the number was freed.
     pub fn free_if_quiet(&mut self, conn: u32) -> bool {
         let c = &mut self.conns[conn as usize];
         if !(c.open && c.closing && c.streams.iter().all(Stream::is_quiet)) {
@@ -319,7 +327,7 @@ impl Network {
         }
         c.open = false;
         let paths = std::mem::take(&mut c.paths);
-        // FIN and acknowledgement of each side
+        // A FIN and its acknowledgement are counted for each side.
         let bare = self.rules.wire(self.rules.ack);
         paths.iter().for_each(|path| self.count(path, 2, 2 * bare));
         self.free.push(conn);
@@ -347,39 +355,41 @@ impl Network {
         &self.carried
     }
 
-    /// Starts to record how long ports have each load.
+    /// Starts to record the time for which each port has each load.
     pub fn keep_times(&mut self) {
         self.share.keep_times();
     }
 
-    /// Returns, for each port, the times at each load until `now`; empty without
+    /// Returns, for each port, the time at each load level until `now`; empty without
     /// [`Network::keep_times`].
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.share.times(now)
     }
 
-    /// Returns, for each port, the packets and bytes of single-packet messages, which get no share
-    /// of the rate.
+    /// Returns, for each port, the packets and bytes of single-packet messages, to which the fair
+    /// rates do not apply.
     pub fn singles(&self) -> &[Carried] {
         &self.singles
     }
 
-    /// Returns the number of flow starts at which packets would have been lost.
+    /// Returns the numbers of flow starts at which packets would have been lost in a real network.
     pub fn overflows(&self) -> Overflows {
         self.overflows
     }
 
-    /// Returns, for each port, the number of flow starts whose window did not fit into its queue.
+    /// Returns, for each port, the number of flow starts at which the window did not fit into its
+    /// queue.
     pub fn overflows_of(&self) -> &[u32] {
         &self.overflows_of
     }
 
-    /// Returns the number of flows that send now.
+    /// Returns the number of flows that have data to send.
     pub fn sending_now(&self) -> usize {
         self.conns.iter().flat_map(|c| &c.streams).filter(|s| s.flow.is_some()).count()
     }
 
-    /// Returns the tie rank among events of one time: by kind, then in the order of scheduling.
+    /// Returns the tie rank of an event among events of the same time: by kind, then in the order
+    /// of scheduling.
     fn rank(&mut self, what: What) -> u64 {
         self.asked += 1;
         (what as u64) << ASKED_BITS | self.asked
@@ -390,14 +400,16 @@ impl Network {
         self.agenda.set(place(stream, what), at, rank);
     }
 
-    /// Returns the transmission time of a packet at all ports of a path, or at all but the slowest.
+    /// Returns the sum of the transmission times of a packet at all ports of a path; `but_slowest`:
+    /// except the slowest port.
     fn sending(&self, path: &[u32], bytes: u64, but_slowest: bool) -> Span {
         let times = path.iter().map(|&l| self.ports[l as usize].rate.time_for(bytes));
         let (sum, most) = times.fold((Span::ZERO, Span::ZERO), |(s, m), t| (s + t, m.max(t)));
         if but_slowest { Span(sum.0 - most.0) } else { sum }
     }
 
-    /// Returns the queueing delay of a path.
+    /// Returns the sum of the queueing delays at the full ports of a path; `base`: round-trip time
+    /// without queues.
     fn queues(&self, path: &[u32], base: Span) -> Span {
         let full = path.iter().filter(|&&l| self.share.is_full(l));
         full.fold(Span::ZERO, |sum, &l| sum + self.queue(l, base))
@@ -408,7 +420,7 @@ impl Network {
         standing(&self.ports[port as usize], self.share.count(port), windows, base)
     }
 
-    /// Sets the largest number of bits of a stream's window at its ports.
+    /// Sets the largest window of a stream, in bits, in the sums of its ports.
     fn hold(&mut self, stream: u32, bits: u64) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -419,7 +431,7 @@ impl Network {
         }
     }
 
-    /// Returns the largest window of a stream in bits, limited by the data that it has to send.
+    /// Returns the largest window of a stream in bits, at most the data that it has to send.
     fn can_hold(&self, stream: u32) -> u64 {
         let (conn, side) = of(stream);
         let s = &self.conns[conn].streams[side];
@@ -440,7 +452,8 @@ impl Network {
         }
     }
 
-    /// Counts the rest of a sent message, and its acknowledgements.
+    /// Counts the bytes of a sent message that are not counted yet, its packets, and its
+    /// acknowledgements.
     fn count_train(&mut self, stream: u32, train: &Train, counted: u64) {
         let (conn, side) = of(stream);
         let acks = self.rules.wire(self.rules.ack) * train.acks;
@@ -456,7 +469,8 @@ impl Network {
         }
     }
 
-    /// Sends a single packet at `at`: it gets no share of the rate, only latency.
+    /// Sends a message of a single packet at time `at`. It has latency, but no share of the rates
+    /// of ports.
     fn pass(&mut self, at: Time, stream: u32, bytes: u64, train: &Train) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];
@@ -485,7 +499,7 @@ impl Network {
         self.arrivals.push(Reverse((at, rank, stream, generation)));
     }
 
-    /// Starts a stream that has data to send.
+    /// Starts to send the waiting messages of a stream.
     fn start(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let echo_ppm = self.rules.echo_ppm();
@@ -519,7 +533,8 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// Checks whether the window limits the flow after more data was written or the window has grown.
+    /// Checks whether the window limits the flow. To be called after more data was written or the
+    /// window has grown.
     fn review_window(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let rtt = self.round_trip(conn);
@@ -528,7 +543,7 @@ impl Network {
         let Some(flow) = s.flow.filter(|_| s.tick == Time::NEVER) else { return };
         let window = self.rules.window_bits(s.window.bytes);
         let per_s = |span: Span| (window / span.0 as f64 * 1e12) as u64;
-        // half a packet more or less is rounding, not a further round trip
+        // Half a packet more or less is a rounding error, and not a further round trip.
         let slack = self.rules.wire(self.rules.segment) as f64 * 4.0;
         let cap = if s.left_in_all <= window + slack {
             NO_LIMIT
@@ -536,7 +551,7 @@ impl Network {
             s.tick = now + rtt;
             per_s(rtt)
         } else {
-            // above this the window would be the limit even without queues
+            // Above this rate the largest window would limit the flow even without queues.
             let largest = self.rules.window_bits(self.rules.max_window);
             (largest / c.base.0 as f64 * 1e12) as u64
         };
@@ -546,7 +561,8 @@ impl Network {
             self.plan(tick, What::Tick, stream);
         }
         if cap < rate {
-            // until rates are made fair; never above the rate that the window allows
+            // The rate holds until the fair rates are computed; it never exceeds the rate that the
+            // window allows.
             self.share.lower(flow, cap);
             let s = &mut self.conns[conn].streams[side];
             s.progress(now);
@@ -556,7 +572,8 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// Ends a round trip of slow start: doubles the window.
+    /// Ends a round trip of slow start: doubles the window, or ends slow start if a port of the
+    /// path is over its capacity.
     fn tick(&mut self, now: Time, stream: u32) {
         self.agenda.clear(place(stream, What::Tick));
         let (conn, side) = of(stream);
@@ -580,7 +597,8 @@ impl Network {
         self.review_window(now, stream);
     }
 
-    /// Recomputes when the message of a flow will have been sent, after a change of its rate.
+    /// Computes again when the current message of a flow will have been sent, after a change of its
+    /// rate.
     fn replan(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -593,7 +611,7 @@ impl Network {
         }
     }
 
-    /// Checks whether the first message of a stream has been sent.
+    /// Checks whether the current message of a stream has been sent.
     fn look_after(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -607,7 +625,7 @@ impl Network {
         self.leave(now, stream);
     }
 
-    /// Ends the transfer of the first message and schedules its arrival.
+    /// Ends the transfer of the current message and schedules its arrival.
     fn leave(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -668,8 +686,8 @@ impl Network {
         }
     }
 
-    /// Counts the burst of a starting flow: its window is sent at once, and the queue of a port
-    /// with several bursts may overflow.
+    /// Counts the burst of a starting flow. Its window is sent at once, so the queue of a port with
+    /// several bursts may overflow.
     fn note_burst(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];
@@ -687,7 +705,8 @@ impl Network {
             let (held, since) = &mut self.bursts[port as usize];
             *held = (*held - crate::delay::bits(spec.rate.0, at.since(*since))).max(0.0);
             *since = (*since).max(at);
-            // the network card of a host sends one packet after the other
+            // The network card of a host (hop 0) sends packets one after the other, so its queue
+            // does not overflow.
             if hop > 0 && *held + bits > spec.queue.room() as f64 * 8.0 && *held > 0.0 {
                 over = over.or(Some(port));
             } else {

@@ -2,55 +2,56 @@
 //!
 //! Every flow has a path of ports, a weight and a cap. Rates are weighted max–min fair: the rate of
 //! a flow can only grow at the expense of a flow whose rate per weight is not larger (D. Bertsekas
-//! and R. Gallager, *Data Networks*, 2nd edition, 6.5.2). They are found by progressive filling:
-//! all rates grow together until a port is full or a cap is reached; the flows limited by it keep
-//! their rate, the others continue to grow.
+//! and R. Gallager, *Data Networks*, 2nd edition, 6.5.2). Progressive filling computes them: all
+//! rates grow together until a port is full or a cap is reached. The rates of the flows limited by
+//! it stay, and the others continue to grow.
 //!
-//! A change has effects through full ports only, so that only the flows reached through them are
-//! recomputed. The load that other flows put on ports that were not full is taken as given. If a
-//! port becomes full and a flow outside has more than its level, the port is included and filling
-//! is repeated.
+//! A change has effects only through full ports. A filling therefore recomputes only the flows that
+//! are connected to the change through full ports. The load that other flows put on ports that were
+//! not full is constant in it. If a port becomes full and a flow outside the filling has more than
+//! the rate per weight of this port, the port is included and the filling is repeated.
 //!
-//! Acknowledgements load the ports of the return path in proportion to the rate. They take
-//! bandwidth there, but do not limit their flow: the few lost or delayed bytes do not change its
-//! rate.
+//! Acknowledgements load the ports of the return path in proportion to the rate. They use bandwidth
+//! there, but do not limit their flow: the few lost or delayed bytes do not change its rate.
 //!
-//! Rates are whole bits per second: sums are exact, and results are equal on all machines.
+//! Rates are whole bits per second: sums are exact, and results are identical on all machines.
 
 use eastwest_types::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Minimum rate of a flow in bit/s.
+/// Minimum rate of a flow, in bit/s.
 const SLOWEST_BPS: u64 = 1_000;
-/// Value for no limit, in bit/s: the cap of a flow without cap, and the level of a port that is not
-/// full.
+/// Value for no limit, in bit/s: the cap of a flow without cap, and the level (rate per weight) of
+/// a port that is not full.
 pub const NO_LIMIT: u64 = u64::MAX;
 /// A change of acknowledgements below this fraction (1/200) of a port's rate causes no further filling.
 const ECHO_PART: u64 = 200;
-/// Most repetitions of filling after changes of acknowledgements.
+/// Maximum number of repetitions of the filling because the rates of acknowledgements have changed.
 const ECHO_PASSES: u32 = 2;
 
 /// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
 pub const LOADS: usize = 32;
-/// Time for which a port carried nothing, then time at each of the [`LOADS`] load levels.
+/// Time for which a port carried nothing, followed by the times at each of the [`LOADS`] load
+/// levels.
 pub type LoadTimes = [Span; LOADS + 1];
 
-/// One direction of a link as the allocation sees it.
+/// One direction of a link, with the flows through it and their rates.
 #[derive(Clone, Debug)]
 struct Port {
     capacity_bps: u64,
-    /// Flows through the port: (flow, index of the hop).
+    /// Flows through the port, as (flow, index of the port in the flow's path).
     members: Vec<(u32, u32)>,
-    /// Rate per weight of flows limited by this port, or [`NO_LIMIT`].
+    /// Rate per weight of the flows that this port limits, or [`NO_LIMIT`] if it is not full.
     level_bps: u64,
-    /// Rate of data in bit/s.
+    /// Sum of the data rates of the flows through the port, in bit/s.
     load_bps: u64,
-    /// Rate of acknowledgements in bit/s.
+    /// Sum of the rates of acknowledgements through the port, in bit/s.
     echo_bps: u64,
-    /// Time of the last change of the load.
+    /// Time at which the load of the port last changed.
     since: Time,
-    /// Number of the filling that includes the port, and its index there.
+    /// Number of the last filling that included the port. `place`: index of the port in that
+    /// filling.
     stamp: u32,
     place: u32,
 }
@@ -58,7 +59,7 @@ struct Port {
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     port: u32,
-    /// Index among the port's members.
+    /// Index of the flow in the port's list `members`.
     at: u32,
 }
 
@@ -72,7 +73,7 @@ struct Flow {
     cap_bps: u64,
     rate_bps: u64,
     stamp: u32,
-    /// Number of the filling that recorded a change of the rate.
+    /// Number of the last filling that recorded a change of the flow's rate.
     noted: u32,
     frozen: bool,
 }
@@ -80,29 +81,29 @@ struct Flow {
 /// Path, weight and cap of a flow for which a fair rate is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// Ports of the path.
+    /// Ports of the path on which the flow sends data.
     pub path: &'a [u32],
-    /// Ports of the return path of acknowledgements.
+    /// Ports of the path on which its acknowledgements return.
     pub back: &'a [u32],
     /// Bits of acknowledgements per million bits of data.
     pub echo_ppm: u32,
-    /// Number of flows that this one represents; at least 1.
+    /// Number of flows for which this one stands; at least 1.
     pub weight: u32,
-    /// Largest rate in bit/s.
+    /// Upper limit of the flow's rate in bit/s (its cap).
     pub cap_bps: u64,
 }
 
-/// State of a port in a filling.
+/// State of a port in one filling (progressive computation of the rates).
 #[derive(Clone, Copy, Debug)]
 struct Vessel {
     port: u32,
-    /// Rate left for flows that still grow.
+    /// Rate in bit/s that the port still has for flows that grow.
     room_bps: u64,
-    /// Sum of the weights of flows that still grow.
+    /// Sum of the weights of the port's flows that still grow.
     growing: u64,
-    /// Whether all flows of the port belong to the filling.
+    /// Whether the filling includes all flows of the port.
     whole: bool,
-    /// Rate per weight at which the port became full.
+    /// Rate per weight at which the port became full, or [`NO_LIMIT`].
     level_bps: u64,
 }
 
@@ -112,31 +113,31 @@ pub struct Share {
     ports: Vec<Port>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows that are new or have another cap, and ports that lost a flow.
+    /// Flows that are new or whose cap has changed. `touched_ports`: ports that have lost a flow.
     touched_flows: Vec<u32>,
     touched_ports: Vec<u32>,
     stamp: u32,
     vessels: Vec<Vessel>,
     filled: Vec<u32>,
-    /// Rates found by filling, by flow.
+    /// Rates that the current filling has computed, indexed by flow, in bit/s.
     rates: Vec<u64>,
-    /// Changed flows and their rates before.
+    /// Flows whose rates have changed, with their previous rates in bit/s.
     changed: Vec<(u32, u64)>,
-    /// Number of computed rates of flows so far: a measure of work.
+    /// Number of rates of flows computed so far, a measure of the work.
     pub work: u64,
-    /// Time of the present change.
+    /// Time at which the current changes take effect.
     now: Time,
-    /// Recorded times at each load by port, if requested.
+    /// Time at each load level for each port; empty unless recording was requested.
     times: Vec<LoadTimes>,
 }
 
 impl Share {
-    /// Returns the memory of a port without flows, in bytes.
+    /// Returns the memory in bytes of a port without flows.
     pub fn bytes_per_port() -> u64 {
         size_of::<Port>() as u64
     }
 
-    /// Returns ports with these capacities in bit/s, without flows.
+    /// Returns ports with these capacities in bit/s, and no flows.
     pub fn new(capacities_bps: impl IntoIterator<Item = u64>) -> Share {
         let port = |capacity_bps| Port {
             capacity_bps,
@@ -151,12 +152,12 @@ impl Share {
         Share { ports: capacities_bps.into_iter().map(port).collect(), ..Share::default() }
     }
 
-    /// Starts to record how long ports have each load.
+    /// Starts to record the time for which each port has each load.
     pub fn keep_times(&mut self) {
         self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
     }
 
-    /// Returns, for each port, the times at each load until `now`; empty without
+    /// Returns, for each port, the time at each load level until `now`; empty without
     /// [`Share::keep_times`].
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.now = now;
@@ -166,13 +167,13 @@ impl Share {
         &self.times
     }
 
-    /// Sets the time at which the changes that follow take effect.
+    /// Sets the time at which the following changes take effect.
     pub fn at(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// Adds a flow and returns its number. Until the next [`Share::settle`] it gets only the unused
-    /// rate of its ports.
+    /// Adds a flow and returns its number. Until the next [`Share::settle`] the flow gets only the
+    /// unused rate of its ports.
     pub fn add(&mut self, demand: &Demand) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
@@ -202,7 +203,7 @@ impl Share {
         id
     }
 
-    /// Removes a flow; other flows get the freed rate with the next [`Share::settle`].
+    /// Removes a flow. Other flows get its rate at the next [`Share::settle`].
     pub fn remove(&mut self, id: u32) {
         self.set_rate(id, 0);
         let hops = std::mem::take(&mut self.flows[id as usize].hops);
@@ -223,10 +224,10 @@ impl Share {
         self.free.push(id);
     }
 
-    /// Changes the cap of a flow, in bit/s; rates change with the next [`Share::settle`].
+    /// Changes the cap of a flow to `cap_bps` bit/s. Rates change at the next [`Share::settle`].
     pub fn set_cap(&mut self, id: u32, cap_bps: u64) {
         let f = &mut self.flows[id as usize];
-        // a cap that does not limit the flow, before or after, changes no rate
+        // A cap that limits the flow neither before nor after the change has no effect on rates.
         let binds = f.rate_bps >= f.cap_bps.min(cap_bps);
         if f.cap_bps != cap_bps && binds {
             self.touched_flows.push(id);
@@ -234,8 +235,8 @@ impl Share {
         f.cap_bps = cap_bps;
     }
 
-    /// Reduces the rate of a flow at once, in bit/s; other flows get the freed rate with the next
-    /// [`Share::settle`].
+    /// Reduces the rate of a flow to `rate_bps` bit/s at once. Other flows get the freed rate at
+    /// the next [`Share::settle`].
     pub fn lower(&mut self, id: u32, rate_bps: u64) {
         self.set_rate(id, rate_bps.clamp(SLOWEST_BPS, self.rate(id).max(SLOWEST_BPS)));
         self.touched_flows.push(id);
@@ -247,12 +248,12 @@ impl Share {
         f.rate_bps >= f.cap_bps
     }
 
-    /// Returns the present rate of a flow in bit/s.
+    /// Returns the current rate of a flow in bit/s.
     pub fn rate(&self, id: u32) -> u64 {
         self.flows[id as usize].rate_bps
     }
 
-    /// Returns the present load of a port, data and acknowledgements, in bit/s.
+    /// Returns the current load of a port in bit/s: data and acknowledgements.
     pub fn load(&self, port: u32) -> u64 {
         let p = &self.ports[port as usize];
         (p.load_bps + p.echo_bps).min(p.capacity_bps)
@@ -273,13 +274,13 @@ impl Share {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether anything has changed since the last [`Share::settle`].
+    /// Whether a flow or cap has changed since the last [`Share::settle`].
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }
 
-    /// Makes rates fair again. Returns the flows with changed rates, each with its previous rate in
-    /// bit/s.
+    /// Computes the fair rates again. Returns the flows whose rates have changed, each with its
+    /// previous rate in bit/s.
     pub fn settle(&mut self) -> &[(u32, u64)] {
         self.changed.clear();
         if !self.is_touched() {
@@ -303,12 +304,13 @@ impl Share {
         }
         self.vessels = vessels;
         let flows = &self.flows;
-        // a flow changed by two fillings is listed once, with its first rate
+        // A flow that two fillings have changed is listed once, with its rate before the first.
         self.changed.retain(|&(id, before)| flows[id as usize].rate_bps != before);
         &self.changed
     }
 
-    /// Records the load of a port until now, before it changes or is read.
+    /// Adds the time since the last change of a port's load to the recorded times. To be called
+    /// before the load changes or the times are read.
     fn note_load(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         let load = (p.load_bps + p.echo_bps).min(p.capacity_bps);
@@ -340,7 +342,7 @@ impl Share {
         }
     }
 
-    /// Collects the flows and ports that the changes affect.
+    /// Collects the flows and ports that the changes since the last filling affect.
     fn gather(&mut self) {
         self.stamp += 1;
         self.vessels.clear();
@@ -360,7 +362,8 @@ impl Share {
         self.spread(0);
     }
 
-    /// Includes all flows of the full ports from index `from` on, and the ports and flows that they affect.
+    /// Includes all flows of the full ports from index `from` on, and all ports and flows that
+    /// these flows affect.
     fn spread(&mut self, from: usize) {
         let mut next = from;
         while next < self.vessels.len() {
@@ -389,8 +392,8 @@ impl Share {
         }
     }
 
-    /// Returns the index of a port in this filling, which it joins if needed; full ports include
-    /// all their flows.
+    /// Returns the index of a port in this filling, and includes the port if it is not part of it.
+    /// Full ports are marked, so that all their flows are included.
     fn vessel(&mut self, port: u32) -> usize {
         let p = &mut self.ports[port as usize];
         if p.stamp != self.stamp {
@@ -403,7 +406,7 @@ impl Share {
         p.place as usize
     }
 
-    /// Fills the collected ports progressively.
+    /// Computes the rates of the collected flows by progressive filling of their ports.
     fn fill(&mut self) {
         self.start_filling();
         let mut caps: Vec<(u64, u32)> = Vec::new();
@@ -450,15 +453,16 @@ impl Share {
         }
     }
 
-    /// Resets the ports of a filling: their capacity is the rate that flows outside the filling do
-    /// not use.
+    /// Resets the ports of a filling. The capacity of each is the rate that flows outside the
+    /// filling do not use.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {
             let p = &self.ports[v.port as usize];
             (v.room_bps, v.growing, v.level_bps) = (p.load_bps, 0, NO_LIMIT);
         }
-        // first the rate of the flows inside: the rest of the load is from outside
+        // First `room_bps` is reduced by the rates of the flows inside the filling. The rest of the
+        // load is from outside.
         for &id in &self.filled {
             let f = &mut self.flows[id as usize];
             f.frozen = false;
@@ -487,8 +491,8 @@ impl Share {
         }
     }
 
-    /// Includes ports that became full while a flow outside has more than their level. Returns
-    /// whether there were any.
+    /// Includes ports that became full while a flow outside the filling has more than their rate
+    /// per weight. Returns whether there was such a port.
     fn take_in(&mut self) -> bool {
         let known = self.vessels.len();
         let mut any = false;
@@ -511,8 +515,8 @@ impl Share {
         any
     }
 
-    /// Assigns the rates found. Returns whether acknowledgements have changed so much that filling
-    /// must be repeated.
+    /// Sets the computed rates. Returns whether the rates of acknowledgements have changed so much
+    /// that the filling must be repeated.
     fn assign(&mut self) -> bool {
         let echo = |s: &Share, v: &Vessel| s.ports[v.port as usize].echo_bps;
         let before: Vec<u64> = self.vessels.iter().map(|v| echo(self, v)).collect();

@@ -1,4 +1,5 @@
-//! One direction of a connection: messages that wait, the one in transfer, and those in flight.
+//! One direction of a connection: messages that wait, the message in transfer, and messages in
+//! flight.
 
 use crate::transfer::{Train, Window};
 use eastwest_types::{Span, Time};
@@ -8,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub train: Train,
-    /// Payload and application framing in bytes.
+    /// Bytes of the message: payload and application framing.
     pub bytes: u64,
 }
 
@@ -16,40 +17,41 @@ pub(crate) struct Pending {
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub waiting: VecDeque<Pending>,
-    /// Bytes of each message in flight.
+    /// Bytes of each message that has been sent and has not arrived.
     pub under_way: VecDeque<u64>,
-    /// Bytes written by the sender.
+    /// Payload bytes that the sender has written.
     pub written: u64,
-    /// Bytes that have arrived.
+    /// Payload bytes that have arrived at the receiver.
     pub received: u64,
-    /// Number of the flow in the rate allocation; `None` while nothing is sent.
+    /// Number of the flow in the computation of rates; `None` while nothing is sent.
     pub flow: Option<u32>,
-    /// A start event is scheduled.
+    /// Whether the start of sending is scheduled as an event.
     pub starting: bool,
-    /// Present rate of the flow in bit/s.
+    /// Current rate of the flow in bit/s.
     pub rate_bps: u64,
-    /// Time from which `rate_bps` holds and up to which `left` is computed.
+    /// Time from which `rate_bps` applies, and up to which `left` is computed.
     pub since: Time,
-    /// Bits of the first message that are not sent yet.
+    /// Bits of the first message that have not been sent yet.
     pub left: f64,
-    /// Bits of all messages that are not sent yet.
+    /// Bits of all waiting messages that have not been sent yet.
     pub left_in_all: f64,
-    /// Bytes of the first message that ports have counted.
+    /// Bytes of the first message that the counters of the ports already include.
     pub counted: u64,
-    /// Time at which the first message will have been sent at the present rate.
+    /// Time at which the first message will have been sent at the current rate.
     pub due: Time,
-    /// Time of the event that checks whether the first message has been sent, or never.
+    /// Time of the event that checks whether the first message has been sent; [`Time::NEVER`] if
+    /// there is none.
     pub look: Time,
-    /// Time of the next doubling of the window; never outside slow start.
+    /// Time at which the window doubles next; [`Time::NEVER`] outside of slow start.
     pub tick: Time,
     pub window: Window,
-    /// Window of this direction that its ports count, in bits.
+    /// Largest window of this direction in the sums of its ports, in bits.
     pub held: u64,
     /// Time at which this direction last had data to send.
     pub active: Time,
-    /// Queueing delay of the path when sending started.
+    /// Queueing delay of the path at the time when sending started.
     pub lag: Span,
-    /// Time of the last arrival: no arrival may be earlier.
+    /// Time of the last arrival; no later message may arrive before it.
     pub last_arrival: Time,
 }
 
@@ -83,7 +85,7 @@ impl Stream {
         self.waiting.is_empty() && self.under_way.is_empty()
     }
 
-    /// Subtracts the data sent until `now`.
+    /// Subtracts the bits sent between `since` and `now` from the bits that are left to send.
     pub fn progress(&mut self, now: Time) {
         let sent = crate::delay::bits(self.rate_bps, now.since(self.since));
         let sent = sent.min(self.left);
@@ -92,13 +94,13 @@ impl Stream {
         self.since = now;
     }
 
-    /// Sets the time at which the first message will have been sent at the present rate.
+    /// Computes the time at which the first message will have been sent at the current rate.
     pub fn plan(&mut self, now: Time) {
         let ps = (self.left / self.rate_bps as f64 * 1e12).ceil();
         self.due = now + Span((ps as u64).min(Span::MAX.0));
     }
 
-    /// Begins to send the first waiting message.
+    /// Begins to send the first waiting message, if there is one.
     pub fn take_up(&mut self) {
         self.left = self.waiting.front().map_or(0.0, |m| m.train.wire as f64 * 8.0);
         self.counted = 0;

@@ -1,15 +1,15 @@
-//! Effects of TCP on a message: packets, and a window that doubles with every round trip.
+//! Effects of TCP on a message: its packets, and a window that doubles with every round trip.
 //!
 //! A connection begins with a handshake of one round trip. In slow start a window is sent and then
-//! acknowledged, so that the rate is at most window / RTT, and the window doubles with each RTT
-//! (RFC 5681, 3.1) until it covers the rest of the data, or the fair share is below window / RTT.
-//! From then on the rate is the fair share, and the window follows it up to the receive window.
-//! After an idle time of one timeout the window is the initial one again, if the profile says so
-//! (RFC 5681, 4.1).
+//! acknowledged, so the rate is at most window / RTT. The window doubles with each RTT (RFC 5681,
+//! 3.1) until it covers the rest of the data, or until the fair share is below window / RTT. From
+//! then on the rate is the fair share, and the window follows it up to the receive window. After an
+//! idle time of one timeout the window is the initial one again, if the profile says so (RFC 5681,
+//! 4.1).
 
 use eastwest_types::Span;
 
-/// TCP settings of all connections.
+/// TCP settings of all connections in flow mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Payload bytes of a full segment.
@@ -18,30 +18,31 @@ pub struct Rules {
     pub header: u32,
     /// IP and TCP header bytes of an acknowledgement.
     pub ack: u32,
-    /// Full segments per acknowledgement.
+    /// Number of full segments per acknowledgement.
     pub ack_every: u32,
     /// Framing bytes of a packet on a link, beyond its IP length.
     pub framing: u32,
     /// Smallest number of bytes of a packet on a link, framing included.
     pub min_frame: u32,
-    /// Initial window in bytes.
+    /// Initial congestion window in payload bytes.
     pub initial_window: u64,
-    /// Largest window in bytes.
+    /// Largest congestion window in payload bytes.
     pub max_window: u64,
-    /// Idle time after which the window is the initial one again; `None`: never.
+    /// Idle time after which the congestion window is reset to the initial one; `None` for no
+    /// reset.
     pub idle_restart: Option<Span>,
 }
 
 /// Packets of one message on a link, and their acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// Number of packets.
+    /// Number of packets of the message.
     pub packets: u64,
-    /// Bytes of all packets, framing included.
+    /// Bytes of all packets on a link, framing included.
     pub wire: u64,
-    /// Bytes of the last packet, framing included.
+    /// Bytes of the last packet on a link, framing included.
     pub last: u64,
-    /// Number of acknowledgements.
+    /// Number of acknowledgements of the message.
     pub acks: u64,
 }
 
@@ -51,7 +52,7 @@ impl Rules {
         u64::from((ip + self.framing).max(self.min_frame))
     }
 
-    /// Returns the packets of a message of `bytes` payload bytes.
+    /// Returns the packets and acknowledgements of a message of `bytes` payload bytes.
     pub fn train(&self, bytes: u64) -> Train {
         let segment = u64::from(self.segment);
         let packets = bytes.div_ceil(segment).max(1);
@@ -62,14 +63,14 @@ impl Rules {
         Train { packets, wire: (packets - 1) * full + last, last, acks }
     }
 
-    /// Returns the bits on a link, headers and framing included, of a window of `window` payload
+    /// Returns the bits on a link, including headers and framing, of a window of `window` payload
     /// bytes.
     pub fn window_bits(&self, window: u64) -> f64 {
         let full = self.wire(self.segment + self.header);
         window as f64 * (full as f64 / f64::from(self.segment)) * 8.0
     }
 
-    /// Returns the bits of acknowledgements per million bits of data.
+    /// Returns the number of bits of acknowledgements per million bits of data.
     pub fn echo_ppm(&self) -> u32 {
         let full = self.wire(self.segment + self.header) * u64::from(self.ack_every);
         (self.wire(self.ack) * 1_000_000 / full) as u32
@@ -86,19 +87,19 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window of a new connection.
+    /// Returns the congestion window of a new connection.
     pub fn initial(rules: &Rules) -> Window {
         Window { bytes: rules.initial_window.min(rules.max_window), slow_start: true }
     }
 
-    /// Doubles the window after a round trip of slow start.
+    /// Doubles the congestion window after a round trip of slow start, up to the largest window.
     pub fn double(&mut self, rules: &Rules) {
         self.bytes = (2 * self.bytes).min(rules.max_window);
         self.slow_start &= self.bytes < rules.max_window;
     }
 
-    /// Ends slow start because the share is below window / RTT: the window grows at least to share
-    /// · RTT.
+    /// Ends slow start, because the fair share is below window / RTT. The window becomes at least
+    /// share · RTT.
     pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
         self.slow_start = false;
         let full = rules.wire(rules.segment + rules.header) as f64;

@@ -16,7 +16,7 @@ fn rates(share: &Share, flows: &[u32]) -> Vec<u64> {
 
 #[test]
 fn the_parking_lot_is_shared_by_its_narrowest_port() {
-    // one flow over three ports; others over one each: 1, 2 and 3 of them
+    // One flow crosses three ports; 1, 2 and 3 other flows use one of the ports each.
     let mut share = Share::new([GBIT, GBIT, GBIT]);
     let long = add(&mut share, &[0, 1, 2], NO_LIMIT);
     let flows: Vec<u32> =
@@ -62,7 +62,7 @@ fn a_flow_that_stands_for_many_gets_the_share_of_many() {
 
 #[test]
 fn acknowledgements_take_room_on_the_way_back() {
-    // one flow each way; 30 bits of acknowledgement per 1000 bits of data
+    // One flow in each direction, with 30 bits of acknowledgements per 1000 bits of data.
     let mut share = Share::new([GBIT, GBIT]);
     let demand = |path, back| Demand { path, back, echo_ppm: 30_000, weight: 1, cap_bps: NO_LIMIT };
     let (there, back) = (share.add(&demand(&[0], &[1])), share.add(&demand(&[1], &[0])));
@@ -87,11 +87,11 @@ fn nobody_is_disturbed_over_ports_that_are_not_full() {
     assert_eq!(share.work - before, 2);
 }
 
-/// A flow of the reference algorithm: path, weight, cap.
+/// A flow of the reference algorithm: path, weight, and cap in bit/s.
 type Asked = (Vec<u32>, u32, u64);
 
-/// Returns rates by filling from scratch: every round finds the smallest level of all ports and
-/// caps, and fixes the flows limited by it.
+/// Returns the rates of a reference algorithm, which fills the ports from scratch. Every round
+/// finds the smallest level of all ports and caps, and fixes the rates of the flows limited by it.
 fn oracle(capacities: &[u64], flows: &[Asked]) -> Vec<f64> {
     let mut rate = vec![0.0f64; flows.len()];
     let mut frozen = vec![false; flows.len()];
@@ -126,7 +126,7 @@ fn oracle(capacities: &[u64], flows: &[Asked]) -> Vec<f64> {
     rate
 }
 
-/// Change of a network: a flow is added, removed, or gets another cap.
+/// A change of the network: a flow is added, is removed, or gets another cap.
 #[derive(Clone, Debug)]
 enum Change {
     Add(Asked),
@@ -179,7 +179,7 @@ proptest! {
                     let wanted = oracle(&capacities, &asked);
                     for ((id, asked), wanted) in flows.iter().zip(wanted) {
                         let rate = share.rate(*id) as f64;
-                        // whole bits per second, and no rate below the minimum
+                        // Rates are whole bits per second, and no rate is below the minimum.
                         let slack = wanted * 1e-6 + 1_010.0;
                         prop_assert!((rate - wanted).abs() <= slack, "{asked:?}: {rate} {wanted}");
                     }

@@ -1,4 +1,5 @@
-//! Messages over the fluid network: closed forms on idle paths, conservation of bytes, order, determinism.
+//! Messages over the network in flow mode: closed formulas on idle paths, conservation of bytes,
+//! order, determinism.
 
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Delivered, Network, Pace};
@@ -17,7 +18,8 @@ const RULES: Rules = Rules {
     idle_restart: None,
 };
 
-/// Returns hosts on one switch: port 2 i leads from host i to the switch, port 2 i + 1 back.
+/// Returns hosts on one switch: port 2 i leads from host i to the switch, port 2 i + 1 from the
+/// switch to host i.
 fn star(hosts: u32, delay: Span) -> Network {
     let port = PortSpec { rate: Rate::gbit(1), delay, queue: Queue::DropTail(300_000) };
     Network::new(vec![port; 2 * hosts as usize], RULES, Pace::default())
@@ -28,7 +30,7 @@ fn open(net: &mut Network, now: Time, from: u32, to: u32) -> u32 {
     net.open(now, [path(from, to), path(to, from)])
 }
 
-/// Returns all deliveries with their times.
+/// Executes all events. Returns all deliveries with their times.
 fn run(net: &mut Network) -> Vec<(Time, Delivered)> {
     let mut all = Vec::new();
     while net.next() < Time::NEVER {
@@ -48,7 +50,8 @@ fn on_an_idle_path_a_message_takes_handshake_bytes_and_one_packet_more() {
     let conn = open(&mut net, Time::ZERO, 0, 1);
     net.send(Time::ZERO, conn, Side::Client, 10 * 1448);
     let arrived = run(&mut net);
-    // SYN and SYN-ACK: 4 links of 5 us and 90 B; then ten packets of 1538 B, one more store and forward
+    // SYN and SYN-ACK cross 4 links of 5 us with 90 B each; then follow ten packets of 1538 B, and
+    // one more for store and forward.
     let handshake = 4.0 * (5.0 + 0.72);
     let wanted = handshake + 10.0 * 12.304 + 12.304 + 2.0 * 5.0;
     assert_eq!(arrived.len(), 1);
@@ -61,7 +64,8 @@ fn slow_start_waits_a_round_trip_for_every_window_but_the_last() {
     let conn = open(&mut net, Time::ZERO, 0, 1);
     net.send(Time::ZERO, conn, Side::Client, 70 * 1448);
     let arrived = run(&mut net);
-    // windows of 10, 20 and 40 segments: two round trips, then 40 segments at the rate of the link
+    // Slow start sends windows of 10, 20 and 40 segments: two round trips, then 40 segments at the
+    // rate of the link.
     let round = 1000.0 + 2.0 * 12.304 + 2.0 * 0.72;
     let handshake = 4.0 * 250.72;
     let wanted = handshake + 2.0 * round + 40.0 * 12.304 + 12.304 + 500.0;
@@ -99,7 +103,7 @@ fn every_byte_is_counted_once_on_every_port() {
         if let Some(d) = net.advance() {
             net.free_if_quiet(d.conn);
         }
-        // reading counters meanwhile must not count anything twice
+        // Reading the counters between events must not count anything twice.
         let _ = net.carried(now);
         looks += 1;
     }
@@ -110,7 +114,7 @@ fn every_byte_is_counted_once_on_every_port() {
     let acks: u64 = trains.map(|t| t.acks).sum();
     let n = sizes.len() as u64;
     let carried = net.carried(Time(u64::MAX >> 4)).to_vec();
-    // SYN, ACK, FIN and the ACK of the other FIN go in one direction
+    // SYN, ACK, FIN and the ACK of the other FIN travel in one direction.
     assert_eq!(carried[7].bytes, data + n * 4 * bare);
     assert_eq!(carried[6].bytes, acks * bare + n * 3 * bare);
     assert_eq!(carried[0].bytes + carried[2].bytes + carried[4].bytes, carried[7].bytes);
@@ -145,7 +149,8 @@ fn what_is_aborted_leaves_its_share_and_never_arrives() {
     net.abort(Time(1_000_000_000), a);
     let arrived = run(&mut net);
     assert!(arrived.iter().all(|(_, d)| d.conn == b));
-    // half of 1 Gbit/s for a millisecond; then all of it, from the next round trip on
+    // The message has half of 1 Gbit/s for a millisecond, and the whole rate from the next round
+    // trip on.
     let more_us = us(arrived[0].0) - RULES.train(1_000_000).wire as f64 * 8.0 / 1e3;
     assert!(more_us > 480.0 && more_us < 1_000.0, "{more_us}");
 }
@@ -164,6 +169,6 @@ fn starts_that_do_not_fit_into_a_queue_are_counted() {
     let few = start(8);
     assert_eq!((few.starts, few.of), (0, 8));
     let many = start(64);
-    // 300,000 B hold 19 initial windows of ten packets of 1538 B
+    // A queue of 300,000 B holds 19 initial windows of ten packets of 1538 B.
     assert_eq!((many.starts, many.of), (45, 64));
 }

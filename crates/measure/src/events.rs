@@ -1,5 +1,5 @@
-//! Events of connections: lost packets, expired timers, recovered losses. One row each, in order of time; the
-//! first `most` events of a run are kept, the others only counted.
+//! Table `events`: lost packets, expired timers and recovered losses of connections, one row each
+//! in order of time. The first `most` events of a run are stored; the others are only counted.
 
 use crate::table;
 use crate::table::Table;
@@ -16,7 +16,7 @@ pub enum What {
     Timeout = 1,
     /// Fast recovery begins.
     Recovery = 2,
-    /// All data that was outstanding when recovery began, or at a timeout, is acknowledged.
+    /// All data is acknowledged that was outstanding when fast recovery began, or at a timeout.
     Recovered = 3,
     /// A timeout was found to be spurious.
     Spurious = 4,
@@ -42,30 +42,30 @@ pub struct EventRow {
     pub src: HostId,
     /// Host to which the stream or packet was sent.
     pub dst: HostId,
-    /// Position in the sender's stream of the first payload byte of the event; the first byte of
-    /// the stream is 0.
+    /// Stream position of the first payload byte that the event concerns; the first byte of the
+    /// sender's stream is 0.
     pub stream_start: u64,
-    /// Payload bytes of the event: the lost, outstanding or acknowledged ones, depending on its
-    /// kind.
+    /// Payload bytes that the event concerns: lost, outstanding or acknowledged bytes, depending on
+    /// the kind of the event.
     pub bytes: u32,
-    /// For a drop: kind of the lost packet, number of the link, number of the drop's cause.
-    /// Otherwise `None`.
+    /// For a drop: kind of the lost packet, number of the link, number of the cause. Otherwise
+    /// `None`.
     pub drop: Option<(PacketKind, u32, u8)>,
-    /// For a timeout: number of its cause. Otherwise `None`.
+    /// For a timeout: number of its cause. For other events `None`.
     pub timeout: Option<u8>,
 }
 
-/// Packed form of an event, half as large: a run may have many.
+/// Packed form of an event. It has half the size, since a run may have many events.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     at: Time,
     stream_start: u64,
-    /// Number of the connection, or [`NONE`].
+    /// Number of the connection, or [`NONE`] for datagrams.
     connection: u32,
     src: HostId,
     dst: HostId,
     bytes: u32,
-    /// Number of the link, or [`NONE`].
+    /// Number of the link on which a packet was lost, or [`NONE`] for other events.
     link: u32,
     what: What,
     /// Number of the kind of the dropped packet, from 1; 0 for other events.
@@ -76,7 +76,7 @@ struct Kept {
 
 const _: () = assert!(std::mem::size_of::<Kept>() == 40);
 
-/// Number that stands for no connection and no link.
+/// Value that stands for no connection and for no link.
 const NONE: u32 = u32::MAX;
 
 impl Kept {
@@ -110,27 +110,28 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Returns the largest number of events that the log keeps; 0 if events are not recorded.
+    /// Returns the maximum number of events that the log stores; 0 if events are not recorded.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Adds `more` to the number of events that occurred and are not in the log.
+    /// Adds `more` to the number of events that occurred and that the log does not store.
     pub fn leave_out(&mut self, more: u64) {
         self.left_out += more;
     }
 
-    /// Returns an empty log that keeps at most `most` events.
+    /// Returns an empty log that stores at most `most` events.
     pub fn new(most: usize) -> EventLog {
         EventLog { rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Whether events are recorded at all.
+    /// Whether the log records events (`most` is above 0).
     pub fn is_on(&self) -> bool {
         self.most > 0
     }
 
-    /// Adds an event, which must not be earlier than the last one. A full log only counts it.
+    /// Adds an event, which must not be earlier than the last one. If the log is full, only counts
+    /// the event.
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
         if self.rows.len() < self.most {
@@ -140,43 +141,43 @@ impl EventLog {
         }
     }
 
-    /// Returns the number of events that the log keeps.
+    /// Returns the number of events that the log stores.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the log keeps no event.
+    /// Whether the log stores no event.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns the number of events that were not kept because the log was full.
+    /// Returns the number of events that are not stored because the log was full.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the table `events` and releases the log. `drops` and `timeouts` are the names of the
-    /// causes of drops and timeouts, by number.
+    /// Returns the table `events`. `drops` and `timeouts` are the names of the causes of drops and
+    /// timeouts, by number.
     pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
         Events::of(&self.rows, &Causes { drops, timeouts })
     }
 }
 
-/// Names of the causes of drops and timeouts, by their numbers.
+/// Names of the causes of drops and timeouts, each indexed by its number.
 struct Causes<'a> {
     drops: &'a [&'a str],
     timeouts: &'a [&'a str],
 }
 
 impl Causes<'_> {
-    /// Returns the name of the cause of an event, empty if it has none.
+    /// Returns the name of the cause of an event; empty if the event has none.
     fn name(&self, event: &Kept) -> &str {
         let names = if event.what == What::Timeout { self.timeouts } else { self.drops };
         event.cause.checked_sub(1).map_or("", |cause| names[usize::from(cause)])
     }
 }
 
-/// Returns the number of a connection or link in the table, −1 for none.
+/// Returns the number of a connection or link as in the table: −1 for none.
 fn number(kept: u32) -> i64 {
     if kept == NONE { -1 } else { i64::from(kept) }
 }
@@ -192,40 +193,41 @@ table! {
     time_s: seconds = event.at;
 
     /// `drop`: a packet was lost; `timeout`: a retransmission timer expired; `recovery`: fast
-    /// retransmit begins; `recovered`: all that was outstanding at that moment, or at a timeout, is
-    /// acknowledged; `spurious`: an acknowledgement shows that a timeout was needless; `failed`:
-    /// the connection was given up
+    /// recovery begins; `recovered`: all data that was outstanding when recovery began, or at a
+    /// timeout, is acknowledged; `spurious`: an acknowledgement shows that a timeout was spurious;
+    /// `failed`: the connection failed
     what: label(&What::NAMES) = event.what as u32;
 
     /// number of the connection, −1 for datagrams
     connection: i64 = number(event.connection);
 
-    /// host that sent the packet or the stream
+    /// host that sent the packet or the stream of the event
     src: u32 = event.src.0;
 
-    /// host to which the packet or stream was sent
+    /// host to which the packet or the stream of the event was sent
     dst: u32 = event.dst.0;
 
-    /// for drops the kind of packet, as in `links`: `data`, `retransmission`, `ack`, `ece_ack`,
-    /// `syn`, `syn_ack`, `fin`, `datagram`; otherwise empty
+    /// for a drop, kind of the lost packet, as in `links`: `data`, `retransmission`, `ack`,
+    /// `ece_ack`, `syn`, `syn_ack`, `fin`, `datagram`; otherwise empty
     kind: few = event.kind.checked_sub(1).map_or("", |kind| PacketKind::ALL[usize::from(kind)].name());
 
-    /// position in the stream of the first byte of the event, as in `flows`; for a packet without
-    /// payload the position of the next byte to send
+    /// position in the sender's stream of the first byte that the event concerns, as in `flows`;
+    /// for a packet without payload, position of the next byte to send
     stream_start: u64 = event.stream_start;
 
-    /// payload bytes of the event: for `drop` the payload of the packet; for `timeout`, `recovery`
-    /// and `failed` all unacknowledged bytes; for `recovered` and `spurious` the bytes that the
-    /// packet that ends the recovery or proves the timeout spurious acknowledges
+    /// payload bytes that the event concerns. For `drop`: payload of the packet; for `timeout`,
+    /// `recovery` and `failed`: all unacknowledged bytes; for `recovered` and `spurious`: bytes
+    /// that the packet acknowledges which ends the recovery or proves the timeout spurious
     bytes: u32 = event.bytes;
 
-    /// for drops the number of the link, otherwise −1
+    /// for a drop, number of the link on which the packet was lost; otherwise −1
     link: i64 = number(event.link);
 
-    /// of drops: `queue-full`, `loss`, `link-down`, `no-route`, `early`, `shared-buffer`,
-    /// `sojourn`; of timeouts their [cause](../mechanisms/tcp-timeouts.md) as it looks when the
-    /// timer strikes: `syn`, `syn_ack`, `request`, `full_window`, `tail`, `few_duplicates`,
-    /// `lost_retransmission`, `recovery`, `fin`, `ack`, `spurious`; otherwise empty
+    /// for a drop, its cause: `queue-full`, `loss`, `link-down`, `no-route`, `early`,
+    /// `shared-buffer`, `sojourn`; for a timeout, its [cause](../mechanisms/tcp-timeouts.md) as
+    /// known when the timer expires: `syn`, `syn_ack`, `request`, `full_window`, `tail`,
+    /// `few_duplicates`, `lost_retransmission`, `recovery`, `fin`, `ack`, `spurious`; otherwise
+    /// empty
     cause: few = causes.name(event);
 }
 

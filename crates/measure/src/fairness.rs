@@ -1,11 +1,12 @@
-//! Jain's index of fairness `(Σx)² / (n Σx²)` (Jain, Chiu and Hawe, *A quantitative measure of fairness and
-//! discrimination for resource allocation in shared computer systems*, DEC-TR-301, 1984, equation 2): 1 if all
-//! shares are equal, 1/n if one of n users has everything.
+//! Jain's index of fairness `(Σx)² / (n Σx²)` (Jain, Chiu and Hawe, *A quantitative measure of
+//! fairness and discrimination for resource allocation in shared computer systems*, DEC-TR-301,
+//! 1984, equation 2). It is 1 if all n shares x are equal, and 1/n if one of n users has
+//! everything.
 
 use serde::{Deserialize, Serialize};
 
-/// Number, sum and sum of squares of the shares of users, from which Jain's index of fairness is
-/// computed.
+/// Number, sum and sum of squares of the shares of users. Jain's index of fairness is computed from
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     n: f64,
@@ -19,7 +20,7 @@ impl Shares {
         *self = self.and(&Shares { n: 1.0, sum: share, squares: share * share });
     }
 
-    /// Returns the sums over the shares of `self` and of `other`.
+    /// Returns the number, sum and sum of squares of the shares of `self` and `other` together.
     #[must_use]
     pub fn and(&self, other: &Shares) -> Shares {
         Shares {
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(jain(&[3.0; 7]), 1.0);
         assert_eq!(jain(&[0.0, 5.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain(&[]), 1.0);
-        // k of n users share equally: k/n (the paper, section 2)
+        // If k of n users share equally, the index is k/n (Jain, Chiu and Hawe, section 2).
         assert_eq!(jain(&[2.0, 2.0, 2.0, 0.0, 0.0]), 0.6);
     }
 }

@@ -1,21 +1,22 @@
 //! Parts of the completion times of flows.
 //!
-//! The completion time of a flow is divided into parts ([`Parts`]) that add up to it, to the picosecond.
-//! They are those of its critical path, the chain of packets in which each was sent because the one before had
-//! arrived (Barford and Crovella, *Critical path analysis of TCP transactions*, SIGCOMM 2000). Another module
-//! follows the path; this one keeps the results.
+//! The completion time of a flow is divided into parts ([`Parts`]), whose sum is the completion
+//! time to the picosecond. They are the parts of its critical path: the chain of packets in which
+//! each packet was sent because the previous one had arrived (Barford and Crovella, *Critical path
+//! analysis of TCP transactions*, SIGCOMM 2000). Another module follows the path; this module
+//! stores the results.
 
 use crate::table;
 use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Waits};
 use serde::{Deserialize, Serialize};
 
-/// Round trips for which a window had no room for further data.
+/// Round trips for which data of a flow waited because a window had no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Time of flight of their packets.
+    /// Sum of the times of flight of their packets: transmission, propagation and processing.
     pub flight: Span,
-    /// Number of the round trips.
+    /// Number of the round trips counted in `flight`.
     pub count: u32,
 }
 
@@ -28,19 +29,20 @@ impl RoundTrips {
 /// Parts of the completion time of a flow; their sum is the completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Time until the source of a stream of frames generated the last frame.
+    /// For a stream of raw Ethernet frames: time until its source generated the last frame.
     pub application: Span,
-    /// Time behind earlier messages of the connection.
+    /// Waiting time behind earlier messages of the same connection.
     pub earlier: Span,
-    /// Waiting time at the network cards of hosts, and for room in them.
+    /// Waiting time in the queues of network cards of hosts, and for room in these queues.
     pub host_queue: Span,
-    /// Time for which a timer of the sender deferred the transmission of data, such as that of pacing.
+    /// Time for which a timer of the sender, such as the pacing timer, deferred the transmission of
+    /// data.
     pub pacing: Span,
-    /// Time for which a receiver deferred acknowledgements.
+    /// Time for which the receiver deferred acknowledgements (delayed ACK).
     pub delayed_ack: Span,
-    /// Waiting time in queues of switches.
+    /// Waiting time in the queues of switches.
     pub queueing: Span,
-    /// Time of flight of the handshake.
+    /// Time of flight (transmission, propagation, processing) of the packets of the handshake.
     pub handshake: Span,
     /// Round trips for which data waited because slow start had not opened the congestion window.
     pub slow_start: RoundTrips,
@@ -48,29 +50,32 @@ pub struct Parts {
     pub congestion_window: RoundTrips,
     /// Round trips for which data waited because the receiver's window was full.
     pub receiver_window: RoundTrips,
-    /// Time of transmission on the last way to the receiver.
+    /// Transmission time at all hops of the last packet from the sender to the receiver.
     pub transmission: Span,
-    /// Time of propagation on the last way to the receiver.
+    /// Propagation time of the last packet from the sender to the receiver.
     pub propagation: Span,
-    /// Time of processing at the receiving host, on the last way to the receiver.
+    /// Processing time of the last packet at the receiving host.
     pub processing: Span,
     /// Time from the first transmission of lost data to its retransmission.
     pub retransmission: Span,
 }
 
 impl Parts {
-    /// Returns the time at hosts before data was sent.
+    /// Returns the time at hosts before data was sent (the parts from `application` to
+    /// `delayed_ack`).
     pub fn injection(&self) -> Span {
         self.application + self.earlier + self.host_queue + self.pacing + self.delayed_ack
     }
 
-    /// Returns the time of transmission, propagation and processing of all packets of the path.
+    /// Returns the time of transmission, propagation and processing of all packets on the critical
+    /// path.
     pub fn flight(&self) -> Span {
         let windows = self.slow_start.and(self.congestion_window).and(self.receiver_window);
         self.handshake + windows.flight + self.last_flight()
     }
 
-    /// Returns the time of transmission, propagation and processing on the last way to the receiver.
+    /// Returns the time of transmission, propagation and processing of the last packet to the
+    /// receiver.
     fn last_flight(&self) -> Span {
         self.transmission + self.propagation + self.processing
     }
@@ -80,7 +85,7 @@ impl Parts {
         self.injection() + self.queueing + self.flight() + self.retransmission
     }
 
-    /// Returns the parts of `self` and `other` added, part by part.
+    /// Returns the sums of the parts of `self` and `other`, part by part.
     #[must_use]
     pub fn and(self, other: Parts) -> Parts {
         Parts {
@@ -101,14 +106,14 @@ impl Parts {
         }
     }
 
-    /// Returns the parts after what was the last way to the receiver has become a handshake.
+    /// Returns the parts with the flight of the last packet counted as part of the handshake.
     #[must_use]
     pub fn after_handshake(mut self) -> Parts {
         self.handshake += self.last_flight();
         self.without_last_flight()
     }
 
-    /// Returns the parts after what was the last way to the receiver has become a round trip, one of those that
+    /// Returns the parts with the flight of the last packet counted as one of the round trips that
     /// `of` selects.
     #[must_use]
     pub fn after_round_trip(mut self, of: impl FnOnce(&mut Parts) -> &mut RoundTrips) -> Parts {
@@ -123,9 +128,9 @@ impl Parts {
         self
     }
 
-    /// Returns the parts of one way after `span` is subtracted from the start of the time: first from
-    /// `host_queue`, then from `queueing`, then from the times of flight. Also returns what was subtracted from
-    /// `queueing`.
+    /// Returns the parts of one packet after `span` is subtracted from their begin: first from
+    /// `host_queue`, then from `queueing`, then from the times of flight. Also returns the part of
+    /// `span` that was subtracted from `queueing`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;
@@ -142,7 +147,7 @@ impl Parts {
 }
 
 /// Row of the table `flow_parts`: a complete message, or a stream of frames up to its latest
-/// arrival.
+/// arrived frame.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PartsRow {
     /// Number of the row of the message in the table `flows`, or of the stream in the table
@@ -152,7 +157,7 @@ pub struct PartsRow {
     pub is_stream: bool,
     /// Index of the workload, from 0.
     pub workload: u16,
-    /// Traffic class.
+    /// Traffic class of the flow.
     pub class: ClassId,
     /// Sending host.
     pub src: HostId,
@@ -160,26 +165,28 @@ pub struct PartsRow {
     pub dst: HostId,
     /// Payload bytes of the message, or bytes of the stream's frames that have arrived.
     pub bytes: u64,
-    /// Whether part of the flow was retransmitted or lost.
+    /// Whether a part of the message was retransmitted, or a frame of the stream was lost.
     pub with_loss: bool,
-    /// Parts of the completion time.
+    /// Parts of the completion time of the flow.
     pub parts: Parts,
 }
 
-/// Row of the table `flow_hops`: waiting time of a flow before one link.
+/// Row of the table `flow_hops`: waiting time of a flow in a switch before one link.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HopRow {
-    /// Number of the flow or stream, as in [`PartsRow`].
+    /// Number of the row of the message in the table `flows`, or of the stream in the table
+    /// `streams`; from 0.
     pub row: u64,
     /// Whether the flow is a stream of raw Ethernet frames, not a message.
     pub is_stream: bool,
-    /// Number of the link; `None` for further links together.
+    /// Number of the link; `None` for all further links of the path together.
     pub link: Option<u32>,
-    /// Waiting time.
+    /// Waiting time of the flow before the link.
     pub wait: Span,
 }
 
-/// Rows of the tables `flow_parts` and `flow_hops`: the first `most` flows. Later flows are only counted.
+/// Rows of the tables `flow_parts` and `flow_hops`, for the first `most` flows. Later flows are
+/// only counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PartsTable {
     rows: Vec<PartsRow>,
@@ -194,7 +201,8 @@ impl PartsTable {
         PartsTable { most, ..PartsTable::default() }
     }
 
-    /// Adds the row of a flow, which waited in switches for `waits`. If the table is full, only counts the flow.
+    /// Adds the row of a flow; `waits`: its waiting times in switches by link. If the table is
+    /// full, only counts the flow.
     pub fn push(&mut self, row: PartsRow, waits: &Waits) {
         debug_assert_eq!(waits.sum(), row.parts.queueing, "{waits:?} of {row:?}");
         if (self.rows.len() as u64) < self.most {
@@ -212,7 +220,8 @@ impl PartsTable {
         }
     }
 
-    /// Returns the number of rows kept, and of flows that were not kept because the table was full.
+    /// Returns the number of stored rows, and the number of flows that are not stored because the
+    /// table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
@@ -222,12 +231,12 @@ impl PartsTable {
         self.rows.iter().map(|row| &row.parts)
     }
 
-    /// Returns the table `flow_parts`.
+    /// Returns the table `flow_parts`; `names`: names of the workloads and traffic classes.
     pub fn table(&self, names: &Names) -> Table {
         FlowParts::of(&self.rows, names)
     }
 
-    /// Returns the table `flow_hops`.
+    /// Returns the table `flow_hops`; `names`: names of the workloads and traffic classes.
     pub fn hops(&self, names: &Names) -> Table {
         FlowHops::of(&self.hops, names)
     }
@@ -236,34 +245,33 @@ impl PartsTable {
 table! {
     /// [Parts of the completion times of
     /// flows](../mechanisms/measuring.md#where-the-time-of-a-flow-goes): one row for each message
-    /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, then one
-    /// row for each of their streams of raw Ethernet frames of which a frame has arrived; at most
-    /// `measure.flow_parts_rows` rows, the first ones. `completion_us` is the
-    /// sum of `injection_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the
-    /// picosecond before they are rounded to the doubles of this table. The other times divide
-    /// `injection_us` and `flight_us`.
+    /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, followed
+    /// by one row for each of their streams of raw Ethernet frames of which a frame has arrived;
+    /// the first `measure.flow_parts_rows` rows. `completion_us` is the sum of `injection_us`,
+    /// `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond before they are
+    /// rounded to the doubles of this table. The other times divide `injection_us` and `flight_us`.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
 
-    /// number of the message in `flows`, −1 for a stream
+    /// number of the message in the table `flows`, −1 for a stream of frames
     flow: i64 = if flow.is_stream { -1 } else { flow.row as i64 };
 
-    /// number of the row in `streams`, from 0; −1 for a message
+    /// number of the row of the stream in the table `streams`, from 0; −1 for a message
     stream: i64 = if flow.is_stream { flow.row as i64 } else { -1 };
 
     /// name of the workload
     workload: label(&names.workloads) = flow.workload;
 
-    /// traffic class
+    /// traffic class of the flow
     class: label(&names.classes) = flow.class.0;
 
-    /// sender
+    /// number of the sending host
     src: u32 = flow.src.0;
 
-    /// receiver
+    /// number of the receiving host
     dst: u32 = flow.dst.0;
 
-    /// payload of the message; bytes of the frames that have arrived
+    /// payload bytes of the message; for a stream, bytes of the frames that have arrived
     bytes: u64 = flow.bytes;
 
     /// `yes` if a part of the message was retransmitted or a frame of the stream was lost,
@@ -278,7 +286,7 @@ table! {
     /// `host_queue_us`, `pacing_us` and `delayed_ack_us`
     injection_us: us = flow.parts.injection();
 
-    /// waiting time in switches
+    /// waiting time in the queues of switches
     queueing_us: us = flow.parts.queueing;
 
     /// time of transmission, propagation and processing at the receiving host: `handshake_us`,
@@ -292,68 +300,71 @@ table! {
     /// for a stream, time until its source generated the frame that arrived last; 0 for a message
     application_us since 9: us = flow.parts.application;
 
-    /// time behind earlier messages of the connection
+    /// waiting time behind earlier messages of the same connection
     earlier_us since 9: us = flow.parts.earlier;
 
-    /// waiting time at the network cards of hosts, behind other packets or in a pause, and the
-    /// time until a card has room again (`tcp.small_queues`)
+    /// waiting time at the network cards of hosts, behind other packets or because of PAUSE frames,
+    /// and until a card has room again (`tcp.small_queues`)
     host_queue_us since 9: us = flow.parts.host_queue;
 
-    /// time for which a timer of the sender deferred data: pacing; rarely a probe
+    /// time for which a timer of the sender deferred data: pacing, rarely a window or tail loss
+    /// probe
     pacing_us since 9: us = flow.parts.pacing;
 
-    /// time for which the receiver deferred acknowledgements on the path
+    /// time for which the receiver deferred acknowledgements of the critical path (delayed ACK)
     delayed_ack_us since 9: us = flow.parts.delayed_ack;
 
-    /// flight of the handshake, where the connection is opened for the message
+    /// time of flight of the handshake, if the connection was opened for the message
     handshake_us since 9: us = flow.parts.handshake;
 
-    /// flight of the round trips for which data waited for an acknowledgement, because slow start
-    /// had not opened the congestion window
+    /// time of flight of the round trips for which data waited for an acknowledgement, because slow
+    /// start had not opened the congestion window
     slow_start_us since 9: us = flow.parts.slow_start.flight;
 
-    /// number of these round trips
+    /// number of the round trips counted in `slow_start_us`
     slow_start_trips since 9: u32 = flow.parts.slow_start.count;
 
-    /// the same, because the congestion window was full after slow start or in a recovery
+    /// time of flight of the round trips for which data waited because the congestion window was
+    /// full, after slow start or in a recovery
     congestion_window_us since 9: us = flow.parts.congestion_window.flight;
 
-    /// number of these round trips
+    /// number of the round trips counted in `congestion_window_us`
     congestion_window_trips since 9: u32 = flow.parts.congestion_window.count;
 
-    /// the same, because the window that the receiver offers, or `tcp.max_window`, was full
+    /// time of flight of the round trips for which data waited because the window that the receiver
+    /// offers, or `tcp.max_window`, was full
     receiver_window_us since 9: us = flow.parts.receiver_window.flight;
 
-    /// number of these round trips
+    /// number of the round trips counted in `receiver_window_us`
     receiver_window_trips since 9: u32 = flow.parts.receiver_window.count;
 
-    /// transmission, at each hop, of the last way to the receiver
+    /// transmission time at all hops of the last packet to the receiver
     transmission_us since 9: us = flow.parts.transmission;
 
-    /// propagation of the last way to the receiver
+    /// propagation time of the last packet to the receiver
     propagation_us since 9: us = flow.parts.propagation;
 
-    /// processing at the receiving host after the last way
+    /// processing time of the last packet at the receiving host
     processing_us since 9: us = flow.parts.processing;
 }
 
 table! {
-    /// [Waiting times in switches](../mechanisms/measuring.md#where-the-time-of-a-flow-goes) of
-    /// the flows of `flow_parts`, by link, in the order of their paths; only links before which the
-    /// path waited. The sum over the links of a flow is its `queueing_us`.
+    /// [Waiting times in switches](../mechanisms/measuring.md#where-the-time-of-a-flow-goes) of the
+    /// flows of `flow_parts`, by link, in the order of their paths. Only links have a row before
+    /// which the flow waited. The sum over the links of a flow is its `queueing_us`.
     pub FlowHops = "flow_hops" since 9
     of hop in &'a HopRow, _names: &'a Names;
 
-    /// number of the message in `flows`, −1 for a stream
+    /// number of the message in the table `flows`, −1 for a stream of frames
     flow: i64 = if hop.is_stream { -1 } else { hop.row as i64 };
 
-    /// number of the row in `streams`, from 0; −1 for a message
+    /// number of the row of the stream in the table `streams`, from 0; −1 for a message
     stream: i64 = if hop.is_stream { hop.row as i64 } else { -1 };
 
-    /// number of the link (see `links`) on which the packets left; −1 for all links after the
-    /// first twelve together
+    /// number of the link (see `links`) for which packets of the flow waited; −1 for all links
+    /// after the first twelve together
     link: i64 = hop.link.map_or(-1, i64::from);
 
-    /// waiting time before the link
+    /// waiting time of the flow in the queue before the link
     queueing_us: us = hop.wait;
 }

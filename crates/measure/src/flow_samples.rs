@@ -1,8 +1,10 @@
-//! Throughput at receivers over time: the bytes of every stream in each interval in which some arrived.
+//! Throughput at receivers over time: the bytes of every stream that arrive in each sampling
+//! interval.
 //!
-//! An interval is open at its beginning and closed at its end, like those of [samples](crate::samples), which
-//! are taken after all other events of their instant. The bytes of a stream are summed until some of a later
-//! interval arrive, so a stream without bytes costs nothing and an interval without bytes has no row.
+//! An interval does not include its begin, but its end, like the intervals of
+//! [samples](crate::samples), which are taken after all other events of their time. The bytes of a
+//! stream are summed until bytes of a later interval arrive. A stream without bytes therefore costs
+//! nothing, and an interval without bytes has no row.
 
 use crate::table;
 use crate::table::{Names, Table};
@@ -19,7 +21,7 @@ pub struct Whose {
     pub is_stream: bool,
     /// Index of the workload, from 0.
     pub workload: u16,
-    /// Traffic class.
+    /// Traffic class of the stream.
     pub class: ClassId,
     /// Sending host.
     pub src: HostId,
@@ -31,20 +33,20 @@ pub struct Whose {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Meter {
     whose: Whose,
-    /// Number of the interval, from 1; 0 before the first byte.
+    /// Number of the current interval, from 1; 0 before the first byte.
     interval: u64,
-    /// Bytes in the interval so far.
+    /// Bytes that have arrived in the current interval so far.
     bytes: u64,
 }
 
 impl Meter {
-    /// Returns the counter of a stream of which nothing has arrived.
+    /// Returns the counter of a stream before any of its bytes has arrived.
     pub fn new(whose: Whose) -> Meter {
         Meter { whose, interval: 0, bytes: 0 }
     }
 }
 
-/// Bytes of a stream in an interval.
+/// Bytes of a stream that arrived in one sampling interval.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Row {
     interval: u64,
@@ -52,8 +54,8 @@ struct Row {
     bytes: u64,
 }
 
-/// Rows of the table `flow_samples` (bytes received per stream and sampling interval): the first
-/// `most` complete rows. Later ones are only counted.
+/// Rows of the table `flow_samples` (bytes received per stream and sampling interval). The first
+/// `most` rows are stored; later ones are only counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowSamples {
     interval: Span,
@@ -63,13 +65,14 @@ pub struct FlowSamples {
 }
 
 impl FlowSamples {
-    /// Returns an empty table of at most `most` rows for sampling intervals of length `interval`.
+    /// Returns an empty table that stores at most `most` rows, for sampling intervals of length
+    /// `interval`.
     pub fn new(interval: Span, most: u64) -> FlowSamples {
         FlowSamples { interval, rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Adds `bytes` that arrived at a receiver at `now` to the counter of their stream. If a new
-    /// sampling interval has begun, writes the row of the earlier one first.
+    /// Adds `bytes` that arrived at a receiver at time `now` to the counter of their stream. If a
+    /// new sampling interval has begun, first adds the row of the earlier interval.
     pub fn add(&mut self, meter: &mut Meter, now: Time, bytes: u64) {
         if bytes == 0 {
             return;
@@ -82,7 +85,7 @@ impl FlowSamples {
         meter.bytes += bytes;
     }
 
-    /// Ends the current sampling interval of a stream: writes its row, if bytes have arrived in it.
+    /// Ends the current sampling interval of a stream: adds its row, if bytes have arrived in it.
     pub fn close(&mut self, meter: &mut Meter) {
         let bytes = std::mem::take(&mut meter.bytes);
         if bytes == 0 {
@@ -96,24 +99,26 @@ impl FlowSamples {
     }
 
     /// Replaces the number of each stream of frames by the number of its row in the table
-    /// `streams`; `row_of` has the row for each number.
+    /// `streams`. `row_of`: number of the row for each number of a stream.
     pub fn number_streams(&mut self, row_of: &[u64]) {
         for whose in self.rows.iter_mut().map(|row| &mut row.whose).filter(|w| w.is_stream) {
             whose.number = row_of[whose.number as usize];
         }
     }
 
-    /// Returns the length of a sampling interval.
+    /// Returns the length of the sampling interval.
     pub fn interval(&self) -> Span {
         self.interval
     }
 
-    /// Returns the number of rows kept, and of rows that were not kept because the table was full.
+    /// Returns the number of stored rows, and the number of rows that are not stored because the
+    /// table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
 
-    /// Returns the table `flow_samples`, in the order of time.
+    /// Returns the table `flow_samples` in order of time; `names`: names of the workloads and
+    /// traffic classes.
     pub fn into_table(mut self, names: &Names) -> Table {
         self.rows.sort_by_key(|row| {
             let whose = row.whose;
@@ -126,35 +131,35 @@ impl FlowSamples {
 table! {
     /// [Throughput at receivers over time](../mechanisms/measuring.md#throughput-over-time): one
     /// row for each stream of the senders that `measure.flow_samples` names and each interval of
-    /// `measure.flow_samples_interval` in which bytes of the stream arrived, in order of time; at
-    /// most `measure.flow_samples_rows` rows, the first ones. Intervals without bytes have no row.
-    /// The bytes of all rows of a stream add up to its received bytes.
+    /// `measure.flow_samples_interval` in which bytes of the stream arrived, in order of time; the
+    /// first `measure.flow_samples_rows` rows. Intervals without bytes have no row. The sum of the
+    /// bytes of all rows of a stream is the number of its received bytes.
     pub Samples = "flow_samples" since 7
     of (end, Row { whose, bytes, .. }) in (Span, &'a Row), names: &'a Names;
 
-    /// end of the interval, which belongs to the interval (its beginning does not)
+    /// end of the interval; the interval includes its end, but not its begin
     time_s: seconds = end;
 
-    /// number of the connection or queue pair, as in `flows`; −1 for a stream of frames
+    /// number of the connection or queue pair, as in the table `flows`; −1 for a stream of frames
     connection: i64 = if whose.is_stream { -1 } else { whose.number as i64 };
 
-    /// number of the row in `streams`, from 0; −1 for a connection
+    /// number of the row of the stream in the table `streams`, from 0; −1 for a connection
     stream: i64 = if whose.is_stream { whose.number as i64 } else { -1 };
 
     /// name of the workload
     workload: label(&names.workloads) = whose.workload;
 
-    /// traffic class
+    /// traffic class of the stream
     class: label(&names.classes) = whose.class.0;
 
-    /// sender; each direction of a connection has its own rows
+    /// number of the sending host; each direction of a connection has its own rows
     src: u32 = whose.src.0;
 
-    /// receiver
+    /// number of the receiving host
     dst: u32 = whose.dst.0;
 
     /// for a connection, new bytes that arrived in the interval, including headers of the
-    /// application; for a stream, bytes of the arrived frames
+    /// application; for a stream of frames, bytes of the frames that arrived
     bytes: u64 = *bytes;
 }
 

@@ -1,4 +1,5 @@
-//! One row for each message that asks for one: times of sending and arrival, retransmissions and timeouts.
+//! Table `flows`: one row for each measured message, with times of sending and arrival,
+//! retransmissions and timeouts.
 
 use crate::fairness::Shares;
 use crate::table;
@@ -11,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct FlowRow {
     /// Index of the workload to which the message belongs, from 0.
     pub workload: u16,
-    /// Purpose of the message.
+    /// Purpose of the message (`shuffle`, `incast` …).
     pub purpose: Purpose,
-    /// Traffic class.
+    /// Traffic class of the message.
     pub class: ClassId,
     /// Sending host.
     pub src: HostId,
@@ -25,23 +26,24 @@ pub struct FlowRow {
     pub start: Time,
     /// Time at which the last byte of the message had arrived in order.
     pub finish: Time,
-    /// Time that the message takes alone on the idle path, without handshake.
+    /// Time that the message needs alone on the idle path, without handshake.
     pub ideal: Span,
-    /// Segments that the sender retransmitted between `start` and `finish`.
+    /// Number of segments that the sender retransmitted between `start` and `finish`.
     pub retransmits: u32,
-    /// Retransmission timeouts of the sender between `start` and `finish`.
+    /// Number of retransmission timeouts of the sender between `start` and `finish`.
     pub timeouts: u32,
-    /// Timeouts between `start` and `finish` at which a whole window of data was lost.
+    /// Number of timeouts between `start` and `finish` at which a whole window of data was lost.
     pub lost_windows: u32,
-    /// Timeouts between `start` and `finish` at which every ACK of a window was lost.
+    /// Number of timeouts between `start` and `finish` at which every ACK of a window was lost.
     pub lost_ack_windows: u32,
     /// Number of the job or transaction to which the message belongs; `None` if it belongs to none.
     pub job: Option<u32>,
     /// Number of the connection that carried the message, from 0 in order of opening.
     pub connection: u64,
-    /// Bytes of the sender's stream on this connection before the message.
+    /// Position of the message in the sender's stream on this connection: number of bytes before
+    /// it.
     pub stream_start: u64,
-    /// Number that the workload gave the message.
+    /// Number that the workload has given to the message.
     pub tag: u64,
 }
 
@@ -52,13 +54,13 @@ pub struct FlowTotals {
     pub bytes: u64,
     /// Number of flows during which the sender retransmitted.
     pub with_loss: u64,
-    /// Number and sum of the flows' mean rates, in bytes per second, and sum of their squares.
+    /// Number and sum of the flows' mean rates in bytes per second, and sum of their squares.
     pub rates: Shares,
     /// Number of flows with a timeout at which a whole window of data was lost.
     pub with_lost_windows: u64,
     /// Number of flows with a timeout at which every ACK of a window was lost.
     pub with_lost_ack_windows: u64,
-    /// Completion time of each flow, in order of arrival.
+    /// Completion time of each flow (`finish` − `start`), in order of arrival.
     pub times: Vec<Span>,
 }
 
@@ -77,33 +79,35 @@ impl FlowTotals {
 }
 
 /// Rows of the table `flows`, in order of arrival. During a long run, [`FlowTable::hand_out`]
-/// removes rows from memory; their totals for summaries stay.
+/// removes rows from memory; their totals for summaries remain.
 #[derive(Default, Serialize, Deserialize)]
 pub struct FlowTable {
     rows: Vec<FlowRow>,
-    /// Number of rows that were handed out.
+    /// Number of rows that [`FlowTable::hand_out`] has removed.
     handed_out: u64,
-    /// Totals of the rows handed out, by the number of the purpose; empty if there are none.
+    /// Totals of the removed rows; the index is the number of the [`Purpose`]. Empty if no row was
+    /// removed.
     totals: Vec<FlowTotals>,
 }
 
 impl FlowTable {
-    /// Adds the row of a message.
+    /// Adds the row of a message that has arrived completely.
     pub fn push(&mut self, row: FlowRow) {
         self.rows.push(row);
     }
 
-    /// Returns the number of flows that have arrived, including those whose rows were handed out.
+    /// Returns the number of messages that have arrived, including those whose rows were removed
+    /// from memory.
     pub fn len(&self) -> u64 {
         self.handed_out + self.held() as u64
     }
 
-    /// Whether no flow has arrived.
+    /// Whether no message has arrived.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of rows in memory: rows that [`FlowTable::hand_out`] has not removed yet.
+    /// Returns the number of rows in memory, which [`FlowTable::hand_out`] has not removed yet.
     pub fn held(&self) -> usize {
         self.rows.len()
     }
@@ -121,7 +125,7 @@ impl FlowTable {
         totals
     }
 
-    /// Removes and returns all rows in memory, as the next part of the table `flows`.
+    /// Removes all rows from memory, and returns them as the next part of the table `flows`.
     pub fn hand_out(&mut self, names: &Names) -> Table {
         let rows = std::mem::take(&mut self.rows);
         add(&mut self.totals, &rows);
@@ -137,25 +141,25 @@ fn add(totals: &mut Vec<FlowTotals>, rows: &[FlowRow]) {
 }
 
 table! {
-    /// One row per message that has arrived whole, in order of arrival: a transfer, a fetched
-    /// partition group, a chunk to a replica, a request. Several can share a connection.
-    /// Heartbeats, assignments and other messages of control leave no row (but their packets count
-    /// in `latency`, `links` and the digest).
+    /// One row for each message that has arrived completely, in order of arrival: a transfer, a
+    /// fetched partition group, a chunk to a replica, a request. Several messages can share a
+    /// connection. Heartbeats, assignments and other control messages have no row (but their
+    /// packets count in `latency`, `links` and the digest).
     pub Flows = "flows"
     of (number, flow) in (u64, &'a FlowRow), names: &'a Names;
 
-    /// number of the row
+    /// number of the row, from 0
     flow: u64 = number;
 
     /// name of the workload
     workload: label(&names.workloads) = flow.workload;
 
     /// `flow`, `incast`, `request`, `response`, `shuffle`, `map-input`, `replica`, `re-replication`
-    /// (a block that lost replicas, or what a new datanode of a pipeline is sent), `message` (of an
-    /// MPI rank)
+    /// (a block that lost replicas, or data for a new datanode of a pipeline), `message` (of an MPI
+    /// rank)
     purpose: few = flow.purpose.name();
 
-    /// traffic class
+    /// traffic class of the message
     class: label(&names.classes) = flow.class.0;
 
     /// number of the sending host
@@ -164,11 +168,11 @@ table! {
     /// number of the receiving host
     dst: u32 = flow.dst.0;
 
-    /// payload bytes
+    /// payload bytes of the message
     bytes: u64 = flow.bytes;
 
-    /// time at which the application wrote the message; a handshake for a new connection comes
-    /// after it
+    /// time at which the application wrote the message; the handshake of a new connection follows
+    /// it
     start_s: seconds = flow.start;
 
     /// time at which the last byte of the message had arrived in order
@@ -181,14 +185,14 @@ table! {
     /// handshake; at least 1 unless links fail (a detour may be faster)
     slowdown: f64 = flow.finish.since(flow.start).0 as f64 / flow.ideal.0.max(1) as f64;
 
-    /// segments that the sender retransmitted during this time; on a shared connection this
-    /// includes retransmissions for the message before it
+    /// segments that the sender retransmitted between `start_s` and `finish_s`; on a shared
+    /// connection this includes retransmissions for the previous message
     retransmits: u32 = flow.retransmits;
 
-    /// retransmission timeouts of the sender during this time
+    /// retransmission timeouts of the sender between `start_s` and `finish_s`
     timeouts: u32 = flow.timeouts;
 
-    /// number of the job or transaction, or −1
+    /// number of the job or transaction to which the message belongs; −1 if it belongs to none
     job: i64 = flow.job.map_or(-1, i64::from);
 
     /// number of the connection, from 0 in order of opening
@@ -196,17 +200,17 @@ table! {
 
     /// bytes of the sender's stream before this message. The message has the positions
     /// `stream_start` to `stream_start` + `bytes` of the stream from `src` to `dst` on this
-    /// connection; a header of the application may follow
+    /// connection; a header of the application may follow it
     stream_start since 2: u64 = flow.stream_start;
 
-    /// timeouts at which [a whole window](../mechanisms/tcp-timeouts.md#whole-windows) of data was
-    /// lost
+    /// timeouts between `start_s` and `finish_s` at which [a whole
+    /// window](../mechanisms/tcp-timeouts.md#whole-windows) of data was lost
     lost_windows since 5: u32 = flow.lost_windows;
 
-    /// timeouts at which all ACKs of the arrived data were lost
+    /// timeouts between `start_s` and `finish_s` at which all ACKs of the arrived data were lost
     lost_ack_windows since 5: u32 = flow.lost_ack_windows;
 
-    /// number that the workload gave the message; a request and its response have the same
+    /// number that the workload has given to the message; a request and its response have the same
     /// connection and tag ([exchanges](../guide/reading-results.md#exchanges))
     tag since 8: u64 = flow.tag;
 }

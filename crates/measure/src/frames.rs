@@ -1,16 +1,19 @@
-//! Ethernet, IPv4, TCP and UDP headers of simulated packets, as a real sender would have made them.
+//! Ethernet, IPv4, TCP and UDP headers of simulated packets for capture files, as a real sender
+//! would write them.
 //!
-//! * Host `n` has the IPv4 address 10.0.0.0 + n + 1 and the Ethernet address 02:00 before it.
-//! * Connection `c` goes from port 49152 + c mod 16384 of its client to port 40000 + c / 16384 of its
-//!   server: no two of the first 400 million share both. Datagrams of class `k` go from and to port
-//!   50000 + k.
-//! * Queue pairs of RoCEv2 go from port 49152 + c mod 16384 to port 4791; their number is that of the receiving
-//!   end.
+//! * Host `n` has the IPv4 address 10.0.0.0 + n + 1. Its Ethernet address is this address after
+//!   02:00.
+//! * Connection `c` goes from port 49152 + c mod 16384 of its client to port 40000 + c / 16384 of
+//!   its server: no two of the first 400 million connections have the same pair of ports. Datagrams
+//!   of class `k` go from and to port 50000 + k.
+//! * Queue pairs of RoCEv2 go from port 49152 + c mod 16384 to port 4791. Their queue pair number
+//!   is that of the receiving end.
 //! * Initial sequence numbers are a hash of the connection's number and the side.
-//! * The window is scaled by the smallest factor (RFC 7323) with which the largest one fits. It is
-//!   rounded up to a multiple, and 1 GiB to what 16 bits hold.
+//! * The window is scaled by the smallest factor (RFC 7323) with which the largest window fits into
+//!   the field. It is rounded up to a multiple of the factor; 1 GiB is limited to the largest value
+//!   of 16 bits.
 //! * DSCP is the class selector of the packet's priority (RFC 2474).
-//! * Payload is not kept. Checksums are right if it were all zeros.
+//! * Payload is not stored. Checksums are those of a payload of zeros.
 
 use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, SackBlocks, flag, rocev2};
@@ -20,17 +23,17 @@ use serde::{Deserialize, Serialize};
 const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
 const IPV4: usize = 20;
-/// Largest shift of a window by scaling (RFC 7323, 2.3).
+/// Largest shift count of window scaling (RFC 7323, 2.3).
 const MOST_SHIFT: u8 = 14;
 /// Protocol number of TCP in the IPv4 header.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// UDP port of RoCEv2.
+/// UDP destination port of RoCEv2.
 const ROCEV2: u16 = 4791;
 /// Bytes of the invariant CRC at the end of a RoCEv2 packet.
 pub const ICRC: u16 = 4;
 
-/// Returns the IPv4 address of a host in captures: 10.0.0.1 plus the number of the host.
+/// Returns the IPv4 address of a host in capture files: 10.0.0.1 plus the number of the host.
 pub fn address(host: HostId) -> [u8; 4] {
     (0x0a00_0001 + host.0).to_be_bytes()
 }
@@ -44,7 +47,7 @@ pub struct TcpOptions {
     pub timestamps: bool,
     /// Whether selective acknowledgements are permitted (RFC 2018).
     pub sack: bool,
-    /// Window scale (RFC 7323): the window field counts units of 2 to this power bytes.
+    /// Shift count of window scaling (RFC 7323): the window field counts units of 2^shift bytes.
     pub window_shift: u8,
 }
 
@@ -59,7 +62,7 @@ impl TcpOptions {
     }
 }
 
-/// Connection of a packet, and its direction.
+/// Connection to which a packet belongs, and its direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
     /// Number of the connection.
@@ -68,28 +71,28 @@ pub struct Direction {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Whether the sender is the client, which opened the connection.
+    /// Whether the client, which opened the connection, is the sender.
     pub from_client: bool,
 }
 
 impl Direction {
-    /// Returns the ports of sender and receiver.
+    /// Returns the TCP ports of the sender and of the receiver.
     fn ports(&self) -> (u16, u16) {
         let client = 49_152 + (self.connection % 16_384) as u16;
         let server = 40_000 + (self.connection / 16_384 % 25_536) as u16;
         if self.from_client { (client, server) } else { (server, client) }
     }
 
-    /// Returns the sequence number in the header for a position in the stream of the sender, or of the
-    /// receiver.
+    /// Returns the sequence number in the header for a position in a stream: the stream of the
+    /// sender (`of_sender`) or of the receiver.
     fn sequence(&self, position: u64, of_sender: bool) -> u32 {
         let client = u64::from(of_sender == self.from_client);
         (mix(2 * self.connection + client) as u32).wrapping_add(position as u32)
     }
 }
 
-/// Returns the Ethernet, IPv4 and TCP headers of a segment as bytes. `blocks` are its SACK blocks,
-/// in stream positions.
+/// Returns the Ethernet, IPv4 and TCP headers of a segment as bytes. `blocks`: its SACK blocks in
+/// stream positions.
 pub fn tcp(
     packet: &Packet,
     blocks: Option<&SackBlocks>,
@@ -102,7 +105,7 @@ pub fn tcp(
         if !syn {
             listed.extend([1, 1]);
         } else if options.sack {
-            listed.extend([4, 2]); // beside timestamps it needs no padding
+            listed.extend([4, 2]); // two bytes: with timestamps it needs no padding
         } else {
             listed.extend([1, 1]);
         }
@@ -142,7 +145,7 @@ pub fn tcp(
     frame(direction, packet.tos, TCP, &segment, packet.payload)
 }
 
-/// Returns the options maximum segment size and window scale.
+/// Returns the TCP options maximum segment size and window scale, as bytes.
 fn syn_options(options: &TcpOptions) -> Vec<u8> {
     let [high, low] = options.mss.to_be_bytes();
     vec![2, 4, high, low, 1, 3, 3, options.window_shift]
@@ -155,7 +158,7 @@ pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     let mut header = [port, port].concat();
     header.extend((8 + packet.payload).to_be_bytes());
     header.extend([0; 2]);
-    // A checksum of zero means that there is none (RFC 768).
+    // A UDP checksum field of zero would mean that there is no checksum (RFC 768).
     let checksum = match transport_checksum(&direction, UDP, &header, packet.payload) {
         0 => u16::MAX,
         sum => sum,
@@ -166,13 +169,14 @@ pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
 
 /// Returns the headers of a RoCEv2 packet as bytes: Ethernet, IPv4, UDP to port 4791, base
 /// transport header (InfiniBand specification 9.2, annex A17) and acknowledgement header (9.3).
-/// `queue_pair` is the number of the destination queue pair. The packet sequence number is the
-/// position of the payload in the stream, in bytes modulo 2²⁴. Payload and invariant CRC (all
-/// zeros) are left out.
+/// `queue_pair`: number of the destination queue pair. The packet sequence number is the position
+/// of the payload in the stream, in bytes modulo 2²⁴. Payload and invariant CRC (all zeros) are
+/// omitted.
 pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8> {
     let flags = packet.flags;
     let answers = flags & (rocev2::ACK | rocev2::NAK) != 0;
-    // Opcodes: reliable connection, send only or acknowledge; or congestion notification packet.
+    // Opcodes of a reliable connection: 0x11 acknowledge, 0x04 send only; 0x81 is a congestion
+    // notification packet.
     let opcode = match flags {
         _ if answers => 0x11,
         _ if flags & rocev2::NOTIFICATION != 0 => 0x81,
@@ -199,7 +203,8 @@ pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8
     frame(direction, packet.tos, UDP, &header, rest)
 }
 
-/// Returns Ethernet and IPv4 headers for a transport header.
+/// Returns the bytes of Ethernet and IPv4 headers followed by the transport header; `payload`:
+/// payload bytes after it.
 fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload: u16) -> Vec<u8> {
     let (src, dst) = (address(direction.src), address(direction.dst));
     let mut bytes = Vec::with_capacity(ETHERNET + IPV4 + transport.len());
@@ -211,7 +216,7 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     let length = (IPV4 + transport.len()) as u16 + payload;
     bytes.extend([0x45, tos]);
     bytes.extend(length.to_be_bytes());
-    // Packets are not fragmented, so the identification is 0 (RFC 6864); TTL 64.
+    // The identification is 0 (RFC 6864), because packets are not fragmented; the TTL is 64.
     bytes.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
     bytes.extend(src);
     bytes.extend(dst);
@@ -221,8 +226,8 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     bytes
 }
 
-/// Returns the checksum of a transport header, pseudo header included (RFC 9293, 3.1), before a payload of
-/// zeros.
+/// Returns the checksum of a transport header and a payload of `payload` zeros, including the
+/// pseudo header (RFC 9293, 3.1).
 fn transport_checksum(direction: &Direction, protocol: u8, header: &[u8], payload: u16) -> u16 {
     let addresses = sum(&address(direction.src)) + sum(&address(direction.dst));
     let length = header.len() as u32 + u32::from(payload);
@@ -254,7 +259,7 @@ mod tests {
         TcpOptions::new(1448, 1_000_000, timestamps, sack)
     }
 
-    /// Checks that the words of each header with its checksum add up to all ones.
+    /// Checks that the 16-bit words of each header, including its checksum, add up to all ones.
     fn assert_checksums(frame: &[u8], payload: u16) {
         assert_eq!(folded(sum(&frame[14..34])), 0xffff);
         let transport = &frame[34..];
@@ -327,7 +332,7 @@ mod tests {
         assert_eq!(number(42), back.sequence(4_000_000_001, true));
         assert_ne!(DIRECTION.sequence(0, true), DIRECTION.sequence(0, false));
         assert_eq!(u32::from(port(48)) << 4, 1_000_000);
-        assert_eq!((number(58), number(62)), (7, 0)); // timestamps
+        assert_eq!((number(58), number(62)), (7, 0)); // timestamp value and echo
         assert_checksums(&frame, 1447);
     }
 

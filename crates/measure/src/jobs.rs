@@ -1,27 +1,27 @@
-//! Finished jobs and tasks, and Hadoop's counters of them.
+//! Tables of finished Hadoop jobs and tasks, and of Hadoop's counters for them.
 
 use crate::table;
 use crate::table::Names;
 use eastwest_types::{Counter, JobRecord, TaskRecord};
 
 table! {
-    /// One row per finished job, in the order they finished.
+    /// One row for each finished job, in the order in which they finished.
     pub Jobs = "jobs"
     of (workload, job) in &'a (u16, JobRecord), names: &'a Names;
 
-    /// number within the workload, from 0 in order of submission
+    /// number of the job within the workload, from 0 in order of submission
     job: u32 = job.job;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// name in the trace or scenario; untrusted text
+    /// name of the job in the trace or scenario; untrusted text
     name: str = job.name.clone();
 
-    /// `terasort`, `search`, `index`, `custom`, or `trace`
+    /// kind of the job: `terasort`, `search`, `index`, `custom`, or `trace`
     kind: few = job.kind;
 
-    /// traffic class of its data
+    /// traffic class of the job's data
     class: label(&names.classes) = job.class.0;
 
     /// time of the job's submission
@@ -36,23 +36,23 @@ table! {
     /// `finished_s` − `submitted_s`, including set-up and waiting
     runtime_s: seconds = job.finished.since(job.submitted);
 
-    /// map tasks
+    /// number of map tasks
     maps: u32 = job.maps;
 
-    /// reduce tasks
+    /// number of reduce tasks
     reduces: u32 = job.reduces;
 
-    /// payload that the maps of the job read
+    /// payload bytes that the map tasks of the job read
     input_bytes: u64 = job.input_bytes;
 
-    /// payload from maps to reduces, including the local part
+    /// payload bytes from map tasks to reduce tasks, including those that stay on their host
     shuffle_bytes: u64 = job.shuffle_bytes;
 
     /// part of `shuffle_bytes` that stayed on its host; the rest is exactly the shuffle in the
     /// table `flows`
     shuffle_local_bytes: u64 = job.shuffle_local_bytes;
 
-    /// payload written to HDFS, counted once for all replicas
+    /// payload bytes written to HDFS, counted once for all replicas
     output_bytes: u64 = job.output_bytes;
 
     /// reason of the job's failure; empty if it has not failed
@@ -60,17 +60,17 @@ table! {
 }
 
 table! {
-    /// One row per finished task, in the order they finished.
+    /// One row for each finished task, in the order in which they finished.
     pub Tasks = "tasks"
     of (workload, task) in &'a (u16, TaskRecord), names: &'a Names;
 
-    /// number of the job
+    /// number of the job to which the task belongs
     job: u32 = task.job;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// number within its job and kind
+    /// number of the task within its job and kind
     task: u32 = task.task;
 
     /// `map` or `reduce`
@@ -85,114 +85,116 @@ table! {
     /// time at which the task began to read (map) or to fetch (reduce)
     started_s: seconds = task.started;
 
-    /// time at which the split was read, or the shuffle was complete (`shuffleFinishTime`)
+    /// time at which the input was read (map), or the shuffle was complete (reduce;
+    /// `shuffleFinishTime`)
     input_done_s: seconds = task.input_done;
 
-    /// time at which the task had spilled its output, or had written it to all replicas
+    /// time at which the task had written its output: spilled to disk (map), or stored at all
+    /// replicas (reduce)
     finished_s: seconds = task.finished;
 
-    /// place of a map's split: `node`, `rack` or `remote`; `none` for reduces and maps without
-    /// input
+    /// location of a map task's input split: `node`, `rack` or `remote`; `none` for reduce tasks
+    /// and map tasks without input
     locality: few = task.locality.name();
 
-    /// payload read or fetched
+    /// payload bytes that the task read or fetched
     bytes_in: u64 = task.bytes_in;
 
-    /// payload spilled or written
+    /// payload bytes that the task spilled or wrote
     bytes_out: u64 = task.bytes_out;
 
     /// time at which the map or reduce function had finished (`mapFinishTime` of a job history)
     computed_s since 3: seconds = task.computed;
 
-    /// time at which the input of a reduce (`sortFinishTime`) or the spills of a map had been
-    /// merged
+    /// time at which the input of a reduce task (`sortFinishTime`) or the spills of a map task had
+    /// been merged
     merged_s since 3: seconds = task.merged;
 
-    /// spills of a map; merges of a reduce that wrote a file
+    /// number of spills of a map task, or of merges of a reduce task that wrote a file
     spills since 3: u32 = task.spills;
 
-    /// bytes read from local disks or page caches (`FILE_BYTES_READ`)
+    /// bytes that the task read from local disks or page caches (`FILE_BYTES_READ`)
     file_bytes_read since 3: u64 = task.file_bytes_read;
 
-    /// bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size
-    /// of a record it is `SPILLED_RECORDS`)
+    /// bytes that the task wrote to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided
+    /// by the size of a record it is `SPILLED_RECORDS`)
     file_bytes_written since 3: u64 = task.file_bytes_written;
 
-    /// core time, including the start of the virtual machine (`CPU_MILLISECONDS`)
+    /// CPU time of the task, including the start of the virtual machine (`CPU_MILLISECONDS`)
     cpu_s since 3: seconds = task.cpu;
 }
 
 table! {
-    /// One row per finished job, in the order of the table `jobs`: the counters of Hadoop, with
-    /// Hadoop's names. Launched, failed and killed count attempts; bytes that tasks read, write and
-    /// spill are counted for successful attempts only, as in Hadoop. Records have the size of
-    /// `sort.record_bytes`.
+    /// One row for each finished job, in the order of the table `jobs`: the counters of Hadoop,
+    /// with Hadoop's names. Launched, failed and killed count attempts of tasks. Bytes that tasks
+    /// read, write and spill are counted for successful attempts only, as in Hadoop. Records have
+    /// the size of `sort.record_bytes`.
     pub Counters = "counters" since 5
     of (workload, job) in &'a (u16, JobRecord), names: &'a Names;
 
-    /// number within the workload
+    /// number of the job within the workload
     job: u32 = job.job;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// bytes read from local disks or page caches by merges and reduces
+    /// bytes that merges and reduce tasks read from local disks or page caches
     FILE_BYTES_READ: u64 = job.counters.get(Counter::FileBytesRead);
 
-    /// bytes written to local disks by spills and merges
+    /// bytes that spills and merges wrote to local disks
     FILE_BYTES_WRITTEN: u64 = job.counters.get(Counter::FileBytesWritten);
 
-    /// bytes read from HDFS
+    /// bytes that the job read from HDFS
     HDFS_BYTES_READ: u64 = job.counters.get(Counter::HdfsBytesRead);
 
-    /// bytes written to HDFS, counted once for all replicas
+    /// bytes that the job wrote to HDFS, counted once for all replicas
     HDFS_BYTES_WRITTEN: u64 = job.counters.get(Counter::HdfsBytesWritten);
 
-    /// launched attempts of maps
+    /// number of launched attempts of map tasks
     TOTAL_LAUNCHED_MAPS: u64 = job.counters.get(Counter::TotalLaunchedMaps);
 
-    /// launched attempts of reduces
+    /// number of launched attempts of reduce tasks
     TOTAL_LAUNCHED_REDUCES: u64 = job.counters.get(Counter::TotalLaunchedReduces);
 
-    /// failed attempts of maps
+    /// number of failed attempts of map tasks
     NUM_FAILED_MAPS: u64 = job.counters.get(Counter::NumFailedMaps);
 
-    /// failed attempts of reduces
+    /// number of failed attempts of reduce tasks
     NUM_FAILED_REDUCES: u64 = job.counters.get(Counter::NumFailedReduces);
 
-    /// killed attempts of maps: on lost workers, slower duplicates, in failed jobs
+    /// number of killed attempts of map tasks: on lost workers, slower duplicates, in failed jobs
     NUM_KILLED_MAPS: u64 = job.counters.get(Counter::NumKilledMaps);
 
-    /// killed attempts of reduces
+    /// number of killed attempts of reduce tasks
     NUM_KILLED_REDUCES: u64 = job.counters.get(Counter::NumKilledReduces);
 
-    /// launched maps with their split on the node
+    /// number of launched map tasks whose input split was on their node
     DATA_LOCAL_MAPS: u64 = job.counters.get(Counter::DataLocalMaps);
 
-    /// launched maps with their split in the rack
+    /// number of launched map tasks whose input split was in their rack
     RACK_LOCAL_MAPS: u64 = job.counters.get(Counter::RackLocalMaps);
 
-    /// launched maps with their split elsewhere
+    /// number of launched map tasks whose input split was neither on their node nor in their rack
     OTHER_LOCAL_MAPS: u64 = job.counters.get(Counter::OtherLocalMaps);
 
-    /// output bytes of map functions, before a combiner
+    /// output bytes of the map functions, before a combiner
     MAP_OUTPUT_BYTES: u64 = job.counters.get(Counter::MapOutputBytes);
 
-    /// bytes of map outputs on disks
+    /// bytes of map outputs stored on disks
     MAP_OUTPUT_MATERIALIZED_BYTES: u64 = job.counters.get(Counter::MapOutputMaterializedBytes);
 
-    /// records written by spills and merges, of maps and reduces
+    /// number of records that spills and merges of map and reduce tasks wrote
     SPILLED_RECORDS: u64 = job.counters.get(Counter::SpilledRecords);
 
-    /// bytes fetched by reduces, including the local part
+    /// bytes that reduce tasks fetched, including those from their own host
     REDUCE_SHUFFLE_BYTES: u64 = job.counters.get(Counter::ReduceShuffleBytes);
 
-    /// fetched map outputs
+    /// number of map outputs that reduce tasks fetched
     SHUFFLED_MAPS: u64 = job.counters.get(Counter::ShuffledMaps);
 
-    /// failed fetches of map outputs
+    /// number of failed fetches of map outputs
     FAILED_SHUFFLE: u64 = job.counters.get(Counter::FailedShuffle);
 
-    /// core time of tasks
+    /// CPU time of the tasks of the job, in ms
     CPU_MILLISECONDS: u64 = job.counters.get(Counter::CpuMilliseconds);
 }

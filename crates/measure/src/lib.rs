@@ -1,5 +1,5 @@
-//! Results of a run: histograms, flow rows, samples over time, and plain columns that any table format can
-//! hold.
+//! Results of a run: tables of flows, events and samples over time, histograms, and capture files.
+//! Tables are plain columns, which any file format for tables can store.
 
 pub mod events;
 pub mod fairness;

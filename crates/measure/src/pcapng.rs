@@ -1,23 +1,23 @@
-//! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), reduced to what a simulator needs: one
-//! section of little-endian blocks, interfaces with names and nanosecond time stamps, names of addresses, and
-//! packets of which only the beginning is kept. Blocks follow each other in the order of the calls, so that a
-//! file is written while packets are captured.
+//! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), reduced to the needs of a
+//! simulator: one section of little-endian blocks, interfaces with names and nanosecond timestamps,
+//! names of addresses, and packets whose first bytes are stored. Blocks are written in the order of
+//! the calls, so that a file is written while packets are captured.
 
 use serde::{Deserialize, Serialize};
 
-/// Type of the section header block.
+/// Type number of the section header block of pcapng.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const NAMES: u32 = 4;
 const ENHANCED_PACKET: u32 = 6;
-/// Magic number from which readers learn the byte order.
+/// Magic number from which readers of the file learn its byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Link type of Ethernet.
+/// Link type number of Ethernet in pcapng.
 const ETHERNET: u16 = 1;
-/// Time stamps count 10⁻⁹ s.
+/// Unit of timestamps as a negative power of ten: 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
-/// A capture file in the pcapng format, which is written into memory.
+/// A capture file in the pcapng format, which is built in memory.
 #[derive(Serialize, Deserialize)]
 pub struct Pcapng {
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ impl Pcapng {
             body.extend(BYTE_ORDER.to_le_bytes());
             body.extend(1u16.to_le_bytes()); // version 1.0
             body.extend(0u16.to_le_bytes());
-            body.extend(u64::MAX.to_le_bytes()); // length of the section: not said
+            body.extend(u64::MAX.to_le_bytes()); // length of the section: unknown
             option(body, 4, application.as_bytes());
             end_of_options(body);
         });
@@ -46,7 +46,7 @@ impl Pcapng {
         self.block(INTERFACE, |body| {
             body.extend(ETHERNET.to_le_bytes());
             body.extend(0u16.to_le_bytes());
-            body.extend(0u32.to_le_bytes()); // no limit on captured lengths
+            body.extend(0u32.to_le_bytes()); // captured length not limited
             option(body, 2, name.as_bytes());
             option(body, 3, description.as_bytes());
             option(body, 8, &rate_bps.to_le_bytes());
@@ -57,21 +57,22 @@ impl Pcapng {
         self.interfaces - 1
     }
 
-    /// Adds the host name of an IPv4 address, which readers show in the packets that follow.
+    /// Adds the host name of an IPv4 address. Readers of the file show it for the following
+    /// packets.
     pub fn name(&mut self, address: [u8; 4], name: &str) {
         self.block(NAMES, |body| {
-            body.extend(1u16.to_le_bytes()); // an IPv4 address
+            body.extend(1u16.to_le_bytes()); // record type: IPv4 address
             body.extend((5 + name.len() as u16).to_le_bytes());
             body.extend(address);
             body.extend(name.as_bytes());
             body.push(0);
             pad(body);
-            body.extend([0; 4]); // the end of the records
+            body.extend([0; 4]); // end of the records
         });
     }
 
-    /// Adds a packet of `original_len` bytes that passed interface number `interface` at `time_ns`
-    /// (nanoseconds); `captured` holds the recorded first bytes of the packet.
+    /// Adds a packet of `original_len` bytes that passed interface number `interface` at time
+    /// `time_ns` (nanoseconds); `captured`: its first bytes, which are stored.
     pub fn packet(&mut self, interface: u32, time_ns: u64, captured: &[u8], original_len: u32) {
         debug_assert!(interface < self.interfaces && captured.len() <= original_len as usize);
         self.block(ENHANCED_PACKET, |body| {
@@ -85,7 +86,7 @@ impl Pcapng {
         });
     }
 
-    /// Returns the content of the file.
+    /// Returns the content of the capture file.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -93,7 +94,7 @@ impl Pcapng {
     fn block(&mut self, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         self.bytes.extend(kind.to_le_bytes());
-        self.bytes.extend([0; 4]); // the length, once it is known
+        self.bytes.extend([0; 4]); // placeholder of the length
         fill(&mut self.bytes);
         let length = (self.bytes.len() - start + 4) as u32;
         debug_assert_eq!(length % 4, 0);
@@ -113,7 +114,7 @@ fn end_of_options(body: &mut Vec<u8>) {
     body.extend([0; 4]);
 }
 
-/// Pads to a multiple of four bytes; every block starts at one.
+/// Pads the block with zeros to a multiple of four bytes, as the format requires.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
@@ -126,7 +127,7 @@ mod tests {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
     }
 
-    /// Returns type and body of every block; checks the lengths.
+    /// Returns the type and the body of every block, and checks the lengths.
     fn blocks(bytes: &[u8]) -> Vec<(u32, &[u8])> {
         let (mut all, mut at) = (Vec::new(), 0);
         while at < bytes.len() {
@@ -139,7 +140,7 @@ mod tests {
         all
     }
 
-    /// Returns code and value of every option.
+    /// Returns the code and the value of every option of a block.
     fn options(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
         let mut all = Vec::new();
         loop {

@@ -1,5 +1,6 @@
-//! Energy of links over time, by tier. Totals are stored at each sample and subtracted when the series is read.
-//! So halving a series only removes samples, and no total depends on how often that was done.
+//! Energy of links over time, by tier. Each sample stores totals since the start of the run; the
+//! values of an interval are the difference of two samples. Halving a series therefore only removes
+//! samples, and totals do not depend on how often it was halved.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Sub};
@@ -10,23 +11,24 @@ use std::ops::{AddAssign, Sub};
 pub struct Used {
     /// Energy that the links used, in joules.
     pub joules: f64,
-    /// Energy in joules that the links would have used if they had always been awake.
+    /// Energy in joules that the links would have used if they had been awake all the time.
     pub always_on_j: f64,
     /// Energy in joules that the links would have used if they had slept whenever they had nothing
-    /// to send, without transitions.
+    /// to send, with transitions that take no time.
     pub ideal_j: f64,
-    /// Time awake in seconds, summed over the links.
+    /// Time that the links spent awake in seconds, summed over the links.
     pub awake_s: f64,
-    /// Time in transition to sleep in seconds, summed over the links.
+    /// Time that the links spent in transition to sleep in seconds, summed over the links.
     pub falling_s: f64,
-    /// Time asleep in seconds, summed over the links.
+    /// Time that the links spent asleep in seconds, summed over the links.
     pub asleep_s: f64,
-    /// Time in transition from sleep in seconds, summed over the links.
+    /// Time that the links spent in transition from sleep in seconds, summed over the links.
     pub waking_s: f64,
 }
 
 impl Used {
-    /// Returns the result of `f` for each pair of equal fields of `self` and `other`.
+    /// Returns a value whose fields are the results of `f` for the pairs of equal fields of `self`
+    /// and `other`.
     fn zip(self, other: Used, f: impl Fn(f64, f64) -> f64) -> Used {
         Used {
             joules: f(self.joules, other.joules),
@@ -49,14 +51,15 @@ impl AddAssign for Used {
 impl Sub for Used {
     type Output = Used;
 
-    /// Returns this total minus the earlier total `before`; a difference below 0 by rounding
-    /// becomes 0.
+    /// Returns the total `self` minus the earlier total `before`; a difference below 0 due to
+    /// rounding becomes 0.
     fn sub(self, before: Used) -> Used {
         self.zip(before, |now, then| (now - then).max(0.0))
     }
 }
 
-/// Energy totals of the links of each tier at each sample; empty if energy is not recorded.
+/// Totals of energy and times of the links of each tier at each sample; empty if energy is not
+/// recorded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,
@@ -77,8 +80,8 @@ impl PowerSeries {
             self.totals.chunks_exact(2 * tiers).flat_map(|two| &two[tiers..]).copied().collect();
     }
 
-    /// Returns for every sample and tier: index of the sample, index of the tier, and the energy
-    /// and times since the previous sample.
+    /// Returns, for every sample and tier, the index of the sample, the index of the tier, and the
+    /// energy and times since the previous sample.
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32, Used)> + '_ {
         let tiers = self.tiers;
         self.totals.iter().enumerate().map(move |(place, &now)| {

@@ -1,9 +1,10 @@
-//! A receiver that delivers the frames of a stream in order: it holds frames that arrive before a missing one,
-//! as the receivers of Gusat et al. (*Benchmarking the Ethernet-Federated Datacenter*, 2009) do with adaptive
-//! routing.
+//! Resequencing at a receiver, which delivers the frames of a stream in order. It holds frames that
+//! arrive before a missing frame, as the receivers of Gusat et al. (*Benchmarking the
+//! Ethernet-Federated Datacenter*, 2009) do with adaptive routing.
 //!
-//! It learns at once when a frame is lost, as if the network told it, and then no longer waits for it; a real
-//! receiver needs a timer for that. With priority-based flow control no frame is lost.
+//! The receiver learns at once when a frame is lost, as if the network reported it, and then no
+//! longer waits for this frame; a real receiver needs a timer. With priority-based flow control no
+//! frame is lost.
 
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
@@ -13,30 +14,30 @@ use std::collections::BTreeMap;
 /// statistics of the frames that it had to hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Resequencer {
-    /// Number up to which all frames were delivered or lost.
+    /// Highest frame number up to which all frames were delivered or lost.
     done: u64,
-    /// Later frames, by number: `true` if held, `false` if lost.
+    /// Frames above `done`, by number: `true` if held, `false` if lost.
     beyond: BTreeMap<u64, bool>,
-    /// Frames held now.
+    /// Number of frames that are held at present.
     held: u64,
-    /// Most frames held at one time.
+    /// Largest number of frames held at one time.
     most: u64,
-    /// Frames that had to wait.
+    /// Number of frames that had to wait for an earlier frame.
     waited: u64,
-    /// Integral of the frames held over time until `at`, in frames × ps.
+    /// Integral over time of the number of held frames until `at`, in frames × ps.
     area: u128,
     at: Time,
 }
 
 impl Resequencer {
-    /// Whether a frame would be held because an earlier one has neither arrived nor been lost.
-    /// `number` is the low 32 bits of the frame's number.
+    /// Whether a frame would be held if it arrived now, because an earlier frame has neither
+    /// arrived nor been lost. `number`: low 32 bits of the frame's number.
     pub fn would_hold(&self, number: u32) -> bool {
         Packet::widen(u64::from(number), self.done + 1) > self.done + 1
     }
 
-    /// Handles the arrival of a frame. `number` is the low 32 bits of the frame's number; the first
-    /// frame has number 1.
+    /// Handles the arrival of a frame. `number`: low 32 bits of the frame's number; the first frame
+    /// of the stream has number 1.
     pub fn arrives(&mut self, now: Time, number: u32) {
         let number = Packet::widen(u64::from(number), self.done + 1);
         if number == self.done + 1 && self.beyond.is_empty() {
@@ -45,16 +46,16 @@ impl Resequencer {
         }
         self.pass(now);
         if number <= self.done {
-            return; // told to be lost before it came
+            return; // reported lost before it arrived
         }
         self.held += 1;
         self.waited += u64::from(number > self.done + 1);
         self.note(number, true);
-        // Counts only frames that still wait, not those delivered at this instant.
+        // Counts only frames that still wait, not those delivered at this time.
         self.most = self.most.max(self.held);
     }
 
-    /// Records the loss of a frame, for which other frames no longer wait. `number` is the low 32
+    /// Records the loss of a frame, so that later frames no longer wait for it. `number`: low 32
     /// bits of the frame's number.
     pub fn misses(&mut self, now: Time, number: u32) {
         self.pass(now);
@@ -65,7 +66,7 @@ impl Resequencer {
     }
 
     fn pass(&mut self, now: Time) {
-        // Losses may be reported late.
+        // A loss may be reported late, with a time before `at`.
         if now > self.at {
             self.area += u128::from(self.held) * u128::from(now.0 - self.at.0);
             self.at = now;
@@ -85,18 +86,18 @@ impl Resequencer {
         self.done
     }
 
-    /// Returns the maximum number of frames held at one time.
+    /// Returns the largest number of frames held at one time.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// Returns the number of frames that had to wait for an earlier one.
+    /// Returns the number of frames that had to wait for an earlier frame.
     pub fn waited(&self) -> u64 {
         self.waited
     }
 
-    /// Returns the mean number of frames held: their integral over time, divided by the time
-    /// between `from` and `to`; 0 if that is 0.
+    /// Returns the mean number of held frames: its integral over time, divided by the time between
+    /// `from` and `to`; 0 if this time is 0.
     pub fn mean(&self, from: Time, to: Time) -> f64 {
         let span = to.0.saturating_sub(from.0);
         if span == 0 { 0.0 } else { self.area as f64 / span as f64 }
@@ -119,7 +120,7 @@ mod tests {
             assert_eq!(r.would_hold(number), number == 3 || number == 4);
             r.arrives(us(at), number);
         }
-        // frame 3 waits for 6 µs, frame 4 for 4 µs
+        // Frame 3 waits for 6 µs, and frame 4 for 4 µs.
         assert_eq!((r.most(), r.waited(), r.held, r.done), (2, 2, 0, 5));
         assert!((r.mean(us(0), us(10)) - 1.0).abs() < 1e-9);
     }

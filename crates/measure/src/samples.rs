@@ -1,5 +1,6 @@
-//! Samples over time at an adaptive interval: when there are too many, neighbouring samples are merged in pairs
-//! and the interval doubles. So memory is bounded for long runs, and short runs keep fine detail.
+//! Samples over time at an adaptive interval. If there are too many, neighbouring samples are
+//! merged in pairs and the interval doubles. So memory is bounded for long runs, and short runs
+//! have fine detail.
 
 use crate::power::{PowerSeries, Used};
 use crate::table;
@@ -10,39 +11,39 @@ use serde::{Deserialize, Serialize};
 /// Length of the queue of one link at one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSample {
-    /// Number of the sample.
+    /// Number of the sample, from 0.
     sample: u32,
-    /// Number of the link.
+    /// Number of the link to which the queue belongs.
     pub link: u32,
-    /// Packets in the queue, without the one in transmission.
+    /// Number of packets in the queue, without the packet in transmission.
     pub packets: u32,
-    /// IP bytes in the queue.
+    /// IP bytes in the queue, without the packet in transmission.
     pub bytes: u64,
 }
 
 /// Traffic of one link between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSample {
-    /// Number of the sample at the end of the interval.
+    /// Number of the sample at the end of the interval, from 0.
     sample: u32,
-    /// Number of the link.
+    /// Number of the link whose traffic is counted.
     pub link: u32,
-    /// Packets lost on the link in the interval.
+    /// Number of packets lost on the link in the interval.
     pub drops: u32,
-    /// Packets marked with CE at the link in the interval.
+    /// Number of packets that the link's port marked with CE in the interval.
     pub marks: u32,
     /// Bytes carried by the link in the interval, including framing.
     pub bytes: u64,
 }
 
-/// Counts of one link since the start of the run.
+/// Counters of one link since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkTotals {
-    /// Bytes carried by the link, including framing.
+    /// Bytes that the link has carried, including framing.
     pub bytes: u64,
-    /// Packets lost on the link.
+    /// Number of packets lost on the link.
     pub drops: u64,
-    /// Packets marked with CE at the link.
+    /// Number of packets that the link's port has marked with CE.
     pub marks: u64,
 }
 
@@ -52,26 +53,27 @@ pub struct LinkTotals {
 pub struct Samples {
     interval: Span,
     next: Time,
-    /// Most samples of an adaptive series, which then doubles its interval; `None`: fixed interval.
+    /// For an adaptive series: number of samples at which it doubles its interval; `None` for a
+    /// fixed interval.
     most: Option<usize>,
     tiers: usize,
-    /// Bytes per interval, `tiers` values for each sample.
+    /// Bytes carried in each interval, with `tiers` values for each sample.
     carried: Vec<u64>,
     last_total: Vec<u64>,
     queues: Vec<QueueSample>,
-    /// Intervals of links with traffic, losses or marks, in order of sample and link.
+    /// Intervals in which a link had traffic, losses or marks, in order of sample and link.
     links: Vec<LinkSample>,
-    /// Counts of every link at the last sample.
+    /// Counters of every link at the time of the last sample.
     last_of_link: Vec<LinkTotals>,
     power: PowerSeries,
 }
 
 impl Samples {
-    /// Memory in bytes that [`Samples`] needs for each link before any sample.
+    /// Bytes of memory that [`Samples`] needs for each link, before any sample.
     pub const BYTES_PER_LINK: u64 = size_of::<LinkTotals>() as u64;
 
-    /// Returns an empty series for `tiers` tiers and `links` links, sampled every `interval`. With
-    /// `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
+    /// Returns an empty series for `tiers` tiers and `links` links, with a sample every `interval`.
+    /// With `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
     /// doubles the interval.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
@@ -104,9 +106,10 @@ impl Samples {
         self.carried.is_empty()
     }
 
-    /// Takes a sample. `totals`: bytes carried so far by each tier. `links`: counts so
-    /// far of each link. `queues`: number of the link, packets and IP bytes of each queue that is
-    /// not empty. `used`: energy so far of each tier; empty if it is not recorded.
+    /// Adds a sample. `totals`: bytes that each tier has carried since the start; `links`: counters
+    /// of each link since the start; `queues`: number of the link, packets and IP bytes of each
+    /// queue that is not empty; `used`: energy that each tier has used since the start, empty if it
+    /// is not recorded.
     pub fn take(
         &mut self,
         totals: &[u64],
@@ -152,7 +155,7 @@ impl Samples {
             let (a, b) = pair.split_at(self.tiers);
             folded.extend(a.iter().zip(b).map(|(a, b)| a + b));
         }
-        // an odd last sample remains as the first part of the next pair
+        // An odd last sample becomes the first part of the next pair.
         if self.len() % 2 == 1 {
             let rest = &self.carried[2 * pairs * self.tiers..];
             for (last, r) in self.last_total.iter_mut().zip(rest) {
@@ -160,7 +163,8 @@ impl Samples {
             }
         }
         self.carried = folded;
-        // sample k of the old series was taken at (k + 1) · interval, so those with odd k remain
+        // Sample k of the old series was taken at time (k + 1) · interval, so the samples with odd
+        // k remain.
         self.queues.retain(|q| q.sample % 2 == 1 && ((q.sample / 2) as usize) < pairs);
         for q in &mut self.queues {
             q.sample /= 2;
@@ -171,7 +175,7 @@ impl Samples {
         self.next = Time(self.interval.0 * pairs as u64);
     }
 
-    /// Merges the traffic of links in neighbouring intervals.
+    /// Merges the traffic of links in neighbouring intervals into pairs.
     fn halve_links(&mut self, pairs: u32) {
         let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
         for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {
@@ -206,14 +210,14 @@ impl Samples {
         self.links = folded;
     }
 
-    /// Returns (end of the sampling interval in seconds, traffic) for every link and interval with
-    /// traffic, losses or marks.
+    /// Returns, for every link and interval with traffic, losses or marks, the end of the interval
+    /// in seconds and the traffic.
     pub fn links(&self) -> impl Iterator<Item = (f64, LinkSample)> + '_ {
         self.links.iter().map(|l| (self.time_of(l.sample as usize), *l))
     }
 
-    /// Returns (end of the sampling interval in seconds, index of the tier, bytes carried in the
-    /// interval) for every interval and tier.
+    /// Returns, for every interval and tier, the end of the interval in seconds, the index of the
+    /// tier, and the bytes carried in the interval.
     pub fn carried(&self) -> impl Iterator<Item = (f64, u32, u64)> + '_ {
         self.carried
             .iter()
@@ -221,13 +225,13 @@ impl Samples {
             .map(|(i, &bytes)| (self.time_of(i / self.tiers), (i % self.tiers) as u32, bytes))
     }
 
-    /// Returns (time in seconds, sample) for every sample of a queue that was not empty.
+    /// Returns, for every sample of a queue that was not empty, its time in seconds and the sample.
     pub fn queues(&self) -> impl Iterator<Item = (f64, QueueSample)> + '_ {
         self.queues.iter().map(|q| (self.time_of(q.sample as usize), *q))
     }
 
-    /// Returns (end of the sampling interval in seconds, index of the tier, energy and times in the
-    /// interval) for every interval and tier.
+    /// Returns, for every interval and tier, the end of the interval in seconds, the index of the
+    /// tier, and the energy and times in the interval.
     pub fn power(&self) -> impl Iterator<Item = (f64, u32, Used)> + '_ {
         self.power.rows().map(|(sample, tier, used)| (self.time_of(sample), tier, used))
     }
@@ -238,98 +242,100 @@ impl Samples {
 }
 
 table! {
-    /// One row per interval and link in which the link carried, lost or marked a packet; the interval is
-    /// that of the table `queues`. Traffic after the last whole interval is only in the table
-    /// `links`.
+    /// One row for each interval and link in which the link carried, lost or marked a packet. The
+    /// interval is that of the table `queues`. Traffic after the last whole interval is only in the
+    /// table `links`.
     pub LinkSamples = "link_samples" since 2
     of (time_s, sample) in (f64, LinkSample), _names: ();
 
-    /// end of the interval
+    /// end of the interval in seconds
     time_s: f64 = time_s;
 
     /// number of the link
     link: u32 = sample.link;
 
-    /// link bytes that reached its far end in the interval
+    /// bytes on the link, including framing, that arrived at its far end in the interval
     bytes: u64 = sample.bytes;
 
-    /// packets lost there in the interval
+    /// number of packets lost on the link in the interval
     drops: u32 = sample.drops;
 
-    /// packets that the port of the link marked "congestion experienced" in the interval
+    /// number of packets that the port of the link marked "congestion experienced" (CE) in the
+    /// interval
     marks since 9: u32 = sample.marks;
 }
 
 table! {
-    /// One row per link and sample where packets waited; links with an empty queue have none. The
-    /// interval is `measure.sample_interval`, or 1 ms at first and doubled whenever the series
-    /// would become too long.
+    /// One row for each sample and link at which packets waited; links with an empty queue have no
+    /// row. The interval is `measure.sample_interval`. Without it the interval is 1 ms at first,
+    /// and doubles whenever the series would become too long.
     pub Queues = "queues"
     of (time_s, sample) in (f64, QueueSample), _names: ();
 
-    /// when the sample was taken
+    /// time at which the sample was taken, in seconds
     time_s: f64 = time_s;
 
-    /// number of the link
+    /// number of the link to which the queue belongs
     link: u32 = sample.link;
 
-    /// queued packets, without the packet on the link
+    /// number of packets in the queue, without the packet in transmission
     packets: u32 = sample.packets;
 
-    /// IP bytes waiting
+    /// IP bytes in the queue, without the packet in transmission
     bytes: u64 = sample.bytes;
 }
 
 table! {
-    /// One row per interval and tier; the interval is that of the table `queues`. Traffic after the
-    /// last whole interval is only in the table `links`.
+    /// One row for each interval and tier of links. The interval is that of the table `queues`.
+    /// Traffic after the last whole interval is only in the table `links`.
     pub Traffic = "traffic"
     of (time_s, tier, bytes) in (f64, u32, u64), names: &'a Names;
 
-    /// end of the interval
+    /// end of the interval in seconds
     time_s: f64 = time_s;
 
-    /// tier of the link, as in the table `links`
+    /// tier of the links, as in the table `links`
     tier: label(&names.tiers) = tier;
 
-    /// bytes on the link, including framing, that arrived at the other end in the interval
+    /// bytes on the links of the tier, including framing, that arrived at their far ends in the
+    /// interval
     bytes: u64 = bytes;
 }
 
 table! {
-    /// One row per interval and tier; the interval is that of the table `traffic`. Tiers whose
-    /// links are always awake have no rows, because their power is constant. The time after the
-    /// last whole interval is only in the table `links`.
+    /// One row for each interval and tier of links. The interval is that of the table `traffic`.
+    /// Tiers whose links are always awake have no rows, because their power is constant. The time
+    /// after the last whole interval is only in the table `links`.
     pub Power = "power" since 5
     of (time_s, tier, used) in (f64, u32, Used), names: &'a Names;
 
-    /// end of the interval
+    /// end of the interval in seconds
     time_s: f64 = time_s;
 
-    /// tier of the link, as in the table `links`
+    /// tier of the links, as in the table `links`
     tier: label(&names.tiers) = tier;
 
-    /// energy in J of the links of the tier in the interval; divided by its length, their power in
-    /// W
+    /// energy in J that the links of the tier used in the interval; divided by the length of the
+    /// interval, it is their power in W
     energy_j: f64 = used.joules;
 
-    /// energy in J if the links had always been awake
+    /// energy in J that the links would have used if they had been awake all the time
     energy_always_on_j: f64 = used.always_on_j;
 
-    /// energy in J if the links had slept whenever they had nothing to send, with transitions that
-    /// take no time
+    /// energy in J that the links would have used if they had slept whenever they had nothing to
+    /// send, with transitions that take no time
     energy_ideal_j: f64 = used.ideal_j;
 
-    /// seconds awake, summed over the links
+    /// time in seconds that the links were awake, summed over the links
     awake_s: f64 = used.awake_s;
 
-    /// seconds falling asleep, summed over the links
+    /// time in seconds that the links were falling asleep, summed over the links
     falling_asleep_s: f64 = used.falling_s;
 
-    /// seconds asleep, summed over the links
+    /// time in seconds that the links were asleep, summed over the links
     asleep_s: f64 = used.asleep_s;
 
-    /// seconds waking, summed over the links
+    /// time in seconds that the links were waking up, summed over the links
     waking_s: f64 = used.waking_s;
 }
 
@@ -345,7 +351,8 @@ mod tests {
             for i in 1..=100u64 {
                 let now = s.next();
                 times.push(now);
-                // one byte per microsecond; the second link loses a packet in every fifth interval
+                // The first link carries one byte per microsecond, and the second loses a packet in
+                // every fifth interval.
                 let used = Used { joules: now.as_secs_f64(), ..Used::default() };
                 let totals = |bytes, drops, marks| LinkTotals { bytes, drops, marks };
                 let links = [totals(now.0 / 1_000_000, 0, i), totals(0, i / 5, 0)];
@@ -361,15 +368,15 @@ mod tests {
             let end = s.carried().last().unwrap().0;
             let total: u64 = s.carried().map(|c| c.2).sum();
             assert_eq!(total as f64, end * 1e6);
-            // merging keeps the time of every queue sample
+            // Merging does not change the time of a queue sample that remains.
             for (at, q) in s.queues() {
                 assert_eq!(q.bytes, (at * 1e12) as u64);
             }
-            // one watt in every interval
+            // The energy is one watt times the length of every interval.
             let step = s.power().next().unwrap().0;
             assert_eq!(s.power().count(), s.len());
             assert!(s.power().all(|p| (p.2.joules - step).abs() < 1e-12));
-            // the only link of its tier has the tier's traffic, and every loss is in some interval
+            // The first link has all the traffic of its tier, and every loss is in some interval.
             let first: Vec<_> = s.links().filter(|l| l.1.link == 0).collect();
             let tier: Vec<_> = s.carried().map(|c| (c.0, c.2)).collect();
             assert_eq!(first.iter().map(|l| (l.0, l.1.bytes)).collect::<Vec<_>>(), tier);

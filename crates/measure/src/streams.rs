@@ -1,7 +1,8 @@
-//! Streams of frames without transport: frames sent and received, latency and jitter.
+//! Table `streams`: frames sent and received, latency and jitter of streams of raw Ethernet frames,
+//! which have no transport.
 //!
-//! *Jitter* is the mean absolute difference of the latencies of consecutive arrivals (the quantity that RFC
-//! 3550, 6.4.1 smooths).
+//! *Jitter* is the mean absolute difference of the latencies of consecutive arrivals. RFC 3550,
+//! 6.4.1 smooths this quantity.
 
 use crate::resequence::Resequencer;
 use crate::table;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct StreamRow {
     /// Index of the workload to which the stream belongs, from 0.
     pub workload: u16,
-    /// Traffic class.
+    /// Traffic class of the stream.
     pub class: ClassId,
     /// Sending host.
     pub src: HostId,
@@ -28,26 +29,26 @@ pub struct StreamRow {
     pub received: u64,
     /// Bytes of the frames that have arrived, without framing.
     pub received_bytes: u64,
-    /// Frames lost in the network.
+    /// Number of frames lost in the network.
     pub lost: u64,
-    /// Frames that arrived after one that was sent later.
+    /// Number of frames that arrived after a frame that was sent later.
     pub reordered: u64,
-    /// Resequencing buffer of the receiver.
+    /// Resequencing buffer of the receiver, with statistics of the frames that it held.
     pub order: Resequencer,
-    /// Time at which the first frame was generated; [`Time::NEVER`] before it.
+    /// Time at which the first frame was generated; [`Time::NEVER`] before the first frame.
     pub first: Time,
-    /// Time of the latest arrival; zero before the first.
+    /// Arrival time of the latest frame; zero before the first arrival.
     pub last: Time,
     latency_sum_ps: u128,
     latency_max: Span,
     latency_before: Span,
     jitter_sum_ps: u128,
-    /// Largest number that has arrived.
+    /// Number of the newest frame that has arrived (low 32 bits).
     newest: u32,
 }
 
 impl StreamRow {
-    /// Returns a stream without frames.
+    /// Returns the counters of a stream without frames.
     pub fn new(workload: u16, class: ClassId, (src, dst): (HostId, HostId)) -> StreamRow {
         StreamRow {
             workload,
@@ -71,7 +72,7 @@ impl StreamRow {
         }
     }
 
-    /// Counts a frame generated at the source; returns its number, from 1.
+    /// Counts a frame generated at the source. Returns the number of the frame, from 1.
     pub fn sends(&mut self, now: Time, bytes: u16) -> u32 {
         self.first = self.first.min(now);
         self.sent += 1;
@@ -79,14 +80,14 @@ impl StreamRow {
         self.sent as u32
     }
 
-    /// Counts a frame that has arrived. `number` is the low 32 bits of the frame's number,
-    /// `latency` the time since the frame was generated.
+    /// Counts a frame that has arrived. `number`: low 32 bits of the frame's number; `latency`:
+    /// time since the frame was generated.
     pub fn receives(&mut self, now: Time, number: u32, bytes: u16, latency: Span) {
         self.order.arrives(now, number);
         if self.received > 0 {
             self.jitter_sum_ps += u128::from(latency.0.abs_diff(self.latency_before.0));
         }
-        // Numbers wrap after 2³² frames.
+        // Frame numbers wrap after 2³² frames.
         if self.received > 0 && number.wrapping_sub(self.newest) > u32::MAX / 2 {
             self.reordered += 1;
         } else {
@@ -100,18 +101,19 @@ impl StreamRow {
         self.latency_before = latency;
     }
 
-    /// Counts a lost frame; `number` is the low 32 bits of its number.
+    /// Counts a lost frame; `number`: low 32 bits of the frame's number.
     pub fn loses(&mut self, at: Time, number: u32) {
         self.lost += 1;
         self.order.misses(at, number);
     }
 
-    /// Returns the number of frames in flight: neither arrived nor lost.
+    /// Returns the number of frames in flight, which have neither arrived nor been lost.
     pub fn under_way(&self) -> u64 {
         self.sent - self.received - self.lost
     }
 
-    /// Returns received bits over the time from the first frame to the latest arrival, in bit/s.
+    /// Returns the throughput in bit/s: received bits divided by the time from the first frame to
+    /// the latest arrival.
     fn throughput_bps(&self) -> f64 {
         let span = self.last.0.saturating_sub(self.first.0);
         if span == 0 { 0.0 } else { self.received_bytes as f64 * 8e12 / span as f64 }
@@ -121,7 +123,7 @@ impl StreamRow {
         if n == 0 { 0.0 } else { sum_ps as f64 / n as f64 / 1e6 }
     }
 
-    /// Returns the state of the stream as an index into [`FATES`].
+    /// Returns the state of the stream as an index into [`FATES`]: whether its frames have arrived.
     pub fn fate(&self) -> u32 {
         match (self.received, self.lost, self.under_way()) {
             (_, 0, 0) => 0,
@@ -132,17 +134,17 @@ impl StreamRow {
     }
 }
 
-/// Names of the states of a stream: all frames arrived; some were lost; some are in flight; none
-/// has arrived.
+/// Names of the states of a stream: all frames have arrived; some were lost; some are in flight;
+/// none has arrived.
 pub const FATES: [&str; 4] = ["whole", "partial", "under-way", "not-arrived"];
 
-/// Returns the table `streams`: a row for every stream that has sent a frame.
+/// Returns the table `streams`, with a row for every stream that has sent a frame.
 pub fn table(rows: &[StreamRow], names: &Names) -> Table {
     Streams::of(rows.iter().filter(|stream| stream.sent > 0), names)
 }
 
 table! {
-    /// One row for every stream of [raw Ethernet](../mechanisms/raw-ethernet.md) frames that has
+    /// One row for each stream of [raw Ethernet](../mechanisms/raw-ethernet.md) frames that has
     /// sent a frame. Streams of [messages over
     /// Ethernet](../mechanisms/mpi.md#over-lossless-ethernet) come last, in the order of their
     /// first message.
@@ -161,37 +163,38 @@ table! {
     /// receiving host
     dst: u32 = stream.dst.0;
 
-    /// frames that the source generated
+    /// number of frames that the source generated
     frames_sent: u64 = stream.sent;
 
     /// bytes of the sent frames, without framing
     bytes_sent: u64 = stream.sent_bytes;
 
-    /// frames that arrived
+    /// number of frames that arrived
     frames_received: u64 = stream.received;
 
-    /// bytes of the arrived frames
+    /// bytes of the frames that arrived, without framing
     bytes_received: u64 = stream.received_bytes;
 
-    /// frames lost
+    /// number of frames lost in the network
     frames_lost: u64 = stream.lost;
 
-    /// frames that arrived after one that was sent later
+    /// number of frames that arrived after a frame that was sent later
     frames_reordered: u64 = stream.reordered;
 
-    /// frames that a receiver would have to hold to deliver all frames in order
+    /// number of frames that a receiver would have to hold to deliver all frames in order
     resequenced since 6: u64 = stream.order.waited();
 
-    /// maximum number of frames held at one time
+    /// largest number of frames that such a receiver would hold at one time
     resequenced_most since 6: u64 = stream.order.most();
 
-    /// mean number of frames held, from the first sent frame to the last arrived frame
+    /// mean number of frames that such a receiver would hold, from the first sent frame to the last
+    /// arrived frame
     resequenced_mean since 6: f64 = stream.order.mean(stream.first, stream.last);
 
     /// time at which the first frame was generated
     first_s: seconds = stream.first;
 
-    /// time at which the last frame arrived
+    /// time at which the last frame arrived, so far
     last_s: seconds = stream.last;
 
     /// received bits divided by (`last_s` − `first_s`)
@@ -203,12 +206,11 @@ table! {
     /// maximum latency
     latency_us_max: us = stream.latency_max;
 
-    /// mean absolute difference between the latencies of two frames that arrived one after the
-    /// other
+    /// mean absolute difference between the latencies of two consecutive arrivals
     jitter_us: f64 = StreamRow::mean_us(stream.jitter_sum_ps, stream.received.saturating_sub(1));
 
-    /// `whole`: all arrived; `partial`: some were lost, the rest arrived; `under-way`: some are
-    /// still in the network; `not-arrived`: none has arrived
+    /// state of the stream. `whole`: all frames arrived; `partial`: some were lost, the rest
+    /// arrived; `under-way`: some are still in the network; `not-arrived`: none has arrived
     fate: label(&FATES) = stream.fate();
 }
 

@@ -1,8 +1,9 @@
 //! Tables of results.
 //!
-//! [`table!`](crate::table!) declares a table once: its columns with names, types, meanings, the version of the
-//! result format that introduced each, and the expressions that fill them. The Parquet schema, the tables that
-//! Python knows, and docs/reference/results.md are made from its [`Declared`].
+//! [`table!`](crate::table!) declares a table once: its columns with names, types, meanings, the
+//! version of the result format that introduced each, and the expressions that compute them. The
+//! Parquet schema, the tables that Python knows, and docs/reference/results.md are generated from
+//! its [`Declared`].
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ pub enum Column {
     F64(Vec<f64>),
     /// Texts, which may be untrusted (names from a trace).
     Text(Vec<String>),
-    /// Texts of which few are different: for each row an index into the list of texts, and that
-    /// list.
+    /// Texts with few different values: an index for each row, and the list of texts to which it
+    /// refers.
     Label(Vec<u32>, Vec<String>),
 }
 
@@ -37,10 +38,10 @@ impl Column {
         }
     }
 
-    /// Returns the value of a row as text.
+    /// Returns the value of a row, converted to text.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the column has no row `row`.
     pub fn text(&self, row: usize) -> String {
         match self {
             Column::U32(v) => v[row].to_string(),
@@ -57,7 +58,7 @@ impl Column {
         self.len() == 0
     }
 
-    /// Returns the type of the column as the documentation and Python name it.
+    /// Returns the name of the column's type in the documentation and in Python.
     pub fn kind(&self) -> &'static str {
         match self {
             Column::U32(_) => "u32",
@@ -72,14 +73,14 @@ impl Column {
 /// A result table: named columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Name of the table, and of its file without extension: `flows`, `links` …
+    /// Name of the table, and of its file without extension (`flows`, `links` …).
     pub name: &'static str,
     /// Names and values of the columns, in order.
     pub columns: Vec<(&'static str, Column)>,
 }
 
 impl Table {
-    /// Returns a table; all columns must have the same length.
+    /// Returns a table. All columns must have the same length.
     pub fn new(name: &'static str, columns: Vec<(&'static str, Column)>) -> Table {
         let rows = columns.first().map_or(0, |c| c.1.len());
         assert!(columns.iter().all(|c| c.1.len() == rows), "columns of {name} differ in length");
@@ -91,7 +92,7 @@ impl Table {
         self.columns.first().map_or(0, |c| c.1.len())
     }
 
-    /// Returns the column with this name; `None` if there is none.
+    /// Returns the values of the column `name`; `None` if the table has no such column.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1)
     }
@@ -102,7 +103,7 @@ impl Table {
 pub struct Declared {
     /// Name of the table, and of its file without extension.
     pub name: &'static str,
-    /// Meaning of a row, in Markdown. Links lead to other pages by their paths from docs/reference/.
+    /// Meaning of a row, in Markdown. Links to other pages are relative to docs/reference/.
     pub about: &'static str,
     /// Version of the result format that introduced the table.
     pub since: u32,
@@ -119,11 +120,13 @@ pub struct DeclaredColumn {
     pub kind: &'static str,
     /// Version of the result format that introduced the column.
     pub since: u32,
-    /// Meaning of the values, in Markdown: which labels there are, and which number stands for none.
+    /// Meaning of the values, in Markdown: the labels that occur, and the number that stands for no
+    /// value.
     pub about: &'static str,
 }
 
-/// Names of a run; columns of labels hold their indices.
+/// Names of workloads, traffic classes and tiers of a run. Columns of the kind `label` hold indices
+/// of names.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Names of the workloads.
@@ -134,7 +137,7 @@ pub struct Names {
     pub tiers: Vec<String>,
 }
 
-/// A column of texts with few different values, numbered in the order of their first use.
+/// A column of texts with few different values, which are numbered in the order of their first use.
 #[derive(Default)]
 pub struct Few {
     rows: Vec<u32>,
@@ -148,7 +151,7 @@ impl Few {
         Few { rows: Vec::with_capacity(rows), ..Few::default() }
     }
 
-    /// Adds a row with this text.
+    /// Adds a row with the value `text`.
     pub fn push(&mut self, text: &str) {
         let last = self.rows.last().copied();
         let number = match last.filter(|last| self.texts[*last as usize] == text) {
@@ -175,7 +178,8 @@ impl From<Few> for Column {
     }
 }
 
-/// Declares a table: a type with its `DECLARED` and a function `of` that makes the table of rows.
+/// Declares a table: a type with a constant `DECLARED`, and with a function `of` that makes the
+/// table from rows.
 ///
 /// ```
 /// use eastwest_measure::table;
@@ -198,9 +202,10 @@ impl From<Few> for Column {
 /// assert_eq!(Arrivals::DECLARED.columns[1].about, " when it arrived");
 /// ```
 ///
-/// Values of the kinds `u32`, `u64`, `i64` and `f64` are numbers of this or a smaller type; of `str` a
-/// `String` that may be untrusted; of `few` a `&str` out of few; of `label(texts)` the number of one of
-/// these texts; of `seconds` and `us` a `Time` or `Span`, which becomes a double.
+/// Values of the kinds `u32`, `u64`, `i64` and `f64` are numbers of this or a smaller type. A `str`
+/// is a `String` that may be untrusted; a `few` is a `&str` with few different values; a
+/// `label(texts)` is the index of one of the texts; `seconds` and `us` are a `Time` or `Span`,
+/// which is stored as a double.
 #[macro_export]
 macro_rules! table {
     (
@@ -216,7 +221,7 @@ macro_rules! table {
         $vis struct $Table;
 
         impl $Table {
-            /// Declaration of this table: its name, meaning and columns.
+            /// Declaration of this table: its name, the meaning of a row, and its columns.
             $vis const DECLARED: $crate::table::Declared = $crate::table::Declared {
                 name: $name,
                 about: concat!($($doc),+),
@@ -229,7 +234,7 @@ macro_rules! table {
                 }),+],
             };
 
-            /// Returns the table of these rows.
+            /// Returns a table with these rows.
             #[allow(clippy::extra_unused_lifetimes, clippy::useless_conversion)]
             #[allow(private_bounds, private_interfaces)]
             $vis fn of<'a>(

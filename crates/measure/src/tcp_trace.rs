@@ -1,4 +1,5 @@
-//! Windows of selected senders over time: a row at each change, at most `most` rows for a run.
+//! Table `tcp_trace`: windows of selected TCP senders over time, with a row at each change and at
+//! most `most` rows for a run.
 
 use crate::table;
 use crate::table::Table;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct TraceRow {
     /// Time of the change; the values hold until the sender's next row.
     pub at: Time,
-    /// Number of the connection.
+    /// Number of the connection to which the sender belongs.
     pub connection: u64,
     /// Sending host.
     pub src: HostId,
@@ -22,15 +23,15 @@ pub struct TraceRow {
     pub ssthresh: Option<u64>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Current retransmission timeout.
+    /// Current retransmission timeout of the sender.
     pub rto: Span,
     /// Bytes assumed to be in flight (RFC 6675, `pipe`).
     pub in_flight: u64,
-    /// Number of the phase of congestion control; the result table has its name.
+    /// Number of the phase of congestion control; the table shows its name.
     pub phase: u8,
 }
 
-/// Rows of the table `tcp_trace`: the first `most` changes. Later ones are only counted.
+/// Rows of the table `tcp_trace`. The first `most` changes are stored; later ones are only counted.
 #[derive(Serialize, Deserialize)]
 pub struct TraceTable {
     rows: Vec<TraceRow>,
@@ -39,12 +40,12 @@ pub struct TraceTable {
 }
 
 impl TraceTable {
-    /// Returns an empty table for at most `most` rows.
+    /// Returns an empty table that stores at most `most` rows.
     pub fn new(most: usize) -> TraceTable {
         TraceTable { rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Adds a row. If the table is full, only counts the change.
+    /// Adds the row of a change. If the table is full, only counts the change.
     pub fn push(&mut self, row: TraceRow) {
         if self.rows.len() < self.most {
             self.rows.push(row);
@@ -53,12 +54,14 @@ impl TraceTable {
         }
     }
 
-    /// Returns the number of rows kept, and of changes that were not kept because the table was full.
+    /// Returns the number of stored rows, and the number of changes that are not stored because the
+    /// table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
 
-    /// Returns the table `tcp_trace`; `phases` are the names of the phases, by number.
+    /// Returns the table `tcp_trace`; `phases`: names of the phases of congestion control, by
+    /// number.
     pub fn table(&self, phases: &[&str]) -> Table {
         TcpTrace::of(&self.rows, phases)
     }
@@ -75,31 +78,31 @@ table! {
     /// time of the change; the values hold until the sender's next row
     time_s: seconds = row.at;
 
-    /// number of the connection
+    /// number of the connection to which the sender belongs
     connection: u64 = row.connection;
 
-    /// sender
+    /// number of the sending host
     src: u32 = row.src.0;
 
-    /// receiver
+    /// number of the receiving host
     dst: u32 = row.dst.0;
 
-    /// congestion window
+    /// congestion window in bytes
     cwnd_bytes: u64 = row.cwnd;
 
-    /// slow start threshold, −1 before the first loss
+    /// slow-start threshold in bytes, −1 before the first loss
     ssthresh_bytes: i64 = row.ssthresh.map_or(-1, |bytes| bytes as i64);
 
-    /// smoothed round-trip time, 0 before the first sample
+    /// smoothed round-trip time in µs, 0 before the first sample
     srtt_us: us = row.srtt.unwrap_or(Span::ZERO);
 
-    /// current retransmission timeout
+    /// current retransmission timeout in µs
     rto_us: us = row.rto;
 
     /// sender's estimate of the bytes in the network (RFC 6675, `pipe`)
     in_flight_bytes: u64 = row.in_flight;
 
-    /// `slow-start`, `congestion-avoidance`, `recovery` (after a fast retransmit), `loss` (after a
-    /// timeout, until all that was outstanding is acknowledged)
+    /// phase of congestion control: `slow-start`, `congestion-avoidance`, `recovery` (fast
+    /// recovery), `loss` (after a timeout, until all data outstanding then is acknowledged)
     phase: label(phases) = row.phase;
 }

@@ -1,35 +1,36 @@
-//! Interface of the settings of a transport that scenarios choose with `transport = "…"` beside TCP.
+//! Interface of transports other than TCP, which scenarios choose with `transport = "…"`: their
+//! settings.
 
 use eastwest_settings::reader::Section;
 
-/// Properties of the layers below a transport.
+/// Properties of the layers below a transport: packet size and framing.
 pub struct Below {
     /// Largest IP packet in bytes; `None` if it is not known.
     pub mtu: Option<u32>,
-    /// Bytes on a link for each packet in addition to its IP length: headers and framing of the
-    /// link.
+    /// Bytes of a packet on a link in addition to its IP length: headers and framing of the link.
     pub framing: u32,
 }
 
-/// Settings of a transport: a table of the scenario.
+/// Settings of a transport, which are a table of the scenario.
 pub trait TransportSettings: Sized {
-    /// Name of the transport in scenarios, and of the table of its settings.
+    /// Name of the transport in scenarios, and of the table with its settings.
     const NAME: &'static str;
-    /// Explanation of the name in the reference of settings, where a workload chooses its
-    /// transport.
+    /// Explanation of the transport's name in the reference of settings, among the values of the
+    /// key `transport` of a workload.
     const CHOICE: &'static str;
-    /// Explanation of the table of settings in the reference of settings.
+    /// Explanation of the table with the transport's settings, in the reference of settings.
     const TABLE: &'static str;
 
-    /// Reads the settings from their table.
+    /// Reads the settings of the transport from its table; `below`: properties of the layers below
+    /// it.
     fn read(s: &mut Section, below: &Below) -> Self;
 
-    /// Whether packets are ECN-capable because the transport reacts to marks.
+    /// Whether packets are ECN-capable, because the transport reacts to ECN marks.
     fn asks_for_marks(&self) -> bool;
 
-    /// Reads the table of settings if a workload uses the transport (`used`) or the file has the
-    /// table. Returns `None` unless the transport is used; adds a note if the file has the table
-    /// without use.
+    /// Reads the transport's table of settings, if a workload uses the transport (`used`) or the
+    /// file has the table. Returns `None` unless the transport is used. Adds a note if the file has
+    /// the table and no workload uses the transport.
     fn read_if_used(
         s: &mut Section,
         below: &Below,

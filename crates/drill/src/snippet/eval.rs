@@ -1,4 +1,4 @@
-//! Evaluation of snippets.
+//! Evaluation of snippets, the assertions between `%{` and `}%` in a script.
 
 use super::tree::{Expression, Kind, Snippet, Statement};
 use crate::problem::{Place, Problem};
@@ -10,15 +10,15 @@ use std::fmt;
 pub enum Datum {
     /// A whole number; 1 for true, 0 for false.
     Number(i64),
-    /// A text.
+    /// A text (string).
     Text(String),
-    /// A tuple.
+    /// A tuple of values.
     Tuple(Vec<Datum>),
 }
 
 /// Longest text that a snippet can produce, in bytes.
 const LONGEST: usize = 4_096;
-/// Most variables of a script.
+/// Maximum number of variables in a script.
 const MOST: usize = 1_000;
 
 impl fmt::Display for Datum {
@@ -44,10 +44,10 @@ impl Datum {
     }
 }
 
-/// Variables of a script by name, kept from snippet to snippet.
+/// Variables of a script by name; their values persist from snippet to snippet.
 pub type Variables = BTreeMap<String, Datum>;
 
-/// Runs a snippet and returns its printed lines. `look_up` returns the value of a field of
+/// Runs a snippet and returns the lines that it prints. `look_up` returns the value of a field of
 /// `tcp_info` or of a constant, or an error message.
 pub fn run(
     snippet: &Snippet,
@@ -105,7 +105,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns the values of the names in an expression, for the message of a failed assertion.
+    /// Returns the names in an expression with their values, for the message of a failed assertion.
     fn names_in(&self, e: &Expression) -> String {
         let mut names = Vec::new();
         collect(e, &mut names);
@@ -223,7 +223,8 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         "<<" => 1i64.checked_shl(shift()?).filter(|s| *s > 0).and_then(|s| a.checked_mul(s)),
         ">>" => Some(a >> shift()?),
         "//" | "%" if b == 0 => return place.fail("division by zero"),
-        // Python rounds down, so that the remainder has the sign of the divisor
+        // As in Python, the quotient is rounded down, so that the remainder has the sign of the
+        // divisor.
         "//" => a.checked_div(b).map(|q| q - i64::from(a % b != 0 && (a < 0) != (b < 0))),
         "%" => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
         _ => return place.fail(format!("'{sign}' is not understood")),
@@ -231,7 +232,8 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
     result.map(Datum::Number).ok_or_else(|| too_large(place))
 }
 
-/// Returns `'%d of %s' % (a, b)`; flags and widths are ignored.
+/// Returns the result of formatting in Python, such as `'%d of %s' % (a, b)`; flags and widths are
+/// ignored.
 fn format_text(text: &str, values: Datum, place: Place) -> Result<Datum, Problem> {
     let mut values = match values {
         Datum::Tuple(all) => all.into_iter(),

@@ -1,8 +1,8 @@
-//! Assertions between `%{` and `}%`: a small part of Python, parsed and evaluated here.
+//! Snippets: assertions between `%{` and `}%` in a small part of Python, parsed and evaluated here.
 //!
-//! `assert A, B`, `print(…)`, `name = A` and `name += A`; whole numbers, texts with `%`,
-//! comparisons (also chained), `and or not`, arithmetic, `abs min max len str`. Anything else fails
-//! the script.
+//! Supported are `assert A, B`, `print(…)`, `name = A` and `name += A`, with whole numbers, texts
+//! with `%`, comparisons (also chained), `and or not`, arithmetic, and `abs min max len str`.
+//! Anything else fails the script.
 
 mod eval;
 mod parse;

@@ -1,12 +1,13 @@
-//! Parser: from words to statements, with Python's operator precedence.
+//! Parser of snippets: from tokens to statements, with Python's operator precedence.
 
 use super::tree::{Expression, Kind, Snippet, Statement};
 use super::words::{Word, words};
 use crate::problem::{Place, Problem};
 
-/// Deepest nesting of expressions.
+/// Maximum nesting of expressions.
 const DEEPEST: u32 = 32;
-/// Longest statement in words: a chain of operators is evaluated by recursion.
+/// Maximum number of tokens in a statement. It bounds the recursion that evaluates a chain of
+/// operators.
 const LONGEST: usize = 500;
 /// Binary operators from the lowest to the highest precedence.
 const LEVELS: [&[&str]; 6] =
@@ -14,14 +15,14 @@ const LEVELS: [&[&str]; 6] =
 const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 const ASSIGNMENTS: [(&str, &str); 7] =
     [("+=", "+"), ("-=", "-"), ("*=", "*"), ("|=", "|"), ("&=", "&"), ("<<=", "<<"), (">>=", ">>")];
-/// Unsupported words of Python: their error is clearer than "unknown name".
+/// Keywords of Python that are not supported. Their error message is clearer than "unknown name".
 const KEYWORDS: [&str; 14] = [
     "if", "else", "elif", "for", "while", "def", "class", "import", "from", "lambda", "return",
     "with", "try", "in",
 ];
 const FUNCTIONS: [&str; 5] = ["abs", "min", "max", "len", "str"];
 
-/// Parses the text of a snippet whose `%{` is at `place`.
+/// Parses the text of a snippet that begins with `%{` at `place`.
 pub fn parse(text: &str, place: Place) -> Result<Snippet, Problem> {
     let place = Place { column: place.column + 2, ..place };
     let words = words(text, place)?;
@@ -75,7 +76,7 @@ impl Parser<'_> {
         there
     }
 
-    /// Takes and returns one of these signs, if it comes next.
+    /// Skips the next token if it is one of `signs`, and returns it; otherwise returns `None`.
     fn takes_one(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         let found = match self.peek() {
             Some(Word::Sign(s)) => signs.iter().find(|x| *x == s).copied(),
@@ -112,7 +113,7 @@ impl Parser<'_> {
         start.fail(format!("'{name}': {message}"))
     }
 
-    /// Returns words as they were written, for messages.
+    /// Returns the tokens from index `from` to the current one as text, for error messages.
     fn written(&self, from: usize) -> String {
         let mut text = String::new();
         for (_, word) in &self.words[from..self.at] {
@@ -241,7 +242,7 @@ impl Parser<'_> {
         self.arguments_at(0)
     }
 
-    /// Parses the arguments of a call after the opening bracket.
+    /// Parses the arguments of a function call, after its opening bracket.
     fn arguments_at(&mut self, depth: u32) -> Result<Vec<Expression>, Problem> {
         let mut all = Vec::new();
         while !self.takes(")") {

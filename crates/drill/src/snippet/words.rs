@@ -1,4 +1,4 @@
-//! Words (tokens) of a snippet.
+//! Lexer of snippets: their tokens, here called words.
 
 use crate::lexer::{Cursor, begins_name, in_name};
 use crate::problem::{Place, Problem};
@@ -6,19 +6,19 @@ use crate::problem::{Place, Problem};
 /// A token of a snippet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
-    /// A name or keyword.
+    /// A name, or a keyword of Python.
     Name(String),
-    /// A number.
+    /// A whole number.
     Number(i64),
-    /// A text.
+    /// A text in quotation marks.
     Text(String),
     /// An operator or bracket.
     Sign(&'static str),
-    /// The end of a statement.
+    /// The end of a statement: a line end or a semicolon.
     End,
 }
 
-/// Operators and brackets, the longer ones first because the first match counts.
+/// Operators and brackets. Longer ones come first, because the first match counts.
 const SIGNS: [&str; 28] = [
     "<<=", ">>=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "|=", "&=", "//", "<<", ">>", "=", "<",
     ">", "+", "-", "*", "%", "&", "|", "^", "~", "(", ")", ",",

@@ -1,15 +1,15 @@
 //! BBR version 1 as in Linux 6.x (`tcp_bbr.c`; Cardwell et al., CACM 2017;
-//! draft-cardwell-iccrg-bbr-congestion-control-00): the window follows a model of the path, its bottleneck
-//! bandwidth and its smallest RTT, and losses do not reduce it.
+//! draft-cardwell-iccrg-bbr-congestion-control-00). The window follows a model of the path, which
+//! consists of its bottleneck bandwidth and its smallest RTT. Losses do not reduce the window.
 //!
 //! Startup sends at 2.885 times the largest delivery rate until this rate grows by less than a quarter in three
 //! rounds. Drain sends at the inverse gain until no more than a bandwidth-delay product is in flight. ProbeBW
 //! cycles through the gains 5/4, 3/4 and six times 1. ProbeRTT reduces the window to four segments for 200 ms
 //! once the smallest RTT is ten seconds old. cwnd is twice the bandwidth-delay product plus room for
-//! aggregation. As in Linux, the pacing rate is 1 % below the computed one. Left out: long-term sampling
-//! against token-bucket policers.
+//! aggregation. As in Linux, the pacing rate is 1 % below the computed one. Long-term sampling
+//! against token-bucket policers is not modelled.
 //!
-//! Rates in bytes per second, gains in units of 1/256.
+//! Rates are in bytes per second, gains in units of 1/256.
 
 use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
 use super::delivery_rate::{RateSample, RateSampler, bytes_in_time};
@@ -21,29 +21,31 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 const UNIT: u64 = 256;
-/// Gain of Startup: 2/ln 2.
+/// Gain of Startup, 2/ln 2, in units of 1/256.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = UNIT * 2;
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Length of the window of the largest rate, in rounds.
+/// Length of the window over which the maximum delivery rate is taken, in round trips.
 const RATE_WINDOW: u64 = 10;
-/// Time for which the smallest RTT is valid, and duration of ProbeRTT.
+/// Time for which the smallest RTT is valid. `PROBE_RTT` is the duration of the state ProbeRTT.
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Minimum window in segments.
+/// Minimum congestion window in segments.
 const LEAST_SEGMENTS: u64 = 4;
-/// Rounds in which the rate grows by less than a quarter, after which Startup ends.
+/// Number of round trips in which the delivery rate grows by less than a quarter, after which
+/// Startup ends.
 const FULL_ROUNDS: u32 = 3;
-/// Length of each of the two windows of the maximum aggregation, in rounds.
+/// Length of each of the two windows over which the maximum ACK aggregation is taken, in round
+/// trips.
 const AGGREGATION_ROUNDS: u32 = 5;
 /// Time whose bytes, at the estimated bandwidth, limit the allowance for ACK aggregation.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
-/// State of BBR's state machine.
+/// State of BBR's state machine (version 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Searches for the bandwidth.
+    /// Searches for the bandwidth of the path with a high pacing gain.
     Startup,
     /// Drains the queue that Startup has built.
     Drain,
@@ -84,8 +86,8 @@ pub struct Bbr {
     packet_conservation: bool,
     idle_restart: bool,
     seen_rtt: bool,
-    /// ACK aggregation: bytes acknowledged in this epoch, its begin, and the largest excess over the bandwidth
-    /// in two windows of rounds.
+    /// ACK aggregation: bytes acknowledged in the current epoch. `epoch_at`: its begin; `extra`:
+    /// largest excess over the bandwidth in two windows of round trips, in bytes.
     epoch_acked: u64,
     epoch_at: Time,
     extra: [u64; 2],
@@ -154,7 +156,7 @@ impl Bbr {
             mode: Mode::Startup,
             sampler: RateSampler::default(),
             cwnd: initial,
-            // Linux: the initial window per 1 ms until an RTT is known.
+            // Until an RTT is known, the rate is one initial window per 1 ms (Linux).
             pacing_rate: scaled(initial * 1000, HIGH_GAIN),
             max_rate: WindowedMax::default(),
             round: 0,
@@ -191,7 +193,7 @@ impl Bbr {
         }
     }
 
-    /// Updates the model by an ACK, whose rate sample is in the sampler.
+    /// Updates the model of the path after an ACK, whose rate sample is in the sampler.
     fn take_in(&mut self, ack: &PathAck) {
         let sample = &self.sampler.sample.take();
         let sample = sample.as_ref();
@@ -223,8 +225,8 @@ impl Bbr {
         }
     }
 
-    /// Measures ACK aggregation: the bytes acknowledged beyond what the bandwidth explains
-    /// (`bbr_update_ack_aggregation`).
+    /// Measures ACK aggregation: the bytes acknowledged in excess of the estimated bandwidth
+    /// (Linux, `bbr_update_ack_aggregation`).
     fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
@@ -289,7 +291,7 @@ impl Bbr {
         }
     }
 
-    /// Enters ProbeBW, in a random phase of the cycle other than that of gain 3/4.
+    /// Enters ProbeBW, in a random phase of the gain cycle other than the phase with gain 3/4.
     fn probe_bandwidth(&mut self, ack: &PathAck) {
         self.mode = Mode::ProbeBw;
         let draw = mix(ack.seed ^ mix(ack.now.0)) % (CYCLE.len() as u64 - 1);
@@ -353,15 +355,15 @@ impl Bbr {
         }
     }
 
-    /// Returns the size of a burst of Linux at the current rate: what is sent in a millisecond, at least two
-    /// segments (`bbr_tso_segs_goal`).
+    /// Returns the bytes of one burst in Linux at the current pacing rate: the bytes sent in 1/1024
+    /// s, at least two segments, or one at a low rate (`bbr_tso_segs_goal`).
     fn burst(&self, segment: u64) -> u64 {
         let least = if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 };
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
-    /// Returns `gain` (in units of 1/256) bandwidth-delay products plus room for bursts, in bytes
-    /// (`bbr_inflight`).
+    /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes; `gain` is in units
+    /// of 1/256 (`bbr_inflight`).
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }
@@ -374,8 +376,8 @@ impl Bbr {
         product.div_ceil(segment) * segment
     }
 
-    /// Adds room for bursts: three bursts, rounded up to pairs of segments, two more while probing for
-    /// bandwidth (`bbr_quantization_budget`).
+    /// Adds room for bursts to a window of `bytes` bytes: three bursts, rounded up to pairs of
+    /// segments, and two segments more while probing for bandwidth (`bbr_quantization_budget`).
     fn with_room(&self, bytes: u64, segment: u64) -> u64 {
         let pairs = (bytes + 3 * self.burst(segment)).div_ceil(2 * segment);
         let probing = self.mode == Mode::ProbeBw && self.cycle == 0;
@@ -400,8 +402,8 @@ impl Bbr {
         }
     }
 
-    /// Applies packet conservation in the first round of a recovery, and restores the window at its end.
-    /// Returns whether that decides the window.
+    /// Applies packet conservation in the first round of a recovery, and restores the congestion
+    /// window at its end. Returns whether packet conservation determines the window for this ACK.
     fn recover_or_restore(&mut self, ack: &PathAck) -> bool {
         if ack.lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.lost).max(ack.segment);
@@ -435,7 +437,8 @@ impl Bbr {
         };
     }
 
-    /// Reacts to a timeout: the window restarts from one segment, and the test for a full pipe starts again.
+    /// Handles a timeout: the window restarts from one segment, and the search for the full
+    /// bandwidth begins again.
     fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
@@ -445,7 +448,7 @@ impl Bbr {
         self.round_start = true;
     }
 
-    /// Reacts to new data after nothing was in flight because the application was the limit.
+    /// Handles the first new data after an idle time, in which the application had nothing to send.
     fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);

@@ -1,17 +1,19 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path as in
-//! [version 1](super::bbr), but losses bound them: the amount in flight at which more than 2 % was lost is not
-//! exceeded for long. So it works with short queues and shares with loss-based flows.
+//! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path
+//! as in [version 1](super::bbr), but losses bound them. If more than 2 % of the data in flight is
+//! lost, that amount of data in flight is not exceeded for long. BBR version 3 therefore works with
+//! short queues, and shares a link with loss-based flows.
 //!
-//! Startup paces with gain 4·ln 2 until the delivery rate grows by less than a quarter in three rounds, or too
-//! much is lost, in six places, in a round of a recovery; Drain paces at half the bandwidth. ProbeBW goes Down
-//! (0.9) until there is headroom and no queue, cruises (1.0) for 2 to 3 s or for the rounds that Reno would
-//! need for equal growth, refills the pipe for a round (1.0) and goes Up (1.25) until the rate stops growing or
-//! too much is lost. ProbeRTT halves the window for 200 ms if the smallest RTT was not measured again for 5 s.
-//! [`super::bbr3_bounds`] has the bounds. As in Linux, a loss counts with the ACK that reveals it and is
-//! assessed by the newest segment delivered; the draft assesses each lost segment. Left out: the reaction to
-//! spurious losses, and ECN.
+//! Startup paces with gain 4·ln 2. It ends when the delivery rate grows by less than a quarter in
+//! three rounds, or when six ACKs in one round of a recovery report losses and too much is lost.
+//! Drain paces at half the bandwidth. ProbeBW has four phases: Down (gain 0.9) until there is
+//! headroom and no queue; Cruise (1.0) for 2 to 3 s, or for the rounds that Reno would need for
+//! equal growth; Refill (1.0) for one round; Up (1.25) until the rate stops growing or too much is
+//! lost. ProbeRTT halves the window for 200 ms if the smallest RTT was not measured again for 5 s.
+//! [`super::bbr3_bounds`] has the bounds. As in Linux, a loss counts with the ACK that reveals it
+//! and is assessed by the newest segment delivered; the draft assesses each lost segment. The
+//! reaction to spurious losses, and ECN, are not modelled.
 //!
-//! Rates in bytes per second, gains in thousandths.
+//! Rates are in bytes per second, gains in thousandths.
 
 use super::bbr3_bounds::{Bounds, LEAST_SEGMENTS, UNIT, loses_too_much, scaled};
 use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
@@ -28,37 +30,39 @@ const DRAIN_GAIN: u64 = 500;
 const CWND_GAIN: u64 = 2_000;
 const UP_CWND_GAIN: u64 = 2_250;
 const PROBE_RTT_CWND_GAIN: u64 = 500;
-/// Share of the bandwidth that is not used, in percent.
+/// Share of the estimated bandwidth that pacing leaves unused, in percent.
 const MARGIN_PERCENT: u64 = 1;
-/// Windows of the largest rate, in ProbeBW cycles, and of the maximum aggregation, in rounds.
+/// Length of the window over which the maximum delivery rate is taken, in ProbeBW cycles.
+/// `AGGREGATION_ROUNDS`: the same for the maximum ACK aggregation, in round trips.
 const RATE_CYCLES: u64 = 2;
 const AGGREGATION_ROUNDS: u64 = 10;
-/// Time for which the smallest RTT is valid, time without it after which ProbeRTT begins, and duration of
-/// ProbeRTT.
+/// Time for which the smallest RTT is valid. `PROBE_RTT_EVERY`: time without a new smallest RTT
+/// after which the state ProbeRTT begins; `PROBE_RTT`: its duration.
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Rounds in which the rate grows by less than a quarter, after which Startup ends.
+/// Number of round trips in which the delivery rate grows by less than a quarter, after which
+/// Startup ends.
 const FULL_ROUNDS: u32 = 3;
-/// ACKs with losses in one round after which Startup ends.
+/// Number of ACKs with losses in one round trip after which Startup may end.
 const FULL_LOSSES: u32 = 6;
-/// Maximum length of a cruise, in rounds.
+/// Maximum length of the phase Cruise, in round trips.
 const MOST_RENO_ROUNDS: u64 = 63;
 
-/// State of BBR's state machine.
+/// State of BBR's state machine (version 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Searches for the bandwidth.
+    /// Searches for the bandwidth of the path with a high pacing gain.
     Startup,
     /// Drains the queue that Startup has built.
     Drain,
-    /// ProbeBW: reduces the amount in flight after probing.
+    /// Phase Down of ProbeBW: reduces the amount in flight after probing.
     Down,
-    /// ProbeBW: leaves headroom for other flows.
+    /// Phase Cruise of ProbeBW: leaves headroom for other flows.
     Cruise,
-    /// ProbeBW: fills the pipe without building a queue.
+    /// Phase Refill of ProbeBW: fills the path without building a queue.
     Refill,
-    /// ProbeBW: probes for more bandwidth.
+    /// Phase Up of ProbeBW: probes for more bandwidth.
     Up,
     /// Measures the smallest RTT with a small window.
     ProbeRtt,
@@ -85,7 +89,7 @@ pub struct Bbr3 {
     /// Smallest RTT; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
-    /// Smallest RTT of the last five seconds, and the time of its measurement.
+    /// Smallest RTT of the last five seconds; `recent_rtt_at` is the time of its measurement.
     recent_rtt: Span,
     recent_rtt_at: Time,
     max_rate: WindowedMax,
@@ -95,7 +99,8 @@ pub struct Bbr3 {
     next_round_delivered: u64,
     full_rate: u64,
     full_rounds: u32,
-    /// Whether the rate has stopped growing: in this probe, or once since the start.
+    /// Whether the delivery rate has stopped growing in the current probe. `full`: whether it has
+    /// stopped growing once since the start.
     full_now: bool,
     full: bool,
     bounds: Bounds,
@@ -171,7 +176,7 @@ impl Bbr3 {
             mode: Mode::Startup,
             sampler: RateSampler::default(),
             cwnd: initial,
-            // Assumes an RTT of 1 ms until one is known.
+            // The initial rate assumes an RTT of 1 ms.
             pacing_rate: scaled(initial * 1000, STARTUP_GAIN),
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
@@ -215,7 +220,7 @@ impl Bbr3 {
         }
     }
 
-    /// Updates the model by an ACK, whose rate sample is in the sampler.
+    /// Updates the model of the path after an ACK, whose rate sample is in the sampler.
     fn take_in(&mut self, ack: &PathAck) {
         self.sampler.lost += ack.lost;
         let sample = self.sampler.sample.take();
@@ -264,7 +269,8 @@ impl Bbr3 {
         self.next_round_delivered = ack.delivered;
     }
 
-    /// Lowers the short-term bounds after a round with losses, outside of probing.
+    /// Lowers the short-term bounds after a round trip with losses, except while probing for
+    /// bandwidth.
     fn adapt_short_bounds(&mut self, s: &RateSample, ack: &PathAck) {
         let lossy = self.bounds.end_lossy_round(s, ack.delivered);
         if lossy && !matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up) {
@@ -272,7 +278,7 @@ impl Bbr3 {
         }
     }
 
-    /// Lowers or raises the long-term bound by the result of probing.
+    /// Lowers or raises the long-term bound of the data in flight by the result of probing.
     fn adapt_long_bound(&mut self, s: &RateSample, ack: &PathAck) {
         let probed = self.round_start && self.bounds.begin_round();
         if probed && self.mode.probes_bandwidth() && !s.app_limited {
@@ -288,12 +294,13 @@ impl Bbr3 {
         self.bounds.raise_long(s, ack, self.cwnd, probing, self.round_start);
     }
 
-    /// Returns the bandwidth estimate: the largest rate, limited by the short-term bound.
+    /// Returns the bandwidth estimate in bytes per second: the largest delivery rate, limited by
+    /// the short-term bound.
     fn rate(&self) -> u64 {
         self.max_rate.get().min(self.bounds.short_rate)
     }
 
-    /// Measures ACK aggregation: the bytes acknowledged beyond what the bandwidth explains.
+    /// Measures ACK aggregation: the bytes acknowledged in excess of the estimated bandwidth.
     fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
@@ -367,15 +374,15 @@ impl Bbr3 {
         }
     }
 
-    /// Whether to probe: after two to three seconds, or the rounds in which Reno would regain half of this
-    /// window.
+    /// Whether to probe for bandwidth: after two to three seconds, or after the number of round
+    /// trips in which Reno would regain half of this window.
     fn is_time_to_probe(&self, ack: &PathAck) -> bool {
         let reno = self.target(ack.segment) / ack.segment;
         ack.now.since(self.phase_at) > self.probe_wait
             || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
     }
 
-    /// Returns a bandwidth-delay product, or the window if that is less.
+    /// Returns one bandwidth-delay product in bytes, or the congestion window if that is less.
     fn target(&self, segment: u64) -> u64 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }
@@ -479,7 +486,8 @@ impl Bbr3 {
         }
     }
 
-    /// Returns `gain` bandwidth-delay products; the window while no RTT is known.
+    /// Returns `gain` (in thousandths) bandwidth-delay products in bytes, or the congestion window
+    /// while no RTT is known.
     fn product(&self, gain: u64) -> u64 {
         if self.min_rtt == Span::MAX {
             return self.cwnd;
@@ -487,7 +495,8 @@ impl Bbr3 {
         scaled(bytes_in_time(self.rate(), self.min_rtt), gain)
     }
 
-    /// Adds room for three bursts, each of a millisecond at the pacing rate, 2 to 45 segments.
+    /// Raises a window of `bytes` bytes to at least three bursts, each a millisecond at the pacing
+    /// rate, and adds two segments in the phase Up.
     fn with_room(&self, bytes: u64, segment: u64) -> u64 {
         let burst = (self.pacing_rate / 1000).clamp(2 * segment, 65_536.max(2 * segment));
         let room = bytes.max(3 * burst).max(LEAST_SEGMENTS * segment);
@@ -521,8 +530,8 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap.min(self.bounds.short).max(LEAST_SEGMENTS * segment));
     }
 
-    /// Sets the window to the amount in flight when a recovery begins, and restores the earlier window at its
-    /// end.
+    /// Sets the congestion window to the amount in flight when a recovery begins, and restores the
+    /// earlier window when the recovery ends.
     fn recover_or_restore(&mut self, ack: &PathAck) {
         match (self.recovering, ack.recovering) {
             (false, true) => {
@@ -543,7 +552,7 @@ impl Bbr3 {
         };
     }
 
-    /// Reacts to a timeout: the window restarts from one segment.
+    /// Handles a timeout: the congestion window restarts from one segment.
     fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
@@ -551,7 +560,7 @@ impl Bbr3 {
         self.bounds.note_loss(self.sampler.delivered);
     }
 
-    /// Reacts to new data after nothing was in flight because the application was the limit.
+    /// Handles the first new data after an idle time, in which the application had nothing to send.
     fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);

@@ -1,27 +1,29 @@
-//! Bounds by losses of [BBR version 3](super::bbr3): until the next probing (short term), and from one probing
-//! to the next (long term).
+//! Bounds of [BBR version 3](super::bbr3) that follow from losses: short-term bounds until the next
+//! probing for bandwidth, and a long-term bound from one probing to the next.
 //!
-//! Short term: each round with losses, outside of probing, multiplies the bounds of rate and in-flight by 0.7,
-//! but not below what the round has delivered. Long term: if more than 2 % of the data in flight was lost while
-//! probing, that amount, or 0.7 of a bandwidth-delay product if this is more, is the bound. It rises with what
-//! is delivered, and while probing Up by 1, 2, 4, … segments per round. A cruise leaves 15 % of it to other
-//! flows.
+//! Short term: each round trip with losses, outside of probing, multiplies the bounds of the rate
+//! and of the data in flight by 0.7, but not below the amount that the round has delivered. Long
+//! term: if more than 2 % of the data in flight was lost while probing, the bound is that amount in
+//! flight, or 0.7 of a bandwidth-delay product if this is more. The long-term bound rises with the
+//! delivered amount, and in the phase Up by 1, 2, 4, … segments per round trip. The phase Cruise
+//! leaves 15 % of it to other flows.
 
 use super::control::PathAck;
 use super::delivery_rate::RateSample;
 use serde::{Deserialize, Serialize};
 
-/// The value 1 of gains and shares, which are in thousandths.
+/// Value that stands for 1 in gains and shares, which are in thousandths.
 pub(super) const UNIT: u64 = 1000;
-/// Minimum of BBR's window, in segments.
+/// Minimum congestion window of BBR version 3, in segments.
 pub(super) const LEAST_SEGMENTS: u64 = 4;
-/// Share of the bytes in flight that may be lost, in thousandths.
+/// Share of the bytes in flight that may be lost in a probe, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
-/// Factor of the bounds after a round with losses, in thousandths.
+/// Factor of the short-term bounds after a round trip with losses, in thousandths.
 const BETA: u64 = 700;
-/// Factor of the long-term bound while cruising, in thousandths.
+/// Factor of the long-term bound in the phase Cruise, in thousandths: 15 % is headroom for other
+/// flows.
 const WITHOUT_HEADROOM: u64 = 850;
-/// Maximum number of doublings of the growth while probing.
+/// Maximum number of doublings of the growth of the long-term bound while probing.
 const MOST_DOUBLINGS: u32 = 30;
 
 /// Returns `amount` times `gain`, which is in thousandths.
@@ -29,25 +31,25 @@ pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
     (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
 }
 
-/// Whether, since the segment of sample `s` was sent, more than 2 % of the bytes then in flight
-/// were lost. `lost` is the total of lost bytes.
+/// Whether more than 2 % of the bytes in flight were lost since the segment of sample `s` was sent.
+/// `lost`: bytes lost since the connection began.
 pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
     lost - s.prior_lost > scaled(s.in_flight, LOSS_THRESHOLD)
 }
 
-/// Phase in which the data of arriving ACKs was sent.
+/// Phase of ProbeBW in which the data was sent that the arriving ACKs acknowledge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Acks {
-    /// Data unrelated to a probe.
+    /// Data that has nothing to do with a probe for bandwidth.
     #[default]
     Plain,
-    /// Data sent before or during Refill.
+    /// Data sent before or during the phase Refill.
     Refilling,
-    /// Data sent before Up.
+    /// Data sent before the phase Up.
     Starting,
-    /// Data of the probe itself.
+    /// Data sent in the phase Up, so that its ACKs show the result of the probe.
     Feedback,
-    /// Data sent at the end of a probe.
+    /// Data sent at the end of the phase Up.
     Stopping,
 }
 
@@ -60,17 +62,18 @@ pub(super) struct Bounds {
     pub(super) short: u64,
     /// Long-term bound of the data in flight, in bytes.
     pub(super) long: u64,
-    /// Whether the current ACK begins a round in which losses are counted.
+    /// Whether the current ACK begins a round trip in which losses are counted.
     pub(super) round_start: bool,
     round_delivered: u64,
     lost_in_round: bool,
     latest_rate: u64,
     latest_inflight: u64,
     acks: Acks,
-    /// Whether samples may belong to a probe that has lost too much.
+    /// Whether rate samples may belong to a probe that has lost too much.
     judging: bool,
     doublings: u32,
-    /// Bytes acknowledged for each segment by which the bound rises, and bytes acknowledged so far.
+    /// Bytes that must be acknowledged for each segment by which the long-term bound rises;
+    /// `acked`: bytes acknowledged so far.
     every: u64,
     acked: u64,
 }
@@ -96,7 +99,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Records a loss; `delivered` is the total of bytes delivered so far.
+    /// Records a loss; `delivered`: bytes delivered since the connection began.
     pub(super) fn note_loss(&mut self, delivered: u64) {
         if !self.lost_in_round {
             self.round_delivered = delivered;
@@ -104,14 +107,14 @@ impl Bounds {
         }
     }
 
-    /// Returns the most bytes that were delivered between the transmission and the ACK of one
-    /// segment, in this round.
+    /// Returns the largest number of bytes that were delivered between the transmission and the ACK
+    /// of one segment in this round trip.
     pub(super) fn latest_inflight(&self) -> u64 {
         self.latest_inflight
     }
 
-    /// Ends the processing of an ACK with rate sample `s`. If the ACK has begun a round, the maxima
-    /// of the round start with this sample.
+    /// Ends the processing of an ACK with rate sample `s`. If the ACK has begun a round trip, the
+    /// maxima of this round trip start with the sample.
     pub(super) fn forget_latest(&mut self, s: &RateSample) {
         if self.round_start {
             (self.latest_rate, self.latest_inflight) = (s.rate(), s.delivered);
@@ -133,7 +136,7 @@ impl Bounds {
         left.max(LEAST_SEGMENTS * segment)
     }
 
-    /// Ends probing for bandwidth.
+    /// Ends probing for bandwidth in the phase Up.
     pub(super) fn stop_probing(&mut self) {
         self.lost_in_round = false;
         (self.latest_rate, self.latest_inflight) = (0, 0);
@@ -158,8 +161,8 @@ impl Bounds {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Adds the rate sample of an ACK. Returns whether the ACK ends a round in which data was lost.
-    /// `delivered` is the total of bytes delivered so far.
+    /// Adds the rate sample of an ACK. Returns whether the ACK ends a round trip in which data was
+    /// lost. `delivered`: bytes delivered since the connection began.
     pub(super) fn end_lossy_round(&mut self, s: &RateSample, delivered: u64) -> bool {
         self.latest_rate = self.latest_rate.max(s.rate());
         self.latest_inflight = self.latest_inflight.max(s.delivered);
@@ -180,7 +183,7 @@ impl Bounds {
         self.short = self.latest_inflight.max(scaled(bytes, BETA));
     }
 
-    /// Begins a round trip. Returns whether it is the first in which ACKs no longer belong to a
+    /// Begins a round trip. Returns whether it is the first one whose ACKs no longer belong to a
     /// probe.
     pub(super) fn begin_round(&mut self) -> bool {
         match self.acks {
@@ -195,8 +198,9 @@ impl Bounds {
         false
     }
 
-    /// Sets the long-term bound after too much loss to the bytes in flight, at least 0.7 times
-    /// `target` (bytes). Returns whether a probe has caused the loss, so that the probe ends.
+    /// Sets the long-term bound to the bytes in flight of sample `s`, at least 0.7 times `target`
+    /// (bytes), because too much was lost. Returns whether a probe has caused the loss, so that the
+    /// probe ends.
     pub(super) fn lower_long(&mut self, s: &RateSample, target: u64) -> bool {
         let judging = std::mem::take(&mut self.judging);
         if judging && !s.app_limited {
@@ -205,8 +209,9 @@ impl Bounds {
         judging
     }
 
-    /// Raises the long-term bound, if there is one, to the bytes in flight of the rate sample and,
-    /// while `probing`, by the acknowledged bytes as long as the window is the limit.
+    /// Raises the long-term bound, if there is one, to the bytes in flight of the rate sample `s`.
+    /// While `probing`, it also rises with the acknowledged bytes, as long as the congestion window
+    /// limits the sender.
     pub(super) fn raise_long(
         &mut self,
         s: &RateSample,

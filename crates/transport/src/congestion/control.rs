@@ -1,9 +1,10 @@
 //! Interface of congestion control algorithms to TCP.
 //!
-//! An algorithm decides how the window grows and how far losses and ECN marks reduce it; it may also set the
-//! window at every ACK, and the pacing rate. One that follows a model of the path sets both by its model. Loss detection, recovery, timers and the handshake
-//! belong to TCP: the window after a timeout is one segment, and the window grows only while it limits the
-//! sender.
+//! An algorithm determines how the congestion window grows, and how far losses and ECN marks reduce
+//! it. It may also set the window at every ACK, and the pacing rate. An algorithm that follows a
+//! model of the path sets both from its model. Loss detection, recovery, timers and the handshake
+//! belong to TCP: the window after a timeout is one segment, and the window grows only while it
+//! limits the sender.
 
 use super::delivery_rate::RateSampler;
 use super::rules::CongestionRules;
@@ -13,22 +14,24 @@ use eastwest_settings::Section;
 use eastwest_types::{Span, Time};
 use std::fmt;
 
-/// Largest window that an algorithm of a user may set, in bytes: far above every receive window (RFC 7323: 1
-/// GiB), and far below an overflow.
+/// Largest window in bytes that an algorithm of a user may set. It is far above every receive
+/// window (RFC 7323: 1 GiB), and far below an overflow.
 pub const LARGEST_WINDOW: u64 = 1 << 40;
 
 /// The congestion control of one sender: settings and state.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Increases the window after an ACK of new bytes, if the window was the limit of the sender.
+    /// Increases the congestion window after an ACK of new bytes; called only if the window limited
+    /// the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Returns the slow start threshold after a loss, in bytes, which the window is then set to. `flight` is
-    /// what is outstanding (FlightSize of RFC 5681) and `segment` the payload of a full segment, both in
-    /// bytes. TCP raises the answer to two segments where it is less.
+    /// Returns the slow-start threshold after a loss in bytes, to which the window is then set.
+    /// `flight`: bytes outstanding (FlightSize of RFC 5681); `segment`: payload bytes of a full
+    /// segment. TCP raises a result below two segments to two segments.
     fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
 
-    /// Returns the slow start threshold after ECN marks, in bytes, as [`CongestionControl::after_loss`] does
-    /// after losses. It is asked at most once per window of data (RFC 3168, section 6.1.2).
+    /// Returns the slow-start threshold after ECN marks in bytes, as
+    /// [`CongestionControl::after_loss`] does after losses. TCP calls it at most once per window of
+    /// data (RFC 3168, section 6.1.2).
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         self.after_loss(window, flight, segment)
     }
@@ -38,28 +41,29 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = seen;
     }
 
-    /// Observes an ACK like [`CongestionControl::observe`], which it calls unless the algorithm has a method of
-    /// its own. Returns the new window in bytes; `None`: the window stays. TCP ignores the answer while it
-    /// recovers from a loss or reduces the window after marks; after this call the window may still
-    /// [grow](CongestionControl::on_ack).
+    /// Handles an ACK, and may set the congestion window. Returns the new window in bytes, or
+    /// `None` if the window stays. TCP ignores the result while it recovers from a loss or reduces
+    /// the window after marks. Afterwards the window may still [grow](CongestionControl::on_ack).
+    /// The default calls [`CongestionControl::observe`].
     fn act(&mut self, window: &Window, seen: &Seen) -> Option<u64> {
         let _ = window;
         self.observe(seen);
         None
     }
 
-    /// Handles a retransmission timeout, after the slow-start threshold was set. `segment` is the
-    /// payload of a full segment in bytes.
+    /// Handles a retransmission timeout; called after the slow-start threshold was set. `segment`:
+    /// payload bytes of a full segment.
     fn after_timeout(&mut self, segment: u64) {
         let _ = segment;
     }
 
-    /// Handles the restart of transmission after nothing was outstanding for `idle`.
+    /// Handles the restart of transmission after an idle time of `idle`, in which nothing was
+    /// outstanding.
     fn after_idle(&mut self, now: Time, idle: Span) {
         let _ = (now, idle);
     }
 
-    /// Updates a model of the path by an ACK, whose delivery-rate sample is in the
+    /// Updates the model of the path after an ACK, whose delivery-rate sample is in the
     /// [sampler](CongestionControl::sampler). Returns the congestion window of the model in bytes.
     /// Called only for algorithms that follow a model of the path; others return `None`.
     fn follow(&mut self, ack: &PathAck) -> Option<u64> {
@@ -74,15 +78,15 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Returns the pacing rate in bytes of payload per second; `None`: it follows the window. Asked
-    /// before each segment is sent.
+    /// Returns the pacing rate in payload bytes per second, or `None` if the rate follows from the
+    /// window. Called before each segment is sent.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 }
 
-/// A built-in algorithm: its name in scenarios, the behaviour of TCP that depends on it, and how a sender
-/// begins.
+/// Built-in congestion control algorithm: its name in scenarios, the behaviour of TCP that depends
+/// on it, and the initial state of a sender.
 pub trait BuiltIn: CongestionControl + Sized {
     /// Name of the algorithm in scenarios: `congestion = "cubic"`.
     const NAME: &'static str;
@@ -90,20 +94,20 @@ pub trait BuiltIn: CongestionControl + Sized {
     const DOC: &'static str;
     /// Name of the algorithm in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
-    /// Whether receivers echo each ECN mark (RFC 8257), not only the first until the sender has
+    /// Whether receivers echo each ECN mark (RFC 8257). If false, they echo until the sender has
     /// reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
-    /// Whether the algorithm needs ECN; it then sends all packets as ECN-capable unless the
+    /// Whether the algorithm needs ECN. If true, it sends all packets as ECN-capable unless the
     /// scenario says otherwise.
     const NEEDS_ECN: bool = false;
-    /// Whether a loss reduces the window even if ECN marks have reduced it in the same window of
-    /// data.
+    /// Whether a loss reduces the window even if ECN marks have already reduced it in the same
+    /// window of data.
     const CUTS_AFTER_MARKS: bool = false;
-    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does; see
+    /// Whether the algorithm sets window and pacing rate from a model of the path, as BBR does; see
     /// [`CongestionControl::follow`].
     const FOLLOWS_PATH: bool = false;
-    /// Whether the bytes in flight of delivery-rate samples are `pipe` (RFC 6675), which leaves out
-    /// lost segments.
+    /// Whether delivery-rate samples count the bytes in flight as `pipe` (RFC 6675), without lost
+    /// segments. If false, they count all outstanding bytes.
     const SAMPLES_PIPE: bool = false;
     /// Whether Linux ends the slow start of the algorithm with HyStart.
     const HYSTART_IN_LINUX: bool = false;
@@ -113,7 +117,7 @@ pub trait BuiltIn: CongestionControl + Sized {
     /// Reads the settings of the algorithm from `[tcp]`.
     fn read(s: &mut Section) -> Self::Settings;
 
-    /// Returns the state of a sender that has sent nothing.
+    /// Returns the initial state of a sender, which has sent nothing.
     fn start(settings: &Self::Settings, place: &SenderPlace) -> Self;
 }
 
@@ -132,14 +136,15 @@ pub struct Ack {
     pub srtt: Span,
 }
 
-/// An ACK for an algorithm that follows a model of the path, in addition to its sample of the delivery rate.
+/// Properties of an ACK for an algorithm that follows a model of the path, in addition to the
+/// sample of the delivery rate.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAck {
     /// Arrival time of the ACK.
     pub now: Time,
     /// Bytes that the ACK newly acknowledges or SACKs.
     pub acked: u64,
-    /// Bytes newly deemed lost.
+    /// Bytes newly deemed lost because of the ACK.
     pub lost: u64,
     /// Bytes delivered since the connection began.
     pub delivered: u64,
@@ -153,7 +158,7 @@ pub struct PathAck {
     pub segment: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Seed of the random phase in which probing begins.
+    /// Seed of the random phase in which the probing for bandwidth begins.
     pub seed: u64,
 }
 
@@ -164,8 +169,9 @@ pub struct Seen {
     pub now: Time,
     /// Bytes that the ACK newly acknowledges or SACKs.
     pub delivered: u64,
-    /// Whether the ACK has ECE, which echoes an ECN mark (RFC 3168; of each marked packet where the
-    /// model [asks for that](super::custom::CongestionModel::echoes_each_mark)).
+    /// Whether the ACK has ECE, which echoes an ECN mark. With RFC 3168 it is set until the sender
+    /// reacts; it is set for each marked packet if the model [requires
+    /// it](super::custom::CongestionModel::echoes_each_mark).
     pub marked: bool,
     /// First stream position not acknowledged (SND.UNA), after the ACK.
     pub una: u64,
@@ -184,14 +190,14 @@ pub struct SenderPlace {
     pub initial_window: u32,
     /// Number of the slot of the sending endpoint, which a later connection may use again.
     pub endpoint: u32,
-    /// Rules of the scenario for growth and reductions.
+    /// Rules of the scenario for the growth and the reductions of the window.
     pub rules: CongestionRules,
     /// Seed of the run.
     pub seed: u64,
 }
 
 impl SenderPlace {
-    /// Returns the stream of random numbers with this name; each sender has its own.
+    /// Returns the random-number stream with the name `what`. Each sender has its own stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
     }

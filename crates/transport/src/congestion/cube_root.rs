@@ -1,8 +1,9 @@
 //! Integer cube root, with the same result on every machine.
 
-/// Returns the integer cube root: the largest number whose cube is not above `x`; it is below 2⁴³.
+/// Returns the integer cube root of `x`: the largest integer whose cube is at most `x`; it is below
+/// 2⁴³.
 pub fn cube_root(x: u128) -> u64 {
-    // digit by digit in base two (Warren, Hacker's Delight, 11–2)
+    // Computes the root digit by digit in base two (Warren, Hacker's Delight, 11–2).
     let (mut rest, mut root) = (x, 0u128);
     for shift in (0..=126).rev().step_by(3) {
         root *= 2;

@@ -1,18 +1,20 @@
-//! CUBIC (RFC 9438): after a reduction the window is a cubic function of time around the window before the
-//! loss.
+//! CUBIC (RFC 9438): after a reduction, the congestion window is a cubic function of time, which is
+//! flat at the window before the loss.
 //!
 //! W(t) = C·(t − K)³ + W_max in segments with t in seconds, K = ∛((W_max − cwnd_epoch)/C), C = 0.4
-//! (4.2). An ACK for one segment adds (target − cwnd)/cwnd of one, with the target W(t + RTT) no more
-//! than half a window above cwnd (4.4). Where Reno with the same mean would be faster the window
-//! follows its estimate W_est, which grows by α = 3(1 − β)/(1 + β) segments for each window
-//! acknowledged (4.3). A loss multiplies by β = 0.7 (4.6); with fast convergence a window that was
-//! smaller than the last one's remembers only (1 + β)/2 of itself (4.7). A timeout forgets all (4.8).
+//! (section 4.2). An ACK of one segment adds (target − cwnd)/cwnd segments. The target is W(t +
+//! RTT), at most half a window above cwnd (4.4). If Reno with the same mean would be faster, the
+//! window follows its estimate W_est, which grows by α = 3(1 − β)/(1 + β) segments for each window
+//! acknowledged (4.3). A loss multiplies the window by β = 0.7 (4.6). With fast convergence, if the
+//! window was smaller than at the last loss, W_max is only (1 + β)/2 of it (4.7). A timeout resets
+//! the state (4.8).
 //!
-//! Everything is integer: bytes, microseconds, a digit-by-digit cube root. Where [`Variant`] says so it is
-//! Linux's (`tcp_cubic.c`): the smallest delay stands for the RTT, α stays where RFC 9438 makes it 1 once W_est
-//! has come back to the window before the loss, and while no loss is known the window grows by at least 5 % in
-//! a round trip; and curve and estimate are computed again when the window has changed or 1/32 s has passed.
-//! The clock of Linux (jiffies and 1/1024 s) is not copied.
+//! All computations use integers: bytes, microseconds, a digit-by-digit cube root.
+//! [`Variant::Linux`] follows Linux (`tcp_cubic.c`) in four points. The smallest RTT replaces the
+//! current RTT. α stays constant, while RFC 9438 sets it to 1 once W_est has reached the window
+//! before the loss. While no loss is known, the window grows by at least 5 % in a round trip. Curve
+//! and estimate are computed again only when the window has changed or 1/32 s has passed. The clock
+//! of Linux (jiffies and 1/1024 s) is not copied.
 
 use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
 use super::cube_root::cube_root;
@@ -24,33 +26,34 @@ use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// RTT samples within this time after a reduction do not count for the smallest RTT (Linux).
+/// Time after a reduction in which RTT samples do not count for the smallest RTT (Linux).
 const UNSETTLED: Span = Span::from_secs(1);
-/// Interval in which the curve is not computed again while the window stays the same (Linux, HZ/32).
+/// Time for which the curve is not computed again while the window stays constant (Linux, HZ/32).
 const RECOMPUTE_AFTER: Span = Span::from_us(31_250);
-/// Microseconds from K at which the cube exceeds every window.
+/// Time distance from K in µs at which the cubic function exceeds every window.
 const FAR_US: u64 = 10_000_000_000;
 
-/// Implementation of CUBIC that decides the details in which RFC 9438 and Linux differ.
+/// Implementation of CUBIC that determines the details in which RFC 9438 and Linux differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
-    /// Linux (`tcp_cubic.c`).
+    /// CUBIC as in Linux (`tcp_cubic.c`).
     #[default]
     Linux,
-    /// RFC 9438.
+    /// CUBIC as in RFC 9438.
     Rfc9438,
 }
 
 /// Settings of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CubicRules {
-    /// Implementation that decides the details in which RFC 9438 and Linux differ.
+    /// Implementation that determines the details in which RFC 9438 and Linux differ.
     pub variant: Variant,
     /// Share β of the window that remains after a loss, in units of 1/1024 (Linux: 717).
     pub beta: u16,
-    /// Whether a loss below the last W_max reduces W_max further (fast convergence, RFC 9438, 4.7).
+    /// Whether a loss at a window below the last W_max reduces W_max further (fast convergence, RFC
+    /// 9438, 4.7).
     pub fast_convergence: bool,
-    /// Whether the window is at least as large as Reno's would be (RFC 9438, 4.3).
+    /// Whether the window is at least as large as the window of Reno would be (RFC 9438, 4.3).
     pub friendly: bool,
 }
 
@@ -66,22 +69,25 @@ pub struct Cubic {
     rules: CubicRules,
     counting: Counting,
     reduced_from: ReducedFrom,
-    /// W_max; 0 before the first loss.
+    /// Window W_max in bytes at which the curve is flat; 0 before the first loss.
     last_max: u64,
-    /// Window before the last reduction.
+    /// Congestion window in bytes before the last reduction.
     prior: u64,
-    /// Begin of the epoch; never before the first ACK in congestion avoidance.
+    /// Begin of the epoch, the time since a reduction; [`Time::NEVER`] before the first ACK in
+    /// congestion avoidance.
     epoch: Time,
-    /// Window at which the curve is flat, and the time K from the begin of the epoch until then, microseconds.
+    /// Window in bytes at which the curve is flat; `k_us`: time K from the begin of the epoch to
+    /// that point, in µs.
     origin: u64,
     k_us: u64,
-    /// W_est and the bytes acknowledged since it last grew.
+    /// Estimate W_est of Reno's window, in bytes; `estimate_credit`: bytes acknowledged since it
+    /// last grew.
     estimate: u64,
     estimate_credit: u64,
-    /// Smallest round-trip time seen.
+    /// Smallest round-trip time measured so far.
     delay_min: Span,
-    /// Linux: time of the last computation of the curve, the window then (windows are below 4 GiB), and the
-    /// result.
+    /// In the Linux variant: time of the last computation of the curve. `computed_window`: window
+    /// at that time in bytes (below 4 GiB); `computed_every`: its result.
     computed_at: Time,
     computed_window: u32,
     computed_every: u64,
@@ -109,12 +115,12 @@ impl Cubic {
     }
 }
 
-/// Returns `bytes` times a share in units of 1/1024.
+/// Returns `bytes` multiplied by the share `of_1024`, in units of 1/1024.
 fn share(bytes: u64, of_1024: u64) -> u64 {
     ((u128::from(bytes) * u128::from(of_1024)) >> 10) as u64
 }
 
-/// Returns a span in microseconds.
+/// Returns a time span in whole microseconds.
 fn us(span: Span) -> u64 {
     span.0 / 1_000_000
 }
@@ -209,7 +215,8 @@ impl CongestionControl for Cubic {
         *self = Cubic::new(self.rules, self.counting, self.reduced_from);
     }
 
-    /// Shifts the curve by the idle time (RFC 9438, 5.8; Linux).
+    /// Shifts the begin of the epoch by the idle time, so that idle time does not count (RFC 9438,
+    /// 5.8; Linux).
     fn after_idle(&mut self, now: Time, idle: Span) {
         if self.epoch != Time::NEVER {
             self.epoch = (self.epoch + idle).min(now);
@@ -218,7 +225,7 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
-    /// Returns the number of acknowledged bytes after which the window grows by a segment.
+    /// Returns the number of acknowledged bytes after which the window grows by one segment.
     fn every(&mut self, cwnd: u64, ack: Ack) -> u64 {
         let rules = self.rules;
         let segment = ack.segment;
@@ -263,7 +270,7 @@ impl Cubic {
         if self.last_max <= cwnd {
             (self.k_us, self.origin) = (0, cwnd);
         } else {
-            // K³ = (W_max − cwnd)/(0.4·S) s³
+            // K³ = (W_max − cwnd)/(0.4·S) in s³, with the segment size S.
             let apart = u128::from(self.last_max - cwnd) * 5 * 1_000_000_000_000_000_000;
             self.k_us = cube_root(apart / (2 * u128::from(segment)));
             self.origin = self.last_max;
@@ -279,7 +286,7 @@ impl Cubic {
     }
 
     fn advance_estimate(&mut self, cwnd: u64, ack: &Ack) {
-        // 1/α = (1 + β)/(3(1 − β)); Linux rounds it to eighths
+        // 1/α = (1 + β)/(3(1 − β)); Linux rounds it to eighths.
         let beta = u64::from(self.rules.beta);
         let window = match self.rules.variant {
             Variant::Linux => cwnd * (8 * (1024 + beta) / 3 / (1024 - beta)) / 8,
@@ -310,7 +317,8 @@ mod tests {
         CubicRules { variant, friendly, ..CubicRules::default() }
     }
 
-    /// Acknowledges `n` windows of data, one per RTT; returns the window after each.
+    /// Acknowledges `n` windows of data, one per RTT. Returns the window in segments after each of
+    /// them.
     fn rounds(c: &mut Cubic, w: &mut Window, rtt: Span, n: u64) -> Vec<u64> {
         let mut windows = Vec::new();
         for round in 0..n {
@@ -330,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_cubic_of_check_8() {
-        // W_max 1000 segments, cwnd 700: K = ∛(300/0.4) = 9.086 s
+        // W_max is 1000 segments and cwnd 700 segments: K = ∛(300/0.4) = 9.086 s.
         for variant in [Variant::Linux, Variant::Rfc9438] {
             let r = rules(variant, false);
             let mut c = sender(r);
@@ -353,7 +361,8 @@ mod tests {
 
     #[test]
     fn with_a_short_round_trip_it_is_as_fast_as_reno() {
-        // Reno gains one segment per RTT from half the window; with 0.7, 9/17 of a segment
+        // Reno gains one segment per RTT from half the window; with β = 0.7 CUBIC's estimate gains
+        // 9/17 of a segment.
         for (variant, expected) in [(Variant::Linux, 70.0 + 53.3), (Variant::Rfc9438, 70.0 + 55.0)]
         {
             let r = rules(variant, true);
@@ -363,7 +372,8 @@ mod tests {
             let mut w = Window { cwnd: threshold, ssthresh: threshold, credit: 0 };
             let windows = rounds(&mut c, &mut w, Span::from_ms(1), 100);
             let last = *windows.last().expect("a round") as f64;
-            // RFC 9438: once 100 segments are reached again, a whole segment per RTT
+            // In RFC 9438, once 100 segments are reached again, the estimate gains a whole segment
+            // per RTT.
             let expected = if variant == Variant::Rfc9438 { expected + 20.0 } else { expected };
             assert!((last - expected).abs() < 22.0 && last > 110.0, "{last} and {expected}");
         }

@@ -1,8 +1,9 @@
-//! Congestion control from other crates: the interface for a mechanism crate (`eastwest new`).
+//! Congestion control from other crates: interface for mechanism crates, which `eastwest new`
+//! creates.
 //!
-//! A [`CongestionModel`] has the settings of a scenario: from it every sender gets its own
-//! [`CongestionControl`]. [`growth`](super::growth) and [`new_reno`](super::new_reno) have the parts that most
-//! algorithms share.
+//! A [`CongestionModel`] has the settings of a scenario, and creates a [`CongestionControl`] for
+//! every sender. [`growth`](super::growth) and [`new_reno`](super::new_reno) have functions that
+//! most algorithms share.
 
 use super::control::{CongestionControl, SenderPlace};
 use eastwest_settings::Section;
@@ -14,28 +15,28 @@ pub type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Sen
 
 /// Settings of a congestion control from another crate; creates the state of each sender.
 pub trait CongestionModel: fmt::Debug + Send + Sync {
-    /// Returns the state of a sender that has sent nothing.
+    /// Returns the initial state of a sender, which has sent nothing.
     fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl>;
 
-    /// Whether receivers echo each ECN mark, as with DCTCP (RFC 8257), and not only the first until
-    /// the sender has reacted.
+    /// Whether receivers echo each ECN mark, as with DCTCP (RFC 8257). If false, they echo until
+    /// the sender has reacted (RFC 3168).
     fn echoes_each_mark(&self) -> bool {
         false
     }
 
-    /// Whether segments are paced: at [`CongestionControl::pacing_rate`], or at a rate that follows
-    /// the window while it is `None`.
+    /// Whether segments are paced, at the rate [`CongestionControl::pacing_rate`]. While it is
+    /// `None`, the rate follows from the window.
     fn paces(&self) -> bool {
         false
     }
 
-    /// Whether the algorithm has a [sampler](CongestionControl::sampler) of delivery rates. TCP then
-    /// tells the sampler when the application limits the sender.
+    /// Whether the algorithm has a [sampler](CongestionControl::sampler) of delivery rates. If
+    /// true, TCP notifies the sampler when the application limits the sender.
     fn samples_rate(&self) -> bool {
         false
     }
 
-    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does: see
+    /// Whether the algorithm sets window and pacing rate from a model of the path, as BBR does: see
     /// [`CongestionControl::follow`].
     fn follows_path(&self) -> bool {
         false

@@ -1,8 +1,8 @@
 //! Congestion window validation: the window may grow only while it limits the sender (Linux,
 //! `tcp_cwnd_validate` and `tcp_is_cwnd_limited`; RFC 7661).
 //!
-//! Recorded for each window of data: whether the congestion window was ever filled, and otherwise the most
-//! bytes outstanding. In slow start the window may grow to twice these.
+//! For each window of data it records whether the congestion window was ever filled, and if not,
+//! the largest number of bytes outstanding. In slow start the window may grow to twice this number.
 
 use super::window::Window;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,18 @@ use serde::{Deserialize, Serialize};
 /// (RFC 7661).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CwndUsage {
-    /// Whether the window was filled.
+    /// Whether the congestion window was filled in the current window of data.
     filled: bool,
-    /// Most bytes outstanding; windows are well below 4 GiB.
+    /// Largest number of bytes outstanding in the current window of data; windows are well below 4
+    /// GiB.
     most: u32,
-    /// Position whose acknowledgement ends the round.
+    /// Stream position whose acknowledgement ends the current window of data.
     until: u64,
 }
 
 impl CwndUsage {
-    /// Records a transmission: positions `una..next` are outstanding; `filled`: the congestion
-    /// window is full.
+    /// Records a transmission, after which the positions `una..next` are outstanding. `filled`:
+    /// whether the congestion window is full.
     pub fn sent(&mut self, una: u64, next: u64, filled: bool) {
         let out = u32::try_from(next - una).unwrap_or(u32::MAX);
         if una >= self.until || filled || (!self.filled && out > self.most) {
@@ -29,7 +30,7 @@ impl CwndUsage {
         }
     }
 
-    /// Whether an ACK may grow the window: the window has limited the sender.
+    /// Whether an ACK may grow the congestion window, because the window has limited the sender.
     pub fn allows_growth(&self, w: &Window) -> bool {
         self.filled || (w.in_slow_start() && w.cwnd < 2 * u64::from(self.most))
     }
@@ -45,7 +46,7 @@ mod tests {
         cwnd_usage.sent(1, 6_001, false);
         assert!(cwnd_usage.allows_growth(&Window::new(10_000)));
         assert!(!cwnd_usage.allows_growth(&Window::new(12_000)));
-        // later transmissions of the round leave less outstanding: the maximum counts
+        // Later transmissions of the round leave fewer bytes outstanding, but the maximum counts.
         cwnd_usage.sent(2_001, 7_001, false);
         assert!(cwnd_usage.allows_growth(&Window::new(11_000)));
         cwnd_usage.sent(7_001, 8_001, false);

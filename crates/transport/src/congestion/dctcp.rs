@@ -1,11 +1,12 @@
 //! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the fraction of
 //! bytes that were marked.
 //!
-//! Once per window of data, M being the share of newly acknowledged bytes that ACKs with ECE have
-//! acknowledged: α ← (1 − g)·α + g·M (RFC 8257, 3.3, step 6; g = 1/16, α = 1 at first). On the first
-//! ECE of a window: cwnd ← cwnd·(1 − α/2) (3.3, step 9). Without ECE the window is never cut. A lost
-//! packet halves it as in Reno (3.4), and growth is Reno's. Linux counts packets and keeps α in
-//! 2⁻¹⁰, which sets a small α to 0; here it is bytes and 2⁻²⁰.
+//! Once per window of data α ← (1 − g)·α + g·M, with M the share of the newly acknowledged bytes
+//! that ACKs with ECE have acknowledged (RFC 8257, 3.3, step 6; g = 1/16, α = 1 at first). On the
+//! first ECE of a window cwnd ← cwnd·(1 − α/2) (3.3, step 9). A window without ECE is not reduced.
+//! A lost packet halves the window as in Reno (3.4), and growth is Reno's. Linux counts packets and
+//! stores α in units of 2⁻¹⁰, which sets a small α to 0. Here bytes are counted, and the unit is
+//! 2⁻²⁰.
 
 use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
 use super::new_reno::NewReno;
@@ -14,7 +15,8 @@ use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::{Fraction, Section, key};
 use serde::{Deserialize, Serialize};
 
-/// The value 1 of α, DCTCP's moving average of the share of marked bytes: α is in units of 2⁻²⁰.
+/// Value that stands for α = 1, where α is DCTCP's moving average of the share of marked bytes, in
+/// units of 2⁻²⁰.
 pub const ONE: u32 = 1 << 20;
 
 /// Settings of DCTCP.
@@ -22,7 +24,7 @@ pub const ONE: u32 = 1 << 20;
 pub struct DctcpRules {
     /// Exponent n of the gain g = 2⁻ⁿ in the moving average α.
     pub gain_shift: u32,
-    /// α of a new connection, in units of 2⁻²⁰.
+    /// Initial value of α of a connection, in units of 2⁻²⁰.
     pub initial_alpha: u32,
 }
 
@@ -37,9 +39,10 @@ impl Default for DctcpRules {
 pub struct Dctcp {
     /// Moving average α of the share of marked bytes, in units of 1/[`ONE`].
     pub alpha: u32,
-    /// Position whose acknowledgement ends the observation window.
+    /// Stream position whose acknowledgement ends the current observation window.
     window_end: u64,
-    /// Bytes acknowledged in the observation window, and those of them by ACKs with ECE.
+    /// Bytes acknowledged in the current observation window; `marked`: bytes of these acknowledged
+    /// by ACKs with ECE.
     acked: u64,
     marked: u64,
     rules: DctcpRules,
@@ -47,7 +50,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Returns the window in bytes after a reduction by ECN marks.
+    /// Returns the window in bytes after a reduction of `cwnd` by ECN marks: cwnd·(1 − α/2).
     fn reduced(&self, cwnd: u64) -> u64 {
         cwnd - ((u128::from(cwnd) * u128::from(self.alpha)) >> 21) as u64
     }
@@ -59,7 +62,7 @@ impl BuiltIn for Dctcp {
     const IN_LINUX: &'static str = "dctcp";
     const ECHOES_EACH_MARK: bool = true;
     const NEEDS_ECN: bool = true;
-    // Linux, `dctcp_react_to_loss`
+    // A loss also reduces the window after ECN marks (Linux, `dctcp_react_to_loss`).
     const CUTS_AFTER_MARKS: bool = true;
     type Settings = DctcpRules;
 
@@ -129,7 +132,7 @@ mod tests {
 
     fn rounds(d: &mut Dctcp, marked: u64, n: u64) {
         for _ in 0..n {
-            // ten segments of one byte each, the last of which ends the window
+            // Ten segments of one byte each, of which the last ends the window of data.
             let end = d.window_end.max(10);
             for i in 1..=10 {
                 d.observe(&Seen {

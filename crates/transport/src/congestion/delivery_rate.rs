@@ -1,29 +1,33 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation; Linux, `tcp_rate.c`).
 //!
-//! Each segment records the bytes that had been delivered when it was sent. When it is acknowledged, the bytes
-//! delivered since then, divided by the longer of the send interval and the ACK interval, are a sample of the
-//! delivery rate. A sample taken while the application was the limit is only a lower bound.
+//! Each segment records the bytes that had been delivered when it was sent. When it is
+//! acknowledged, the bytes delivered since then, divided by the longer of the send interval and the
+//! ACK interval, are a sample of the delivery rate. While the application limits the sender, a
+//! sample is only a lower bound of what the path allows.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Returns the bytes sent in `time` at `rate`, which is in bytes per second.
+/// Returns the number of bytes sent in `time` at `rate` bytes per second.
 pub(super) fn bytes_in_time(rate: u64, time: Span) -> u64 {
     (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
 }
 
-/// A segment in flight.
+/// Record of a segment in flight, for a sample of the delivery rate.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Record {
     end: u64,
     sent_at: Time,
-    /// Bytes delivered in total when it was sent, and the time of the last of these deliveries.
+    /// Bytes delivered since the connection began, when the segment was sent; `delivered_at`: time
+    /// of the last of these deliveries.
     delivered: u64,
     delivered_at: Time,
-    /// Begin of the send interval of its sample.
+    /// Begin of the send interval of the segment's sample: send time of the segment delivered last
+    /// before.
     first_sent: Time,
-    /// Bytes in flight including it, and bytes lost in total, when it was sent.
+    /// Bytes in flight, including the segment, when it was sent; `lost`: bytes lost since the
+    /// connection began, at that time.
     in_flight: u64,
     lost: u64,
     app_limited: bool,
@@ -36,7 +40,7 @@ struct Record {
 pub struct RateSample {
     /// Bytes delivered in `interval`.
     pub delivered: u64,
-    /// Time in which the bytes were delivered; zero if the sample is not valid.
+    /// Time in which `delivered` bytes were delivered; zero if the sample is not valid.
     pub interval: Span,
     /// Bytes delivered since the connection began, when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
@@ -47,8 +51,8 @@ pub struct RateSample {
     pub in_flight: u64,
     /// Bytes lost since the connection began, when the newest acknowledged segment was sent.
     pub prior_lost: u64,
-    /// Whether the application limited the rate, so that the sample is only a lower bound of what
-    /// the path allows.
+    /// Whether the application limited the rate, so that the sample is only a lower bound of the
+    /// path's rate.
     pub app_limited: bool,
 }
 
@@ -62,27 +66,27 @@ impl RateSample {
     }
 }
 
-/// Sampler of the delivery rate of one sender: records of the segments in flight.
+/// Sampler of the delivery rate of one sender, which records the segments in flight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateSampler {
     /// Bytes delivered since the connection began.
     pub delivered: u64,
     /// Time of the last ACK that has delivered data.
     pub delivered_at: Time,
-    /// Bytes lost since the connection began, as last reported to the algorithm.
+    /// Bytes lost since the connection began, as last reported to the congestion control.
     pub lost: u64,
-    /// Sample of the last ACK; `None` after the model has used it.
+    /// Sample of the last ACK; `None` after the congestion control has used it.
     pub sample: Option<RateSample>,
-    /// Begin of the send interval.
+    /// Begin of the current send interval: send time of the segment delivered last.
     first_sent: Time,
-    /// Until more than this is delivered, samples are application-limited; 0: they are not.
+    /// Total of delivered bytes up to which samples are application-limited; 0 if they are not.
     app_limited_to: u64,
     records: VecDeque<Record>,
 }
 
 impl RateSampler {
-    /// Records the transmission of the segment with positions `start..end` while `in_flight` other
-    /// bytes are in flight; `again`: it is a retransmission.
+    /// Records the transmission of the stream positions `start..end`. `in_flight`: other bytes in
+    /// flight; `again`: whether it is a retransmission.
     pub fn sent(&mut self, now: Time, start: u64, end: u64, again: bool, in_flight: u64) {
         if in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -110,18 +114,20 @@ impl RateSampler {
         }
     }
 
-    /// Marks the following samples as application-limited, while `in_flight` bytes are in flight.
+    /// Marks the next samples as application-limited: those of data sent until `in_flight` more
+    /// bytes are delivered.
     pub fn limited_by_application(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether samples are application-limited: only a lower bound of what the path allows.
+    /// Whether samples are application-limited, so that they are only lower bounds of the path's
+    /// rate.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }
 
-    /// Handles an ACK up to position `una` with SACK `blocks`, which has delivered `bytes` new
-    /// bytes. Returns its sample of the delivery rate; `None` if it has delivered nothing.
+    /// Handles an ACK up to stream position `una` with SACK `blocks`, which delivers `bytes` new
+    /// bytes. Returns its sample of the delivery rate; `None` if the ACK delivers nothing.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -156,7 +162,7 @@ impl RateSampler {
         let interval = send.max(now.since(r.delivered_at));
         Some(RateSample {
             delivered: self.delivered - r.delivered,
-            // Shorter than an RTT: the ACKs arrived in a burst.
+            // An interval shorter than an RTT is not valid: the ACKs arrived in a burst.
             interval: if min_rtt < Span::MAX && interval < min_rtt { Span::ZERO } else { interval },
             prior_delivered: r.delivered,
             rtt,
@@ -196,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_steady_stream_has_its_rate() {
-        // a segment of 1000 B each millisecond, acknowledged 10 ms later: 1 MB/s
+        // A segment of 1000 B is sent each millisecond and acknowledged 10 ms later: 1 MB/s.
         let mut s = RateSampler::default();
         let mut last = None;
         for ms in 0..40 {
@@ -212,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_acks_does_not_look_like_a_fast_path() {
-        // ten segments leave at once, and their ACKs arrive at once an RTT later
+        // Ten segments leave at once, and their ACKs arrive at once, one RTT later.
         let mut s = RateSampler::default();
         for i in 0..10 {
             s.sent(at(0), i * 1000, (i + 1) * 1000, false, i * 1000);

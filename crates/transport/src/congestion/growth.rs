@@ -1,15 +1,16 @@
-//! Growth of the window that the algorithms share: slow start, and growth by a segment for a number of
-//! acknowledged bytes.
+//! Growth of the congestion window, which several algorithms share: slow start, and growth by one
+//! segment for a number of acknowledged bytes.
 //!
-//! Counting bytes: appropriate byte counting (RFC 3465): an ACK counts for the bytes it acknowledges, in slow
-//! start for at most L segments and after a timeout for one. Counting ACKs: RFC 5681, equations (2) and (3).
-//! Counting segments: Linux, where slow start ends exactly at the threshold.
+//! With [`Counting::Bytes`] (appropriate byte counting, RFC 3465) an ACK counts for the bytes that
+//! it acknowledges, in slow start for at most L segments and after a timeout for one.
+//! [`Counting::Acks`] follows RFC 5681, equations (2) and (3). [`Counting::Segments`] follows
+//! Linux, in which slow start ends exactly at the threshold.
 
 use super::rules::Counting;
 use super::window::Window;
 
-/// Grows the window in slow start. Returns how many of the `acked` bytes are left over for
-/// congestion avoidance: 0 unless the window has reached the threshold.
+/// Grows the window `w` in slow start. Returns how many of the `acked` bytes remain for congestion
+/// avoidance: 0 unless the window has reached the threshold.
 #[inline]
 pub fn slow_start(
     w: &mut Window,
@@ -37,8 +38,8 @@ pub fn slow_start(
     }
 }
 
-/// Grows the window in congestion avoidance by a segment for each `every` bytes acknowledged. With `every`
-/// equal to the window it is the byte-counting form of RFC 5681 (3.1), without division.
+/// Grows the window `w` in congestion avoidance by one segment for each `every` bytes acknowledged.
+/// If `every` is the window, this is the byte-counting form of RFC 5681 (3.1), without division.
 #[inline]
 pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: Counting) {
     match counting {
@@ -50,7 +51,7 @@ pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: 
             }
         }
         Counting::Acks => {
-            // SMSS·SMSS/cwnd for each ACK
+            // Growth is SMSS·SMSS/cwnd for each ACK (RFC 5681, equation 3).
             w.credit += acked.min(segment);
             if w.credit >= every {
                 w.credit -= every;
@@ -58,7 +59,7 @@ pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: 
             }
         }
         Counting::Segments => {
-            // a credit left from a larger window counts for one segment only
+            // A credit that remains from a larger window counts for one segment only.
             if w.credit >= every {
                 w.credit = 0;
                 w.cwnd += segment;

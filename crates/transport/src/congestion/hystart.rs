@@ -1,13 +1,15 @@
-//! HyStart: ends slow start before the queue overflows.
+//! HyStart: ends slow start before the queue at the bottleneck overflows.
 //!
-//! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From 16 segments on, slow start ends
-//! in one of two cases: ACKs at distances of at most 2 ms have been arriving since the begin of the round for
-//! longer than half the smallest RTT (the train of ACKs fills the path), or the smallest of the first eight
-//! RTTs of a round is above the smallest ever by an eighth of it, at least 4 ms and at most 16 ms.
+//! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From a window of 16
+//! segments on, slow start ends in one of two cases. First case: ACKs at distances of at most 2 ms
+//! (a train) have been arriving since the begin of the round for longer than half the smallest RTT,
+//! so that the train fills the path. Second case: the smallest of the first eight RTTs of a round
+//! exceeds the smallest RTT so far by an eighth of it, at least 4 ms and at most 16 ms.
 //!
-//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest RTT of a round is above that of the last
-//! round by an eighth (4 to 16 ms), conservative slow start (CSS) begins: the window grows a quarter as fast.
-//! If the RTT falls again, slow start resumes; after five rounds of CSS it ends. In the first slow start only.
+//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest RTT of a round exceeds that
+//! of the last round by an eighth (4 to 16 ms), conservative slow start (CSS) begins: the window
+//! grows a quarter as fast. If the RTT decreases again, slow start resumes; after five rounds of
+//! CSS, slow start ends. HyStart++ acts only in the first slow start of a connection.
 
 use super::rules::HyStartRule;
 use eastwest_types::{Span, Time};
@@ -15,16 +17,18 @@ use serde::{Deserialize, Serialize};
 
 /// Window in segments from which HyStart is active (Linux, `hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Longest distance of ACKs in a train (Linux, `hystart_ack_delta_us`).
+/// Longest time between two ACKs of a train (Linux, `hystart_ack_delta_us`).
 const ACK_DELTA: Span = Span::from_ms(2);
-/// RTT samples of a round that are examined (Linux, `HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`).
+/// Number of RTT samples of a round that are examined (Linux, `HYSTART_MIN_SAMPLES`; RFC 9406,
+/// `N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
-/// Divisor of growth, and number of rounds, of conservative slow start (RFC 9406, `CSS_GROWTH_DIVISOR` and
-/// `CSS_ROUNDS`).
+/// Divisor of the growth of the window in conservative slow start (RFC 9406, `CSS_GROWTH_DIVISOR`).
+/// `CSS_ROUNDS`: number of its rounds.
 const CSS_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// Returns the increase of the RTT that ends slow start (Linux, `HYSTART_DELAY_THRESH`; RFC 9406, `RttThresh`).
+/// Returns the increase of the smallest RTT `delay` that ends slow start (Linux,
+/// `HYSTART_DELAY_THRESH`; RFC 9406, `RttThresh`).
 fn allowance(delay: Span) -> Span {
     Span(delay.0 / 8).max(Span::from_ms(4)).min(Span::from_ms(16))
 }
@@ -33,22 +37,24 @@ fn allowance(delay: Span) -> Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStart {
     rule: HyStartRule,
-    /// Position whose acknowledgement ends the round.
+    /// Stream position whose acknowledgement ends the current round.
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// Number of RTT samples in this round, their minimum, and the minimum of the round before.
+    /// Number of RTT samples in this round. `smallest`: their minimum; `smallest_before`: the
+    /// minimum of the round before.
     samples: u32,
     smallest: Span,
     smallest_before: Span,
     /// Smallest RTT of the connection.
     delay_min: Span,
-    /// HyStart++: rounds of conservative slow start so far, 0 outside; and the RTT at its begin.
+    /// HyStart++: number of rounds of conservative slow start so far, 0 outside of it; `baseline`:
+    /// smallest RTT at its begin.
     slow_rounds: u32,
     baseline: Span,
-    /// Bytes of growth in conservative slow start that are less than a segment.
+    /// Bytes of growth in conservative slow start that do not yet make up a whole segment.
     bank: u64,
-    /// Whether slow start has been ended.
+    /// Whether HyStart has ended slow start.
     found: bool,
 }
 
@@ -57,17 +63,19 @@ pub struct HyStart {
 pub struct Sample {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Round-trip time.
+    /// Round-trip time that the ACK has measured.
     pub rtt: Span,
-    /// First position not acknowledged (SND.UNA).
+    /// First stream position not acknowledged (SND.UNA).
     pub una: u64,
-    /// Next position to send (SND.NXT).
+    /// Next stream position to send (SND.NXT).
     pub next: u64,
     /// Congestion window in segments.
     pub window: u64,
-    /// Time by which aggregation may lengthen a train of ACKs (Linux, `hystart_ack_delay`).
+    /// Time by which aggregation of segments may lengthen a train of ACKs (Linux,
+    /// `hystart_ack_delay`).
     pub stretch: Span,
-    /// Whether packets are paced: a train of ACKs ends slow start only if it lasts a whole RTT.
+    /// Whether segments are paced; if so, a train of ACKs ends slow start only if it lasts a whole
+    /// RTT.
     pub paced: bool,
     /// Whether this is the first slow start of the connection.
     pub first: bool,
@@ -97,7 +105,7 @@ impl HyStart {
         *self = HyStart::new(self.rule);
     }
 
-    /// Returns how many of the `acked` bytes count for the growth of the window: fewer in
+    /// Returns how many of the `acked` bytes count for the growth of the window; fewer than all in
     /// conservative slow start (RFC 9406).
     pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
         if self.rule != HyStartRule::PlusPlus {
@@ -113,7 +121,7 @@ impl HyStart {
         whole
     }
 
-    /// Adds an RTT sample in slow start. Returns whether slow start has to end now.
+    /// Adds an RTT sample in slow start. Returns whether slow start must end now.
     pub fn sample(&mut self, s: &Sample) -> bool {
         self.delay_min = self.delay_min.min(s.rtt);
         match self.rule {
@@ -189,7 +197,8 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// Plays rounds of ACKs `gap` apart with these RTTs; returns the round in which slow start ended.
+    /// Simulates one round for each element of `rtts_ms`, with ACKs `gap` apart and that RTT.
+    /// Returns the round in which slow start ended.
     fn play(rule: HyStartRule, gap: Span, rtts_ms: &[u64]) -> Option<usize> {
         let mut h = HyStart::new(rule);
         for (round, &rtt) in rtts_ms.iter().enumerate() {
@@ -224,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_train_of_acks_that_fills_half_the_delay_ends_slow_start() {
-        // twenty ACKs 1 ms apart: 19 ms
+        // Twenty ACKs 1 ms apart arrive within 19 ms.
         assert_eq!(play(HyStartRule::Linux, Span::from_ms(1), &[30; 3]), Some(0));
         assert_eq!(play(HyStartRule::Linux, Span::from_ms(1), &[40; 3]), None);
     }

@@ -1,7 +1,8 @@
-//! Congestion control: growth and reduction of the window.
+//! Congestion control: growth and reduction of the congestion window.
 //!
-//! Each algorithm has a file, with its settings and their names, and one line in the list `family!` below.
-//! Other files have what several algorithms share. [`CongestionControl`] is the interface to TCP.
+//! Each algorithm has its own file, with its settings and their names, and one line in the list
+//! `family!` below. Other files have functions that several algorithms share. [`CongestionControl`]
+//! is the interface to TCP.
 
 pub mod bbr;
 pub mod bbr3;
@@ -41,11 +42,12 @@ use rules::AlgorithmNeeds;
 use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
 
-/// Defines the list of names, the settings and the algorithms of the family, and forwards each call to the
-/// algorithm; large ones are boxed. `$d` stands for the dollar sign of the macro that it defines.
+/// Defines the names, the settings and the states of all algorithms, and forwards each call to the
+/// chosen one. Large states are boxed. `$d` stands for the dollar sign in the macros that this
+/// macro defines.
 macro_rules! family {
     ($d:tt $($name:ident($algorithm:ty as $held:ty) $settings:ident),* $(,)?) => {
-        /// Congestion control algorithms.
+        /// Congestion control algorithm that a connection uses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum CongestionKind {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
@@ -64,7 +66,7 @@ macro_rules! family {
             },
         }
 
-        /// Settings of all built-in congestion control algorithms, whichever is used.
+        /// Settings of all built-in congestion control algorithms, of which a connection uses one.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $(
@@ -89,7 +91,8 @@ macro_rules! family {
             Custom(Box<dyn CongestionControl>),
         }
 
-        /// Built-in congestion control algorithms: name in scenarios, kind, explanation.
+        /// Built-in congestion control algorithms, each with its name in scenarios, its kind and
+        /// its explanation.
         pub const BUILT_IN: &[Choice<CongestionKind>] =
             &[$((<$algorithm>::NAME, CongestionKind::$name, <$algorithm>::DOC)),*];
 
@@ -99,9 +102,8 @@ macro_rules! family {
             &[$((<$algorithm>::IN_LINUX, CongestionKind::$name)),*];
 
         impl Algorithm {
-            /// Returns the algorithm of a sender that has sent nothing. `custom` has the settings
-            /// of an algorithm of a mechanism crate; required if `kind` is
-            /// [`CongestionKind::Custom`].
+            /// Returns the state of a sender that has sent nothing. `custom`: settings of an
+            /// algorithm of a mechanism crate, required if `kind` is [`CongestionKind::Custom`].
             pub fn start(
                 kind: CongestionKind,
                 settings: &Settings,
@@ -121,7 +123,8 @@ macro_rules! family {
             }
         }
 
-        /// Returns a constant of an algorithm; `otherwise` is its value in a custom one.
+        /// Returns a constant of a built-in algorithm; `otherwise` is its value for an algorithm of
+        /// a mechanism crate.
         macro_rules! constant {
             ($d kind:expr, $d constant:ident, $d custom:pat => $d otherwise:expr) => {
                 match $d kind {
@@ -131,7 +134,7 @@ macro_rules! family {
             };
         }
 
-        /// Forwards a call to the algorithm.
+        /// Forwards a call to the algorithm in use.
         macro_rules! algorithm {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -153,14 +156,14 @@ family! {
 }
 
 impl CongestionKind {
-    /// Whether receivers echo each ECN mark (RFC 8257), not only the first until the sender has
-    /// reacted.
+    /// Whether receivers echo each ECN mark (RFC 8257). If false, they echo until the sender has
+    /// reacted (RFC 3168).
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does.
+    /// Whether the algorithm sets window and pacing rate from a model of the path, as BBR does.
     #[inline]
     pub fn follows_path(self) -> bool {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
@@ -185,14 +188,14 @@ impl CongestionKind {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether a loss reduces the window even if ECN marks have reduced it in the same window of
-    /// data.
+    /// Whether a loss reduces the window even if ECN marks have already reduced it in the same
+    /// window of data.
     pub fn cuts_after_marks(self) -> bool {
         constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether the bytes in flight of delivery-rate samples are `pipe` (RFC 6675), which leaves out
-    /// lost segments.
+    /// Whether delivery-rate samples count the bytes in flight as `pipe` (RFC 6675), without lost
+    /// segments. If false, they count all outstanding bytes.
     #[inline]
     pub fn samples_pipe(self) -> bool {
         constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
@@ -203,7 +206,7 @@ impl CongestionKind {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns what the algorithm requires of the rules in `[tcp]`.
+    /// Returns the requirements of the algorithm on the rules in `[tcp]`: ECN and pacing.
     pub fn needs(self) -> AlgorithmNeeds {
         AlgorithmNeeds { needs_ecn: self.needs_ecn(), paces: self.paces() }
     }
@@ -248,8 +251,8 @@ impl CongestionControl for Algorithm {
     }
 }
 
-/// Reads the key `congestion` of `[tcp]`: the congestion control algorithm, and its settings if it
-/// is one of `others`, the algorithms of mechanism crates.
+/// Reads the key `congestion` of `[tcp]`. Returns the congestion control algorithm, and also its
+/// settings if it is one of `others`, the algorithms of mechanism crates.
 pub fn read_kind(
     s: &mut Section,
     others: &[Entry<ReadCongestion>],
@@ -281,16 +284,16 @@ pub fn read_kind(
     (kind, Some(CustomCongestionConfig { model, seed: 0 }))
 }
 
-/// State of congestion control beside the window, for settings that need more than NewReno.
+/// State of a sender's congestion control beside the window; not needed for plain NewReno.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// State of the algorithm.
+    /// State of the congestion control algorithm.
     pub algorithm: Algorithm,
-    /// HyStart: detects the end of slow start.
+    /// State of HyStart, which ends slow start before a loss.
     pub hystart: HyStart,
-    /// Pacing state.
+    /// Pacing state: rate, and time of the next transmission.
     pub pacing: Pacing,
-    /// Use of the congestion window: whether it limits the sender.
+    /// Record of how far the congestion window is used, for the decision whether it may grow.
     pub cwnd_usage: CwndUsage,
     /// With TCP small queues: the segments of the connection in the queue of its host's NIC; `None`
     /// if the sender has nothing outstanding.

@@ -1,5 +1,5 @@
-//! Congestion control of RFC 5681: the window grows by a segment for each window acknowledged and is
-//! halved by a loss.
+//! NewReno, the congestion control of RFC 5681: the window grows by one segment for each window
+//! acknowledged, and a loss halves it.
 
 use super::control::{Ack, BuiltIn, CongestionControl, SenderPlace};
 use super::growth::{additive, slow_start};
@@ -8,8 +8,7 @@ use super::window::Window;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Congestion control of RFC 5681 (NewReno): the rules of one sender. It has no state beside the
-/// window.
+/// NewReno (RFC 5681): the rules of one sender. It has no state beside the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewReno {
     counting: Counting,
@@ -17,7 +16,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// Returns the algorithm with these rules.
+    /// Returns NewReno with the given rules of growth and reduction.
     pub fn new(rules: &CongestionRules) -> NewReno {
         NewReno { counting: rules.counting, reduced_from: rules.reduced_from }
     }
@@ -47,7 +46,8 @@ impl CongestionControl for NewReno {
     }
 }
 
-/// Grows the window after `acked` bytes were acknowledged while the window was the limit.
+/// Grows the congestion window `w` after `acked` bytes were acknowledged; to be called only if the
+/// window limited the sender.
 #[inline]
 pub fn on_ack(
     w: &mut Window,

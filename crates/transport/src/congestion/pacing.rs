@@ -1,14 +1,15 @@
 //! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by a rate
 //! (Linux's internal pacing, `tcp_update_skb_after_send`).
 //!
-//! The rate is 200 % of cwnd/SRTT while the window is below half of the threshold, else 120 % (Linux,
-//! `tcp_update_pacing_rate`), unless the congestion control sets it. The first ten segments of a connection are
-//! not paced. A sender that was late shortens the next interval by at most half of a segment's time.
+//! The rate is 200 % of cwnd/SRTT while the window is below half of the slow-start threshold,
+//! otherwise 120 % (Linux, `tcp_update_pacing_rate`), unless the congestion control sets it. The
+//! first ten segments of a connection are not paced. If a segment is sent late, the next interval
+//! is shorter, by at most half of a segment's time.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Number of segments of a connection that are not paced.
+/// Number of segments at the begin of a connection that are not paced.
 const UNPACED: u8 = 10;
 
 /// Pacing state of a sender.
@@ -20,19 +21,19 @@ pub struct Pacing {
     pub next: Time,
     /// Whether a segment waits for the time `next`.
     pub waits: bool,
-    /// Segments sent, saturating.
+    /// Number of segments sent since the connection began; it stops at 255.
     sent: u8,
     /// Segments of the current burst that may be sent without waiting for `next`.
     pub burst_left: u16,
     /// Whether a burst is deferred until the congestion window has more room.
     pub held_by_window: bool,
-    /// Lateness of the current burst that is not yet made up for.
+    /// Time by which the last burst was late and that later intervals have not yet made up for.
     late: Span,
 }
 
 impl Pacing {
-    /// Sets the pacing rate to 200 % (in early slow start) or 120 % of `cwnd`/`srtt`, or of
-    /// `under_way`/`srtt` if more bytes than `cwnd` are in flight.
+    /// Sets the pacing rate to 200 % (in early slow start) or 120 % of `cwnd`/`srtt`. If
+    /// `under_way`, the bytes in flight, exceeds `cwnd`, it replaces `cwnd`.
     pub fn set_rate_from_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;
@@ -72,14 +73,15 @@ mod tests {
             p.sent(p.next, 1000);
             assert_eq!(p.next, start + Span::from_ms(n));
         }
-        // late by half a segment's time; and by ten of them
+        // One segment is late by half a segment's time, and the next by the time of ten segments.
         let late = p.next + Span::from_us(500);
         p.sent(late, 1000);
         assert_eq!(p.next, late + Span::from_us(500));
         let late = p.next + Span::from_ms(10);
         p.sent(late, 1000);
         assert_eq!(p.next, late + Span::from_us(500));
-        // a burst of two segments counts as one of its length: 2 ms less the 700 µs by which it is late
+        // A burst of two segments counts as one of its length: 2 ms minus the 700 µs by which it is
+        // late.
         let late = p.next + Span::from_us(700);
         p.sent(late, 1000);
         p.sent(late, 1000);

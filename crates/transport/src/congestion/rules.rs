@@ -1,33 +1,33 @@
-//! Settings of congestion control: one switch for each mechanism. The defaults are the plain rules of RFC 5681
-//! with byte counting; the behaviour of Linux is switched on mechanism by mechanism.
+//! Settings of congestion control: one setting for each mechanism. The defaults are the rules of
+//! RFC 5681 with byte counting; each mechanism of Linux has its own setting.
 
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};
 
-/// Unit in which an ACK makes the congestion window grow.
+/// Quantity by which an ACK makes the congestion window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
-    /// The bytes that the ACK acknowledges; in slow start at most `limit` segments, after a timeout
-    /// one (RFC 3465, 2.1 to 2.3).
+    /// The ACK counts for the bytes that it acknowledges; in slow start for at most `limit`
+    /// segments, after a timeout for one segment (RFC 3465, 2.1 to 2.3).
     Bytes {
         /// Limit L of RFC 3465, in segments.
         limit: u16,
     },
-    /// One segment, however much the ACK acknowledges (RFC 5681, 3.1, equations 2 and 3).
+    /// The ACK counts for one segment, whatever it acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
-    /// The segments that the ACK acknowledges, without limit; the rest above the threshold counts
-    /// for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
+    /// The ACK counts for all segments that it acknowledges. Those above the slow-start threshold
+    /// count for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
     Segments,
 }
 
 /// Quantity that is reduced after a loss to get the slow-start threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReducedFrom {
-    /// Bytes outstanding (RFC 5681, equation 4).
+    /// Bytes outstanding (FlightSize; RFC 5681, equation 4).
     #[default]
     Flight,
-    /// The congestion window (Linux, `tcp_reno_ssthresh`).
+    /// Congestion window (Linux, `tcp_reno_ssthresh`).
     Window,
 }
 
@@ -37,18 +37,19 @@ pub enum EcnRule {
     /// ECN is not used.
     #[default]
     Off,
-    /// ECN is used if the other end requests it (Linux, `tcp_ecn` = 2).
+    /// ECN is used only if the other end requests it (Linux, `tcp_ecn` = 2).
     Accept,
-    /// ECN is requested (Linux, `tcp_ecn` = 1).
+    /// ECN is requested for every connection (Linux, `tcp_ecn` = 1).
     On,
 }
 
 /// Rules of explicit congestion notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnRules {
-    /// Use of ECN.
+    /// Whether ECN is requested, accepted or not used.
     pub rule: EcnRule,
-    /// Whether a retransmitted SYN does not request ECN (RFC 3168, 6.1.1.1; Linux, `tcp_ecn_fallback`).
+    /// Whether a retransmitted SYN no longer requests ECN (RFC 3168, 6.1.1.1; Linux,
+    /// `tcp_ecn_fallback`).
     pub fallback: bool,
     /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
     pub all_packets: bool,
@@ -63,10 +64,10 @@ impl Default for EcnRules {
 /// Mechanism that ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
-    /// None: slow start ends at the threshold or at a loss.
+    /// No mechanism: slow start ends at the threshold or at a loss.
     #[default]
     Off,
-    /// HyStart as in Linux's CUBIC.
+    /// HyStart as in Linux's CUBIC (Ha and Rhee 2011).
     Linux,
     /// HyStart++ (RFC 9406).
     PlusPlus,
@@ -75,18 +76,18 @@ pub enum HyStartRule {
 /// Rules of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionRules {
-    /// Unit in which an ACK makes the congestion window grow.
+    /// Quantity by which an ACK makes the congestion window grow.
     pub counting: Counting,
     /// Quantity that is reduced after a loss to get the slow-start threshold.
     pub reduced_from: ReducedFrom,
-    /// Whether the window is halved for each RTO of idle time, instead of being set to the initial
-    /// window at once (RFC 2861; Linux, `tcp_cwnd_restart`).
+    /// Whether the window is halved for each RTO of idle time (RFC 2861; Linux,
+    /// `tcp_cwnd_restart`). If false, it is set to the initial window after one RTO.
     pub idle_decay: bool,
     /// Mechanism that ends slow start before a loss.
     pub hystart: HyStartRule,
     /// Whether segments are paced; with BBR they always are.
     pub pacing: bool,
-    /// Explicit congestion notification.
+    /// Rules of explicit congestion notification (ECN).
     pub ecn: EcnRules,
 }
 
@@ -113,7 +114,8 @@ pub struct AlgorithmNeeds {
 }
 
 impl CongestionRules {
-    /// Reads the rules from `[tcp]`; `needs` are the requirements of the algorithm.
+    /// Reads the rules of congestion control from `[tcp]`; `needs`: requirements of the algorithm
+    /// on these rules.
     pub fn read(s: &mut Section, needs: AlgorithmNeeds) -> CongestionRules {
         let counting = read_counting(s);
         let reduced_from = s.choice(

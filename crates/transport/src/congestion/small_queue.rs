@@ -1,19 +1,21 @@
-//! TCP small queues (Linux, `tcp_small_queue_check`, 2012): limit of the bytes of one connection in the queue
-//! of its host's NIC, so that bulk data waits in the socket, where it delays no other connection.
+//! TCP small queues (Linux, `tcp_small_queue_check`, 2012): limit of the bytes of one connection in
+//! the queue of its host's NIC. The other data waits in the socket, where it delays no other
+//! connection.
 //!
-//! A burst is sent while less of the connection than this waits in the NIC:
+//! A burst may be sent while the connection's bytes in the NIC are below this limit:
 //!
 //! ```text
 //! limit = min(max(2 · truesize of the burst, rate / 2¹⁰), tcp_limit_output_bytes)
 //! ```
 //!
-//! The rate is that of [pacing](super::pacing), in bytes per second, so the second term is what is sent in
-//! about a millisecond. The limit is doubled for retransmissions. The truesize is the memory of a burst: its
-//! bytes plus [`OVERHEAD`]; once it is split, each segment has that overhead. A sender with at most one burst
-//! outstanding is never throttled.
+//! The rate is the [pacing](super::pacing) rate in bytes per second, so the second term is the
+//! number of bytes sent in about a millisecond. The limit is doubled for retransmissions. The
+//! truesize is the memory of a burst: its bytes plus [`OVERHEAD`]. After a burst is split, each
+//! segment has this overhead. A sender with at most one burst outstanding is never throttled.
 //!
-//! Differences from Linux: every segment counts as a full one, and ACKs are not counted (in Linux they count
-//! for two bytes). A segment that is still in the NIC may be retransmitted, which Linux refuses.
+//! There are three differences from Linux: every segment counts as a full one; ACKs do not count
+//! (in Linux they count for two bytes); a segment that is still in the NIC may be retransmitted,
+//! which Linux refuses.
 
 use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::Time;
@@ -23,7 +25,8 @@ use std::collections::VecDeque;
 /// Memory of a packet in addition to its payload on 64-bit Linux, in bytes: 256 of `sk_buff` and
 /// 640 of a head with headers and `skb_shared_info`.
 pub const OVERHEAD: u64 = 896;
-/// The limit is what is sent in 2⁻¹⁰ s at the pacing rate (Linux, `sk_pacing_shift`).
+/// Binary logarithm of 1024. The limit is the number of bytes sent in 1/1024 s at the pacing rate
+/// (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
 /// Settings of TCP small queues: the limit of a connection's bytes in the queue of its host's NIC.
@@ -31,7 +34,7 @@ const PACING_SHIFT: u32 = 10;
 pub struct SmallQueueRules {
     /// Whether the bytes of a connection in the NIC are limited.
     pub on: bool,
-    /// Maximum of the limit, in bytes of memory (Linux, `tcp_limit_output_bytes`); above 0.
+    /// Upper bound of the limit, in bytes of memory (Linux, `tcp_limit_output_bytes`); above 0.
     pub most: u64,
 }
 
@@ -69,11 +72,11 @@ impl Default for SmallQueueRules {
 /// Segments of a connection that wait in the queue of its host's NIC.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SmallQueue {
-    /// Departure times of the waiting segments, in order.
+    /// Times at which the waiting segments leave the NIC, in ascending order.
     leave_at: VecDeque<Time>,
-    /// Time at which the throttled burst may be sent; [`Time::NEVER`] if none is throttled.
+    /// Time at which a throttled burst may be sent; [`Time::NEVER`] if no burst is throttled.
     pub free_at: Time,
-    /// First stream position of the last burst.
+    /// Stream position of the first byte of the last burst.
     pub burst_from: u64,
 }
 
@@ -84,9 +87,10 @@ impl Default for SmallQueue {
 }
 
 impl SmallQueue {
-    /// Adds a segment that has been handed to the NIC and will have left it at `leaves`.
+    /// Adds a segment that is handed to the NIC at `now` and leaves it at time `leaves`.
     pub fn push(&mut self, now: Time, leaves: Time) {
-        // departed segments are removed, so that the list is as short as the queue
+        // Departed segments are removed first, so that the list is as short as the queue in the
+        // NIC.
         self.take_left(now);
         let last = self.leave_at.back().copied().unwrap_or(now);
         if leaves > now {
@@ -106,8 +110,8 @@ impl SmallQueue {
         self.leave_at.len()
     }
 
-    /// Whether less than `limit` bytes of memory wait in the NIC, in segments of `segment` bytes of
-    /// payload. If not, sets `free_at` to the time at which this will be so.
+    /// Whether less than `limit` bytes of memory wait in the NIC, as segments of `segment` payload
+    /// bytes. If not, `free_at` becomes the time from which there is room.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
         // Linux counts the socket itself as 1, so a limit of two packets blocks a third.
         let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
@@ -120,15 +124,15 @@ impl SmallQueue {
         false
     }
 
-    /// Returns the heap memory of the list of segments, in bytes.
+    /// Returns the bytes of heap memory of the list of segments.
     pub fn room(&self) -> usize {
         self.leave_at.capacity() * size_of::<Time>()
     }
 }
 
 impl SmallQueueRules {
-    /// Returns the limit in bytes of memory for a burst of `bytes` at a pacing rate in bytes per second;
-    /// `again`: it is a retransmission.
+    /// Returns the limit in bytes of memory for a burst of `bytes` bytes; `rate`: pacing rate in
+    /// bytes per second; `again`: whether the burst is a retransmission.
     pub fn limit(&self, bytes: u64, rate: u64, again: bool) -> u64 {
         let limit = (2 * (bytes + OVERHEAD)).max(rate >> PACING_SHIFT).min(self.most);
         limit << u32::from(again)
@@ -169,8 +173,8 @@ mod tests {
         assert!(queue.has_room(limit, 1448));
     }
 
-    /// Reproduces a capture of Linux 6.18: while 45 segments leave in a burst, the next burst of 45 follows
-    /// when 56 segments are left (see papers/hadoop_real).
+    /// Reproduces a capture of Linux 6.18 (see papers/hadoop_real): with bursts of 45 segments, the
+    /// next burst is sent when 56 segments are left in the NIC.
     #[test]
     fn bursts_of_45_follow_when_56_segments_wait() {
         let limit = SmallQueueRules::default().limit(45 * 1448, 6_000_000, false);

@@ -1,8 +1,8 @@
-//! The congestion window.
+//! Congestion window of a sender, with its slow-start threshold.
 
 use serde::{Deserialize, Serialize};
 
-/// The congestion window of one sender, in bytes.
+/// Congestion window of one sender, with its slow-start threshold, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Window {
     /// Congestion window in bytes.

@@ -1,16 +1,17 @@
-//! Maximum of the values of the last rounds, kept as three candidates (Kathleen Nichols' algorithm, as in
-//! Linux's `win_minmax.c`): the maximum, the maximum since then, and the maximum since that one.
+//! Maximum of the values of the last rounds, stored as three candidates (Kathleen Nichols'
+//! algorithm, as in Linux's `win_minmax.c`): the maximum, the largest value measured after it, and
+//! the largest value measured after that second one.
 
 use serde::{Deserialize, Serialize};
 
-/// A value, and the round in which it was measured.
+/// A value and the number of the round trip in which it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Candidate {
     round: u64,
     value: u64,
 }
 
-/// Maximum of the values of the last rounds (Kathleen Nichols' algorithm, as in Linux's
+/// Maximum of the values of the last round trips (Kathleen Nichols' algorithm, as in Linux's
 /// `win_minmax.c`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowedMax {
@@ -18,12 +19,13 @@ pub struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// Returns the maximum of the values of the last rounds.
+    /// Returns the maximum of the values of the last round trips.
     pub fn get(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Adds a value measured in round `round`, and drops values older than `window` rounds.
+    /// Adds a value measured in round trip number `round`, and drops values more than `window`
+    /// round trips old.
     pub fn update(&mut self, window: u64, round: u64, value: u64) {
         let new = Candidate { round, value };
         let b = &mut self.best;

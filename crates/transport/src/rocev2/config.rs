@@ -1,7 +1,7 @@
 //! `[rocev2]`: settings of all queue pairs.
 //!
-//! Defaults are of perftest (timeout, retries) and of Linux's software RoCE (acknowledgements); each line names
-//! its source. The settings of each rate control are with it.
+//! Defaults are those of perftest (timeout, retries) and of Linux's software RoCE
+//! (acknowledgements); each key names its source. The file of each rate control has its settings.
 
 use super::control::ControlSettings;
 use crate::settings::{Below, TransportSettings};
@@ -16,32 +16,35 @@ use serde::{Deserialize, Serialize};
 pub struct RoceV2Config {
     /// Payload of a full packet in bytes (path MTU of InfiniBand).
     pub mtu: u32,
-    /// Number of packets after which an acknowledgement is requested; the last of a message requests one too.
+    /// Number of packets after which the sender requests an acknowledgement. It also requests one
+    /// with the last packet of a message.
     pub ack_every: u32,
-    /// Timeout of a requested acknowledgement (local ACK timeout).
+    /// Time for which the sender waits for a requested acknowledgement (local ACK timeout).
     pub timeout: Span,
     /// Number of consecutive timeouts that a queue pair survives; it fails at the next one (retry
     /// count).
     pub retries: u32,
-    /// Rate control of queue pairs.
+    /// Rate control of all queue pairs, with its settings.
     pub control: ControlSettings,
     /// Differentiated services codepoint of congestion notification packets.
     pub cnp_dscp: u8,
-    /// Bytes of a packet on a link in addition to its IP length; rates include them.
+    /// Bytes of a packet on a link in addition to its IP length (framing); rates include them.
     pub framing: u32,
 }
 
 impl RoceV2Config {
-    /// IP bytes of a packet beyond its payload: IPv4 20, UDP 8, BTH 12 (InfiniBand specification 9.2), ICRC 4
-    /// (annex A17).
+    /// IP bytes of a packet without its payload: IPv4 20, UDP 8, BTH 12 (InfiniBand specification
+    /// 9.2), ICRC 4 (annex A17).
     pub const HEADERS: u32 = 44;
-    /// IP bytes of an acknowledgement, which also has an AETH of 4 B (9.3).
+    /// IP bytes of an acknowledgement: 44 of headers, and 4 of the AETH (InfiniBand specification
+    /// 9.3).
     pub const ACK: u16 = 48;
-    /// IP bytes of a congestion notification packet: 16 reserved bytes after the BTH (annex A17.9.3).
+    /// IP bytes of a congestion notification packet: 44 of headers, and 16 reserved bytes after the
+    /// BTH (annex A17.9.3).
     pub const CNP: u16 = 60;
 }
 
-/// Payload sizes (path MTU) of InfiniBand.
+/// Payload sizes in bytes that InfiniBand permits (path MTU).
 const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
 
 impl TransportSettings for RoceV2Config {

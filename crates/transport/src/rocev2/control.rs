@@ -1,5 +1,6 @@
-//! Rate controls of queue pairs: each has a file, with its settings and their names, and one line in the list
-//! `family!` at the end. [`RateControl`] is their interface to a queue pair.
+//! Rate controls of queue pairs. Each rate control has its own file, with its settings and their
+//! names, and one line in the list `family!` at the end of this file. [`RateControl`] is their
+//! interface to a queue pair.
 
 use super::dcqcn::Dcqcn;
 use super::rate_control::RateControl;
@@ -7,7 +8,8 @@ use eastwest_settings::reader::Section;
 use eastwest_types::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// Defines the settings and the states of the family, and forwards each call to the control.
+/// Defines the enumerations of the settings and the states of all rate controls, and forwards each
+/// call to the chosen one.
 macro_rules! family {
     ($($name:ident($control:ty)),* $(,)?) => {
         /// Rate control of queue pairs, with its settings.
@@ -28,8 +30,8 @@ macro_rules! family {
         }
 
         impl ControlSettings {
-            /// Reads `congestion` of `[rocev2]`: which rate control is used (by default the first
-            /// of the list), and its settings.
+            /// Reads the key `congestion` of `[rocev2]`, which names the rate control, and the
+            /// settings of this rate control. The default is the first of the list.
             pub fn read(s: &mut Section) -> ControlSettings {
                 let choices = [
                     $((<$control>::NAME, <$control>::NAME, <$control>::DOC),)*
@@ -72,7 +74,7 @@ macro_rules! family {
                 }
             }
 
-            /// Whether only the link limits the rate.
+            /// Whether the link alone limits the rate, and the rate control does not.
             pub fn is_free(&self) -> bool {
                 match self {
                     Control::None(_) => true,
@@ -80,8 +82,8 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the time at which the timer of the control expires; [`Time::NEVER`] if it is
-            /// not armed.
+            /// Returns the time at which the timer of the rate control expires; [`Time::NEVER`] if
+            /// the timer is not armed.
             pub fn timer_at(&self) -> Time {
                 match self {
                     Control::None(_) => Time::NEVER,
@@ -89,7 +91,7 @@ macro_rules! family {
                 }
             }
 
-            /// Notes that the end has sent `bytes` bytes, counted as on the link (with framing).
+            /// Records that the end has sent `bytes` bytes, counted as on the link (with framing).
             pub fn after_sending(&mut self, bytes: u64, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -99,8 +101,8 @@ macro_rules! family {
                 }
             }
 
-            /// Handles a congestion notification packet at the sender. Returns whether it reduces
-            /// the rate.
+            /// Handles a congestion notification packet at the sender. Returns whether the packet
+            /// reduces the rate.
             pub fn after_notification(&mut self, now: Time, settings: &ControlSettings) -> bool {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -111,7 +113,7 @@ macro_rules! family {
                 }
             }
 
-            /// Handles the expiry of the control's timer.
+            /// Handles the expiry of the rate control's timer.
             pub fn after_timer(&mut self, now: Time, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {

@@ -11,7 +11,7 @@ pub struct Counters {
     pub retransmits: u64,
     /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Expiries of the retransmission timer.
+    /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
     /// Acknowledgements sent.
     pub acks: u64,
@@ -25,12 +25,12 @@ pub struct Counters {
     pub marked: u64,
     /// Congestion notification packets sent.
     pub cnps: u64,
-    /// Reductions of the rate by received notifications.
+    /// Reductions of the sending rate because of received congestion notification packets.
     pub cuts: u64,
 }
 
 impl Counters {
-    /// Adds the counters of another end.
+    /// Adds the counters of another end to these counters.
     pub fn add(&mut self, other: &Counters) {
         self.packets += other.packets;
         self.retransmits += other.retransmits;

@@ -1,22 +1,25 @@
-//! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015): rate control of
-//! RDMA flows by ECN marks. Switches mark as RED does (the congestion point: a queue of `kind = "red"` with
-//! `weight = 1`, `even = false` and `gentle = false`); this file has the behaviour of both ends.
+//! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015): rate
+//! control of RDMA flows by ECN marks. Switches are the congestion point and mark as RED does (a
+//! queue of `kind = "red"` with `weight = 1`, `even = false` and `gentle = false`). This file has
+//! the behaviour of both ends.
 //!
 //! * [`NotificationPoint`], at the receiver: for a marked packet it sends a congestion notification
 //!   packet (CNP), at most one for each flow in `cnp_interval` (section 3.1, "NP algorithm").
-//! * [`ReactionPoint`], at the sender. Every CNP cuts (equation 1):
+//! * [`ReactionPoint`], at the sender. Every CNP reduces the current rate R_C, and sets the target
+//!   rate R_T (equation 1):
 //!
 //!   ```text
 //!   R_T = R_C        R_C = R_C (1 − α/2)        α = (1 − g) α + g
 //!   ```
 //!
-//! and after every `alpha_timer` without one `α = (1 − g) α` (equation 2). A flow starts at the rate of its
-//! link with α = 1. The rate recovers in cycles of a timer and of a byte counter, each counted for itself from
-//! the last CNP: in the first F cycles of both fast recovery, `R_C = (R_T + R_C)/2` (equation 3); once one of
-//! them is past F additive increase, `R_T = R_T + R_AI` before the same (equation 4); once both are hyper
-//! increase, by `i · R_HAI` in the i-th cycle, as in QCN (IEEE 802.1Q, 30.3), which the paper refers to.
+//! After every `alpha_timer` without a CNP, `α = (1 − g) α` (equation 2). A flow starts at the rate
+//! of its link with α = 1. The rate recovers in cycles of a timer and in cycles of a byte counter,
+//! both counted from the last CNP. While both are in their first F cycles, fast recovery sets `R_C
+//! = (R_T + R_C)/2` (equation 3). Once one of them is past F cycles, additive increase first adds
+//! R_AI to R_T (equation 4). Once both are past F cycles, hyper increase adds `i · R_HAI` in the
+//! i-th cycle, as in QCN (IEEE 802.1Q, 30.3), to which the paper refers.
 //!
-//! α is brought up to date when it is needed: between two CNPs it only decays.
+//! α is only updated at a CNP, since it only decays between two CNPs.
 
 use super::rate_control::RateControl;
 use eastwest_settings::quantity::{Bytes, Ratio};
@@ -29,19 +32,20 @@ use serde::{Deserialize, Serialize};
 pub struct DcqcnConfig {
     /// Minimum time between two CNPs of a flow (N).
     pub cnp_interval: Span,
-    /// Gain g of the moving average α: weight of a CNP.
+    /// Gain g of the moving average α: the weight of one CNP in it.
     pub gain: f64,
-    /// Time without CNP after which α decays (K).
+    /// Time without a CNP after which α decays (K).
     pub alpha_timer: Span,
-    /// Length of a cycle of the timer (T).
+    /// Length of a cycle of the rate increase timer (T).
     pub increase_timer: Span,
     /// Length of a cycle of the byte counter in bytes on the link, with framing (B).
     pub byte_counter: u64,
     /// Number of cycles of fast recovery (F).
     pub fast_recovery: u32,
-    /// Increment of the target rate in additive increase (R_AI).
+    /// Increment of the target rate in each cycle of additive increase (R_AI).
     pub additive_increase: Rate,
-    /// Increment, times the number of the cycle, in hyper increase (R_HAI).
+    /// Increment of the target rate in hyper increase, multiplied by the number of the cycle
+    /// (R_HAI).
     pub hyper_increase: Rate,
     /// Minimum rate of a flow.
     pub min_rate: Rate,
@@ -50,7 +54,7 @@ pub struct DcqcnConfig {
 /// Notification point: decides at the receiver when to send a CNP.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct NotificationPoint {
-    /// Time of the last CNP.
+    /// Time at which the last CNP was sent; `None` before the first one.
     last: Option<Time>,
 }
 
@@ -65,20 +69,23 @@ impl NotificationPoint {
     }
 }
 
-/// Reaction point: the rate of a flow at its sender.
+/// Reaction point: controls the rate of a flow at its sender.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReactionPoint {
-    /// Rates in bits per second: current (R_C), target (R_T), and of the link.
+    /// Current rate (R_C) in bits per second. `target`: target rate (R_T), and `line`: rate of the
+    /// link, both in bits per second.
     current: u64,
     target: u64,
     line: u64,
     alpha: f64,
-    /// Time of the last update of α, which is that of the last CNP.
+    /// Time up to which α is updated, which is the time of the last CNP; `None` before the first
+    /// CNP.
     alpha_from: Option<Time>,
     timer_cycles: u32,
     byte_cycles: u32,
     bytes_left: u64,
-    /// End of the timer's current cycle; [`Time::NEVER`] while the rate is that of the link.
+    /// Time at which the timer's current cycle ends; [`Time::NEVER`] while the rate is that of the
+    /// link.
     pub timer_at: Time,
 }
 
@@ -98,17 +105,17 @@ impl ReactionPoint {
         }
     }
 
-    /// Returns the current rate (R_C).
+    /// Returns the current sending rate of the flow (R_C).
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// Whether the rate is that of the link: DCQCN does not limit it.
+    /// Whether the rate is that of the link, so that DCQCN does not limit the flow.
     pub fn is_free(&self) -> bool {
         self.current >= self.line
     }
 
-    /// Handles a CNP: reduces the rate (equation 1).
+    /// Handles a CNP: reduces the rate of the flow (equation 1 of Zhu et al. 2015).
     pub fn on_cnp(&mut self, now: Time, c: &DcqcnConfig) {
         if let Some(last) = self.alpha_from {
             let decays = now.since(last).0 / c.alpha_timer.0.max(1);
@@ -124,8 +131,8 @@ impl ReactionPoint {
         self.timer_at = if self.is_free() { Time::NEVER } else { now + c.increase_timer };
     }
 
-    /// Counts `bytes` bytes sent on the link, and increases the rate at the end of a cycle of the
-    /// byte counter.
+    /// Counts `bytes` bytes sent on the link. Increases the rate if a cycle of the byte counter
+    /// ends.
     pub fn on_sent(&mut self, bytes: u64, c: &DcqcnConfig) {
         if self.is_free() {
             return;
@@ -138,7 +145,7 @@ impl ReactionPoint {
         }
     }
 
-    /// Handles the end of the timer's cycle: increases the rate.
+    /// Handles the end of a cycle of the timer: increases the rate.
     pub fn on_timer(&mut self, now: Time, c: &DcqcnConfig) {
         self.timer_at = now + c.increase_timer;
         self.timer_cycles = self.timer_cycles.saturating_add(1);
@@ -177,8 +184,8 @@ impl RateControl for Dcqcn {
     const TABLE: &'static str = "Settings of DCQCN at the hosts (Zhu et al. 2015).";
     type Settings = DcqcnConfig;
 
-    /// Reads the settings. Defaults are those of figure 14 of the paper (Zhu et al. 2015) and, where it has
-    /// none, those of IEEE 802.1Q and of Mellanox's cards.
+    /// Reads the settings of DCQCN. Defaults are those of figure 14 of the paper (Zhu et al. 2015);
+    /// other defaults are those of IEEE 802.1Q and of Mellanox's cards.
     fn read(s: &mut Section) -> DcqcnConfig {
         let span = |s: &mut Section, name, doc, default| -> Span {
             s.get(key(name, doc).default(default).range("1 us", "10 s"))
@@ -291,7 +298,8 @@ impl RateControl for Dcqcn {
     }
 }
 
-/// Returns `base` to an integer power, by squaring: bit-identical on every machine.
+/// Returns `base` to the power `exponent`. It squares repeatedly, so that the result has the same
+/// bits on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 && result > 0.0 {
@@ -310,7 +318,7 @@ pub(crate) mod tests {
 
     const LINE: Rate = Rate::gbit(40);
 
-    /// Returns the defaults of the paper, figure 14.
+    /// Returns the default settings of DCQCN (Zhu et al. 2015, figure 14).
     pub(crate) fn config() -> DcqcnConfig {
         DcqcnConfig {
             cnp_interval: Span::from_us(50),
@@ -338,7 +346,7 @@ pub(crate) mod tests {
             assert_eq!(point.timer_at, at(100 + 55 * cycle));
             point.on_timer(point.timer_at, &c);
         }
-        // equation 3 five times: 1 − (1/2)/2⁵
+        // Equation 3 is applied five times: 1 − (1/2)/2⁵.
         assert_eq!(LINE.0 - point.current, LINE.0 / 64);
     }
 
@@ -346,7 +354,7 @@ pub(crate) mod tests {
     fn alpha_follows_equations_one_and_two() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
         point.on_cnp(at(100), &c);
-        // 7 whole intervals without CNP, then a CNP
+        // Seven whole intervals pass without a CNP, and then a CNP arrives.
         point.on_cnp(at(100 + 7 * 55 + 54), &c);
         let g = 1.0 / 256.0;
         let decayed = (0..7).fold(1.0, |alpha, _| alpha * (1.0 - g));
@@ -387,7 +395,8 @@ pub(crate) mod tests {
             cycles += 1;
             assert!(point.target <= LINE.0);
         }
-        // 40 Gbit/s in steps of 40 Mbit/s, plus the approach to the target
+        // The rate rises to 40 Gbit/s in steps of 40 Mbit/s, and a few cycles more approach the
+        // target.
         assert!((1_000..1_100).contains(&cycles), "{cycles}");
         assert_eq!((point.current, point.timer_at), (LINE.0, Time::NEVER));
     }

@@ -5,9 +5,9 @@ use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
 /// Receiver of a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerTarget {
-    /// An end of a queue pair.
+    /// Timer of one end of a queue pair.
     QueuePair(EndpointId),
-    /// The queue of a NIC, by its number.
+    /// Timer of a NIC queue, which has this number.
     Nic(u32),
 }
 
@@ -34,25 +34,26 @@ impl TimerTarget {
 /// Event of a queue pair, of which the application is notified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// The bytes given to [`super::Stack::expect`] have arrived in order.
+    /// The number of bytes given to [`super::Stack::expect`] has arrived in order.
     Delivered,
     /// The queue pair has failed after too many consecutive timeouts.
     Failed,
-    /// The queue pair is gone and its slot free for another.
+    /// The queue pair has ended, and its slot is free for another.
     Closed,
 }
 
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
-    /// Sends a packet through the port of `from`.
+    /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// Returns the time at which the port of host `from` takes the next packet with this codepoint,
-    /// so that few packets wait there. `sent`: a packet of `ip_len` IP bytes has just been handed
-    /// to the port; otherwise `ip_len` IP bytes may wait there.
+    /// Returns the time at which the port of host `from` accepts the next packet with this
+    /// codepoint, so that only few packets wait in the port. `sent`: whether a packet of `ip_len`
+    /// IP bytes has just been handed to the port. If not, `ip_len` IP bytes are the size of a
+    /// packet that may wait there.
     fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time;
-    /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
+    /// Arms a timer: the simulator will call [`super::Stack::on_timer`] for `target` at time `at`.
     fn arm(&mut self, at: Time, target: TimerTarget);
-    /// Notifies the application at an end of a queue pair.
+    /// Notifies the application at one end of a queue pair of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
@@ -61,14 +62,15 @@ pub trait Sink {
 pub struct Connect {
     /// Host that opens the queue pair.
     pub client: HostId,
-    /// Host of the other end.
+    /// Host at the other end of the queue pair.
     pub server: HostId,
-    /// Values of [`Packet::hash`], by which ECMP chooses paths: client to server, server to client.
+    /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
+    /// server to client.
     pub hashes: (u16, u16),
-    /// Rates of the links of client and server.
+    /// Rates of the links of the client and of the server.
     pub rates: (Rate, Rate),
     /// Differentiated services codepoint of the queue pair's packets, 0–63.
     pub dscp: u8,
-    /// Traffic class, for measuring.
+    /// Number of the traffic class under which the queue pair is measured.
     pub class: u8,
 }

@@ -1,13 +1,15 @@
 //! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, volume 1, annex A17):
 //! reliable queue pairs over UDP, as a NIC implements them.
 //!
-//! [`Stack`] holds both ends of every queue pair side by side. A [queue pair](queue_pair) has no window: it
-//! sends as fast as its rate and its NIC allow, and goes back to the first lost packet (go-back-N). All queue
-//! pairs of a host and codepoint share a NIC queue (`stack.rs`), which serves them in turn and hands no packet
-//! to the port before there is room: while the port is paused, data waits in the host's memory, where its rate
-//! can still be reduced.
+//! [`Stack`] holds both ends of every queue pair side by side in memory. A [queue pair](queue_pair)
+//! has no window: it sends as fast as its rate and its NIC allow. After a loss it retransmits
+//! everything from the first lost packet on (go-back-N). All queue pairs of a host and codepoint
+//! share a NIC queue (`stack.rs`). It serves them in turn, and hands no packet to the port before
+//! the port has room. While the port is paused, data waits in the host's memory, where its rate can
+//! still be reduced.
 //!
-//! Queue pairs are set up beforehand: there is no handshake, and nothing is sent when one is closed.
+//! Queue pairs exist before the run sends data: there is no handshake, and closing a queue pair
+//! sends nothing.
 
 pub mod config;
 pub mod control;

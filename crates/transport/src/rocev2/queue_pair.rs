@@ -1,8 +1,8 @@
-//! One end of a queue pair: the requester, which sends messages and goes back after a NAK or a timeout, and the
-//! responder, which accepts packets in order and drops all others.
+//! One end of a queue pair. The requester sends messages, and retransmits from the lost packet on
+//! after a NAK or a timeout. The responder accepts packets in order and drops all others.
 //!
-//! Packets carry the position of their first byte in the stream of their sender in place of a sequence number:
-//! a packet never spans two messages, so positions identify packets as well as numbers do.
+//! Instead of a sequence number, packets carry the position of their first byte in the sender's
+//! stream. A packet never spans two messages, so positions identify packets as well as numbers do.
 
 use super::config::RoceV2Config;
 use super::control::{Control, ControlSettings};
@@ -12,7 +12,7 @@ use super::requester::Requester;
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, ecn, rocev2};
 use serde::{Deserialize, Serialize};
 
-/// Identity of an end, and the header fields that are the same in all its packets.
+/// Identity of one end of a queue pair, and the header fields that are the same in all its packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Address {
     id: EndpointId,
@@ -20,19 +20,19 @@ struct Address {
     remote: HostId,
     hash: u16,
     dscp: u8,
-    /// Traffic class, for measuring.
+    /// Number of the traffic class under which the queue pair is measured.
     class: u8,
 }
 
 /// Receiving half of a queue pair. Positions count bytes from 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Responder {
-    /// Position of the next expected byte.
+    /// Position of the next expected byte of the peer's stream.
     expected: u64,
-    /// Whether a negative acknowledgement was sent for it.
+    /// Whether a negative acknowledgement has been sent for the position `expected`.
     nak_sent: bool,
-    /// Position at whose arrival the application is notified; `u64::MAX` if it has not requested
-    /// that.
+    /// Position at whose arrival the application is notified; `u64::MAX` if no notification is
+    /// requested.
     pub(super) notify_at: u64,
 }
 
@@ -40,18 +40,18 @@ pub(super) struct Responder {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QueuePair {
     address: Address,
-    /// Number of the NIC queue that serves this end.
+    /// Number of the NIC queue that serves this end of the queue pair.
     pub(super) nic: u32,
-    /// Whether this end waits in its NIC queue.
+    /// Whether this end of the queue pair waits in its NIC queue.
     pub(super) queued: bool,
     pub(super) closing: bool,
     /// Whether the queue pair has failed after too many timeouts.
     failed: bool,
-    /// Earliest timer event of this end that is pending in the simulator.
+    /// Time of the earliest timer event of this end that is pending in the simulator.
     pub(super) armed_at: Time,
     counters: Counters,
     pub(super) requester: Requester,
-    /// Time of the last packet, and its bytes on the link including framing.
+    /// Send time of the last packet, and its bytes on the link including framing.
     sent: (Time, u64),
     pub(super) responder: Responder,
     control: Control,
@@ -87,17 +87,17 @@ impl QueuePair {
         self.address.id
     }
 
-    /// Returns the host at this end.
+    /// Returns the host at this end of the queue pair.
     pub fn local(&self) -> HostId {
         self.address.local
     }
 
-    /// Returns the host at the other end.
+    /// Returns the host at the other end of the queue pair.
     pub fn remote(&self) -> HostId {
         self.address.remote
     }
 
-    /// Returns the traffic class, for measuring.
+    /// Returns the number of the traffic class under which the queue pair is measured.
     pub fn class(&self) -> u8 {
         self.address.class
     }
@@ -107,33 +107,34 @@ impl QueuePair {
         self.requester.written
     }
 
-    /// Returns the payload bytes that have arrived at this end in order.
+    /// Returns the payload bytes that have arrived in order at this end of the queue pair.
     pub fn received(&self) -> u64 {
         self.responder.expected
     }
 
-    /// Returns the payload bytes of this end that the other end has acknowledged.
+    /// Returns the payload bytes sent by this end that the other end has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.requester.acknowledged
     }
 
-    /// Returns the counters of this end.
+    /// Returns the counters of this end of the queue pair.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Returns the rate to which the rate control limits this end, or the rate of its link.
+    /// Returns the sending rate to which the rate control limits this end; without a limit, the
+    /// rate of its link.
     pub fn rate(&self) -> Rate {
         self.control.rate()
     }
 
-    /// Whether this end is closing and has nothing left to send or to be acknowledged, or has
+    /// Whether this end is closing, and either all its data is acknowledged or the queue pair has
     /// failed.
     pub(super) fn is_done(&self) -> bool {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Frees the slot for another queue pair with identifier `name`.
+    /// Frees the slot of this end for another queue pair, whose identifier is `name`.
     pub(super) fn vacate(&mut self, name: EndpointId) {
         self.address.id = name;
         self.requester.release_memory();
@@ -141,12 +142,12 @@ impl QueuePair {
         self.closing = false;
     }
 
-    /// Whether there is something to send, now or when its rate allows.
+    /// Whether this end has a packet to send, now or when its rate allows.
     fn has_to_send(&self) -> bool {
         !self.failed && self.requester.has_to_send()
     }
 
-    /// Returns the time from which the rate of this end allows the next packet.
+    /// Returns the time from which the rate of this end allows it to send the next packet.
     fn rate_allows_at(&self) -> Time {
         if self.control.is_free() || self.sent.1 == 0 {
             return Time::ZERO;
@@ -159,7 +160,8 @@ impl QueuePair {
         self.has_to_send() && self.rate_allows_at() <= now
     }
 
-    /// Arms the simulator's timer for the earliest deadline of this end, unless one is pending before it.
+    /// Arms the simulator's timer for the earliest deadline of this end, unless an earlier event is
+    /// pending.
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
         let mut due = self.requester.timer_at.min(self.control.timer_at());
         if !self.queued && self.has_to_send() {
@@ -230,7 +232,8 @@ impl QueuePair {
         }
     }
 
-    /// Handles a packet with payload: accepts it if it is the next expected (InfiniBand specification 9.7.4.1).
+    /// Handles a packet with payload: accepts it if its position is the next expected (InfiniBand
+    /// specification 9.7.4.1).
     fn on_data(&mut self, now: Time, packet: &Packet, c: &RoceV2Config, sink: &mut impl Sink) {
         if packet.tos & ecn::MASK == ecn::CE {
             self.counters.marked += 1;
@@ -240,7 +243,7 @@ impl QueuePair {
         let position = Packet::widen(packet.seq, responder.expected);
         if position > responder.expected {
             self.counters.out_of_sequence += 1;
-            // one NAK until the missing packet arrives
+            // Only one NAK is sent until the missing packet arrives.
             if !std::mem::replace(&mut responder.nak_sent, true) {
                 self.counters.naks += 1;
                 self.acknowledge(now, rocev2::NAK, sink);
@@ -269,7 +272,8 @@ impl QueuePair {
         sink.send(self.address.local, packet);
     }
 
-    /// Sends a congestion notification for a marked packet, if the rate control requires one.
+    /// Sends a congestion notification packet for a packet with a CE mark, if the rate control
+    /// requires one.
     fn notify_of_mark(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) {
         if self.control.notifies(now, &c.control) {
             let mut packet = self.packet(now, rocev2::NOTIFICATION, RoceV2Config::CNP);

@@ -1,32 +1,34 @@
-//! The sending half of a queue pair: messages, how much of them is sent and acknowledged, and the
-//! retransmission timer.
+//! Sending half of a queue pair: messages, the positions up to which they are sent and
+//! acknowledged, and the retransmission timer.
 
 use super::config::RoceV2Config;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Largest number of outstanding bytes: far fewer than 32-bit positions on the wire can distinguish.
+/// Largest number of outstanding bytes. It is far below 2³², the number of positions that a packet
+/// can distinguish.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// Sending half of a queue pair. Positions count bytes from 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Requester {
-    /// Ends of messages that are not acknowledged.
+    /// Stream positions at which the messages end that are not yet acknowledged.
     ends: VecDeque<u64>,
     /// Position after the last byte that the application has posted.
     pub(super) written: u64,
-    /// First position that is not acknowledged.
+    /// First stream position that is not acknowledged.
     pub(super) acknowledged: u64,
-    /// Position of the next byte to send.
+    /// Stream position of the next byte to send; lower than `highest` during a retransmission.
     next: u64,
-    /// Highest position sent so far.
+    /// Stream position after the highest byte sent so far.
     highest: u64,
-    /// Packets sent since the last that requested an acknowledgement.
+    /// Number of packets sent since the last packet that requested an acknowledgement.
     since_ack_request: u32,
-    /// Consecutive timeouts.
+    /// Number of consecutive timeouts.
     retries: u32,
-    /// End of the last packet that requested an acknowledgement; the timer runs until it is acknowledged.
+    /// Stream position after the last packet that requested an acknowledgement. The timer runs
+    /// until it is acknowledged.
     ack_requested_to: u64,
     /// Time at which the retransmission timer expires; [`Time::NEVER`] if it is not armed.
     pub(super) timer_at: Time,
@@ -37,7 +39,7 @@ pub(super) struct Requester {
 pub(super) struct NextPacket {
     /// Stream position of the first payload byte.
     pub(super) from: u64,
-    /// Bytes of payload.
+    /// Payload bytes of the packet.
     pub(super) payload: u64,
     /// Whether the packet is a retransmission.
     pub(super) is_retransmission: bool,
@@ -46,7 +48,7 @@ pub(super) struct NextPacket {
 }
 
 impl Requester {
-    /// Returns the state before anything is written.
+    /// Returns the state before the application has posted any data.
     pub(super) fn new() -> Requester {
         Requester {
             ends: VecDeque::new(),
@@ -61,12 +63,12 @@ impl Requester {
         }
     }
 
-    /// Releases the memory of the list of messages.
+    /// Releases the memory of the list of message ends.
     pub(super) fn release_memory(&mut self) {
         self.ends = VecDeque::new();
     }
 
-    /// Adds a message of `bytes` payload bytes.
+    /// Adds a message of `bytes` payload bytes to the stream.
     pub(super) fn write(&mut self, bytes: u64) {
         if bytes > 0 {
             self.written += bytes;
@@ -74,8 +76,8 @@ impl Requester {
         }
     }
 
-    /// Drops the bytes that were never sent, except one packet of `mtu` bytes at most. Returns the
-    /// length of the remaining stream in bytes.
+    /// Drops the bytes that were never sent, except for one packet of at most `mtu` bytes. Returns
+    /// the length of the remaining stream in bytes.
     pub(super) fn truncate(&mut self, mtu: u32) -> u64 {
         let end = (self.highest + u64::from(mtu)).min(self.written);
         while self.ends.back().is_some_and(|last| *last > end) {
@@ -88,7 +90,7 @@ impl Requester {
         self.written
     }
 
-    /// Whether there is a packet to send, and the outstanding bytes are below their limit.
+    /// Whether there is a packet to send, and the number of outstanding bytes is below its limit.
     pub(super) fn has_to_send(&self) -> bool {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }
@@ -111,7 +113,7 @@ impl Requester {
         NextPacket { from, payload, is_retransmission, requests_ack }
     }
 
-    /// Handles an acknowledgement of everything before `position`.
+    /// Handles an acknowledgement of all bytes before stream position `position`.
     pub(super) fn on_acknowledged(&mut self, now: Time, position: u64, timeout: Span) {
         if position <= self.acknowledged || position > self.highest {
             return;
@@ -120,13 +122,14 @@ impl Requester {
         while self.ends.front().is_some_and(|end| *end <= position) {
             self.ends.pop_front();
         }
-        // retransmissions below this position were unnecessary
+        // Retransmissions below this position would be unnecessary.
         self.next = self.next.max(position);
         self.retries = 0;
         self.timer_at = if position < self.ack_requested_to { now + timeout } else { Time::NEVER };
     }
 
-    /// Goes back to the lost packet at `position` (go-back-N).
+    /// Returns to the lost packet at stream position `position`, and sends everything from there
+    /// again (go-back-N).
     pub(super) fn on_lost(&mut self, position: u64) {
         if position < self.next {
             self.go_back(position.max(self.acknowledged));
@@ -140,7 +143,8 @@ impl Requester {
         self.timer_at = Time::NEVER;
     }
 
-    /// Handles a timeout: goes back to the acknowledged position. Returns whether the retries are exhausted.
+    /// Handles a timeout: everything not acknowledged is sent again. Returns whether the retries
+    /// are exhausted.
     pub(super) fn on_timeout(&mut self, c: &RoceV2Config) -> bool {
         self.retries += 1;
         self.go_back(self.acknowledged);

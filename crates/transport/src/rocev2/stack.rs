@@ -1,4 +1,4 @@
-//! All queue pairs, and the NIC queues at which they are served in turn.
+//! All queue pairs of a simulation, and the NIC queues that serve them in turn.
 
 use super::config::RoceV2Config;
 use super::counters::Counters;
@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 struct NicQueue {
     host: HostId,
     dscp: u8,
-    /// Ends that may send, in the order of service.
+    /// Ends of queue pairs that may send, in the order of service.
     ready: VecDeque<EndpointId>,
-    /// Time at which the port takes the next packet.
+    /// Time at which the port accepts the next packet of this queue.
     free_at: Time,
     armed_at: Time,
 }
@@ -25,12 +25,12 @@ struct NicQueue {
 pub struct Stack {
     config: RoceV2Config,
     ends: Vec<QueuePair>,
-    /// Free slots of client ends.
+    /// Slots of client ends that a new queue pair may use.
     free: Vec<u32>,
     nics: Vec<NicQueue>,
-    /// Number of the NIC queue for each host and codepoint.
+    /// Number of the NIC queue for each pair of host and codepoint.
     nic_of: BTreeMap<(u32, u8), u32>,
-    /// Counters of all ends whose queue pair has ended.
+    /// Sums of the counters of all ends whose queue pair has ended.
     closed_totals: Counters,
 }
 
@@ -91,7 +91,7 @@ impl Stack {
         number
     }
 
-    /// Posts a message of `bytes` payload bytes at end `id`, for its application.
+    /// Posts a message of `bytes` payload bytes at end `id` of a queue pair, for its application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
@@ -99,16 +99,16 @@ impl Stack {
         self.service_end(now, id, sink);
     }
 
-    /// Drops the bytes that were posted at end `id` and not sent, except one packet, which ends the
-    /// last message. Returns the length of the remaining stream in bytes.
+    /// Drops the bytes that were posted at end `id` and not sent, except for one packet, which ends
+    /// the last message. Returns the length of the remaining stream in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
         end.requester.truncate(self.config.mtu)
     }
 
-    /// Requests [`Notice::Delivered`] at end `id` once `bytes` payload bytes have arrived there in
-    /// total. Returns whether they already have; then there is no notice.
+    /// Requests [`Notice::Delivered`] at end `id` once `bytes` payload bytes in total have arrived
+    /// there. Returns whether they have arrived already; in this case there is no notice.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let end = &mut self.ends[id.slot()];
         let arrived = end.received() >= bytes;
@@ -129,7 +129,7 @@ impl Stack {
         }
     }
 
-    /// Ends a queue pair at once, without a [`Notice`]; packets in flight will be ignored.
+    /// Ends a queue pair at once, without a [`Notice`]. Packets in flight will be ignored.
     pub fn abort(&mut self, id: EndpointId) {
         if self.is_live(id) {
             self.free_slots(id);
@@ -174,8 +174,8 @@ impl Stack {
         }
     }
 
-    /// Sends the packets of an end after an event, arms its timer, and frees its slot if it has
-    /// ended.
+    /// Sends the packets of one end of a queue pair after an event, arms its timer, and frees its
+    /// slot if it has ended.
     fn service_end(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         if !end.queued && end.may_send(now) {
@@ -190,7 +190,7 @@ impl Stack {
         }
     }
 
-    /// Sends packets of the ends of a NIC queue in turn, while the port accepts packets.
+    /// Sends packets of the queue pairs in a NIC queue in turn, while the port accepts packets.
     fn serve_nic(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
         let full = self.config.mtu + RoceV2Config::HEADERS;
         let nic = &mut self.nics[number as usize];
@@ -208,7 +208,7 @@ impl Stack {
             let Some(id) = nic.ready.pop_front() else { return };
             let end = &mut self.ends[id.slot()];
             if end.id() != id {
-                continue; // its queue pair has ended
+                continue; // the queue pair has ended
             }
             end.queued = false;
             if end.may_send(now) {
@@ -223,7 +223,7 @@ impl Stack {
         }
     }
 
-    /// Frees the slots of a queue pair if both ends are done. Returns whether they were.
+    /// Frees the slots of a queue pair if both of its ends have finished. Returns whether they had.
     fn release(&mut self, id: EndpointId) -> bool {
         let client = id.slot() & !1;
         let done = self.ends[client..client + 2].iter().all(QueuePair::is_done);
@@ -237,7 +237,7 @@ impl Stack {
         let client = id.slot() & !1;
         let generation = id.generation().wrapping_add(1);
         for (i, end) in self.ends[client..client + 2].iter_mut().enumerate() {
-            // a new generation, so that late packets and timer events are ignored
+            // The slots get a new generation, so that late packets and timer events are ignored.
             self.closed_totals.add(end.counters());
             end.vacate(EndpointId::new(client + i, generation));
         }
@@ -249,7 +249,7 @@ impl Stack {
         &self.ends[id.slot()]
     }
 
-    /// Returns the counters of all ends, including those of ended queue pairs.
+    /// Returns the sums of the counters of all ends, including those of ended queue pairs.
     pub fn totals(&self) -> Counters {
         let mut sum = self.closed_totals;
         for end in &self.ends {

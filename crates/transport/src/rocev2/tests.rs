@@ -1,4 +1,5 @@
-//! Tests of queue pairs over links with one rate and delay, which lose the packets that a test selects.
+//! Tests of queue pairs over links with one rate and delay, which lose the packets that a test
+//! selects.
 
 use super::control::ControlSettings;
 use super::dcqcn::tests::config as dcqcn;
@@ -16,7 +17,7 @@ enum Event {
     TimerTarget(TimerTarget),
 }
 
-/// Decides the fate of the n-th packet with payload.
+/// Function that decides the fate of the n-th packet with payload.
 type Fate = Box<dyn Fn(u64, &Packet) -> What>;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,7 +34,7 @@ struct Net {
     busy_until: BTreeMap<u32, Time>,
     fate: Fate,
     data: u64,
-    /// All packets in the order of sending, with their times.
+    /// All packets in the order of sending, with their send times.
     sent: Vec<(Time, Packet)>,
     notices: Vec<(Time, EndpointId, Notice)>,
 }
@@ -53,7 +54,7 @@ impl Sink for Net {
                 What::Lose => return,
             }
         }
-        // a packet in flight has 32 bits of its positions
+        // A packet in flight carries only 32 bits of its positions.
         packet.seq = u64::from(packet.seq as u32);
         packet.ack = u64::from(packet.ack as u32);
         self.push(arrives, Event::Packet(packet));
@@ -123,7 +124,8 @@ impl Bench {
         self.stack.open(&connect).expect("there is room")
     }
 
-    /// Posts a message and requests notification at its receiver.
+    /// Posts a message of `bytes` bytes at end `id`, and requests a notification when it has
+    /// arrived.
     fn write(&mut self, id: EndpointId, bytes: u64) {
         self.stack.write(self.net.now, id, bytes, &mut self.net);
         let all = self.stack.end(id).written();
@@ -158,7 +160,7 @@ impl Bench {
     }
 }
 
-/// Returns the transmission time of a full packet.
+/// Returns the transmission time of a full packet on the link.
 fn packet_time() -> Span {
     RATE.time_for(1024 + 44 + 38)
 }
@@ -172,7 +174,7 @@ fn one_flow_has_the_rate_of_its_link_to_the_byte() {
     let last = RATE.time_for(1 + 44 + 38);
     let expected = Time::ZERO + Span(1000 * packet_time().0) + last + DELAY;
     assert_eq!(b.delivered(), [expected]);
-    // an acknowledgement for every 64 packets, and one for the end of the message
+    // There is an acknowledgement for every 64 packets, and one for the end of the message.
     let c = b.stack.totals();
     assert_eq!((c.packets, c.acks, c.naks, c.retransmits, c.timeouts), (1001, 16, 0, 0, 0));
     let acks = b.net.sent.iter().filter(|(_, p)| p.flags == rocev2::ACK);
@@ -201,12 +203,13 @@ fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
     b.write(id, 1024 * 1000);
     b.finish();
     let c = b.stack.totals();
-    // packet 11 arrives one packet time after packet 10 would have; its NAK arrives after the time of one
-    // acknowledgement and two delays: what was sent until then is sent in vain
+    // Packet 11 arrives one packet time after packet 10 would have arrived. Its NAK arrives after
+    // the transmission time of an acknowledgement and two delays. All packets sent until then are
+    // retransmitted.
     let nak = RATE.time_for(48 + 38);
     let lost =
         (11 * packet_time().0 + packet_time().0 + 2 * DELAY.0 + nak.0) / packet_time().0 - 10;
-    // including the packet that is being handed over at that time
+    // One more packet may be retransmitted: the one that is being handed over at that time.
     assert!((lost..=lost + 1).contains(&c.retransmits), "{} for {lost}", c.retransmits);
     assert_eq!((c.naks, c.timeouts, c.duplicates), (1, 0, 0));
     assert_eq!(c.out_of_sequence, c.retransmits - 1);
@@ -216,7 +219,7 @@ fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
 
 #[test]
 fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
-    // the packet with this position is lost twice
+    // The packet with this position is lost twice.
     let twice = |n: u64, p: &Packet| match (p.seq, n) {
         (10_240, 0..60) => What::Lose,
         _ => What::Pass,
@@ -236,7 +239,7 @@ fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
     b.write(id, 1024 * 60);
     b.finish();
     let c = b.stack.totals();
-    // no acknowledgement was requested before it
+    // No acknowledgement was requested before the lost packet.
     assert_eq!((c.naks, c.timeouts, c.retransmits, c.duplicates), (0, 1, 60, 59));
 }
 
@@ -264,7 +267,7 @@ fn queue_pairs_of_a_host_take_turns() {
     let times = b.delivered();
     let all = Time::ZERO + Span(900 * packet_time().0) + DELAY;
     assert_eq!(times[2], all);
-    // the first queue pair has sent two packets before the others had any
+    // The first queue pair has sent two packets before the others had any data.
     assert!(times[2].since(times[0]) <= packet_time() * 4, "{times:?}");
 }
 
@@ -315,12 +318,13 @@ fn marks_are_notified_at_intervals_and_cut_the_rate() {
         .map(|(at, _)| *at)
         .collect();
     assert!(cnp_times.windows(2).all(|w| w[1].since(w[0]) >= Span::from_us(50)), "{cnp_times:?}");
-    // nearly every CNP halves the rate, so packets soon have longer distances than that
+    // Nearly every CNP halves the rate, so the gaps between packets soon exceed the interval of
+    // CNPs.
     assert_eq!(cnp_times[0], Time::ZERO + packet_time() + DELAY);
     assert!((8..=16).contains(&cnp_times.len()) && c.cuts == c.cnps, "{} {}", c.cuts, c.cnps);
 }
 
-/// Returns the number of packets with payload that have not arrived.
+/// Returns the number of packets with payload that are in flight.
 fn under_way(b: &Bench) -> u64 {
     let waits = |e: &&Event| matches!(e, Event::Packet(p) if p.flags & rocev2::DATA != 0);
     b.net.events.values().filter(waits).count() as u64
@@ -350,8 +354,9 @@ fn alarms_are_numbers_and_back() {
 
 #[test]
 fn under_independent_marks_the_rate_is_what_the_rules_give() {
-    // 1,201 of a hundred thousand packets are marked: the fixed point of the fluid model is then 2.5 Gbit/s; a
-    // simulation of the rules with random draws in Python (tests/models/test_models_dcqcn.py) has a mean of 3.01
+    // 1,201 of a hundred thousand packets are marked: the fixed point of the fluid model is then
+    // 2.5 Gbit/s. A simulation of the rules with random draws in Python
+    // (tests/models/test_models_dcqcn.py) has a mean of 3.01 Gbit/s.
     let limited = RoceV2Config { control: ControlSettings::Dcqcn(dcqcn()), ..config() };
     let marks = |n: u64, _: &Packet| match eastwest_engine::random::mix(n) % 100_000 {
         0..1_201 => What::Mark,

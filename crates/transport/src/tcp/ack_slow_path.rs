@@ -34,7 +34,7 @@ impl Endpoint {
         let window_changed = self.peer_window != packet.window;
         self.peer_window = packet.window;
         let mut report = AckReport::default();
-        // reordering is judged by what was SACKed before this ACK (Linux, `prior_fack`)
+        // The test for reordering uses what was SACKed before this ACK (Linux, `prior_fack`).
         let context = self.recovery.context(ctx.now, packet, &self.stream, ctx.config);
         let newly_sacked = match sack {
             Some(blocks) if ctx.config.sack => {
@@ -82,7 +82,8 @@ impl Endpoint {
             retransmit_first = self.on_new_ack((acked, counted), before.flight, ctx);
             self.enter_time_wait_if_finished(ctx.now, ctx.config);
         } else if duplicate && !self.is_non_sack_preventing_reopen(ctx.config) {
-            // RFC 5681, section 2; with SACK a duplicate is one that SACKs new data (RFC 6675)
+            // Counts a duplicate ACK (RFC 5681, section 2). With SACK, only an ACK that SACKs new
+            // data is a duplicate (RFC 6675).
             self.recovery.dup_acks += 1;
             match self.is_reno(ctx.config) {
                 true => self.inflate(ctx.config),
@@ -122,7 +123,7 @@ impl Endpoint {
     }
 
     /// Removes the segments below `ack` from the scoreboard. Returns the send times of the newly
-    /// delivered segments, if each was sent only once.
+    /// delivered segments; `None` without RACK, or if one of them was retransmitted.
     #[inline]
     fn account_acked(
         &mut self,
@@ -143,8 +144,8 @@ impl Endpoint {
         None
     }
 
-    /// Updates the congestion window by proportional rate reduction or by a model of the path (BBR), and the
-    /// pacing rate.
+    /// Updates the congestion window and the pacing rate after an ACK. During a reduction the
+    /// window follows proportional rate reduction (RFC 6937), with BBR the model of the path.
     #[inline]
     fn update_cwnd(
         &mut self,
@@ -172,8 +173,8 @@ impl Endpoint {
         }
     }
 
-    /// Detects losses after an ACK. `due`: whether RACK is to be run, and whether the ACK has
-    /// SACKed new data.
+    /// Detects losses after an ACK. The two flags of `due` say whether RACK must run, and whether
+    /// the ACK has SACKed new data.
     fn detect_losses(
         &mut self,
         due: (bool, bool),
@@ -211,7 +212,8 @@ impl Endpoint {
             RetransmitAdvice::NewDataOnly => {
                 self.transmit_new(ctx);
                 if self.recovery.phase == RecoveryPhase::Loss && self.stream.next == before {
-                    // no room for new data: F-RTO cannot decide
+                    // The window had no room for new data, so F-RTO cannot tell whether the timeout
+                    // was spurious.
                     self.recovery.cold_mut().frto = false;
                     self.transmit(ctx);
                 }
@@ -222,9 +224,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns the bytes by which an ACK counts for the growth of the window; `arrived` bytes were
-    /// SACKed before it. Linux (`tcp_cong_control`) does not count SACKed bytes again, RFC 3465
-    /// counts all.
+    /// Returns by how many bytes an ACK counts for the growth of the congestion window. `acked`:
+    /// bytes by which it advances SND.UNA; `arrived`: bytes SACKed before it. Linux
+    /// (`tcp_cong_control`) counts each byte once, when it is SACKed or acknowledged; RFC 3465
+    /// counts all acknowledged bytes.
     fn acked_for_growth(&self, acked: u64, arrived: u64, config: &TcpConfig) -> u64 {
         if config.rules.counting != Counting::Segments {
             return acked;
@@ -235,8 +238,9 @@ impl Endpoint {
         }
     }
 
-    /// Processes the SACK blocks of an ACK below SND.UNA, which a later ACK has overtaken (Linux, `tcp_ack` at
-    /// `old_ack`). The window does not grow by it, but the pipe shrinks by what it reports.
+    /// Processes the SACK blocks of an old ACK: its number is below SND.UNA, since a later ACK
+    /// arrived first (Linux, `tcp_ack` at `old_ack`). The congestion window does not grow, but
+    /// newly SACKed bytes are no longer in flight.
     #[cold]
     pub(super) fn on_old_ack(
         &mut self,
@@ -338,8 +342,9 @@ impl Endpoint {
         bytes
     }
 
-    /// Removes the segments below `ack` from the scoreboard, while nothing is SACKed and no loss is
-    /// known. Returns their send times if each was sent once.
+    /// Removes the segments below `ack` from the scoreboard. To be called only while nothing is
+    /// SACKed and no loss is known. Returns the send times of the removed segments, or `None` if
+    /// one of them was retransmitted.
     #[inline(never)]
     pub(super) fn acknowledge_segments_fast_path(
         &mut self,
@@ -356,7 +361,7 @@ impl Endpoint {
     }
 
     /// Removes the segments below `ack` from the scoreboard, and records reordering. Returns the
-    /// send times of the newly delivered segments if each was sent once.
+    /// send times of the newly delivered segments, or `None` if one of them was retransmitted.
     fn acknowledge_segments(
         &mut self,
         ack: u64,
@@ -370,7 +375,8 @@ impl Endpoint {
         send_times
     }
 
-    /// Handles a DSACK block: the receiver has got this segment twice.
+    /// Handles a DSACK block, by which the receiver reports a segment that arrived twice (RFC
+    /// 2883).
     fn on_dsack(&mut self, block: (u64, u64), config: &TcpConfig) {
         self.recovery.count().dsacks += 1;
         if let Some(undo) = &mut self.recovery.cold_mut().undo {
@@ -393,9 +399,9 @@ struct BeforeAck {
     flight: u64,
     /// Outstanding bytes that are known to have arrived.
     sacked_out: u64,
-    /// Bytes in flight (RFC 6675, `pipe`); 0 where no model of the path needs it.
+    /// Bytes in flight (RFC 6675, `pipe`); 0 unless the congestion control models the path (BBR).
     pipe: u64,
-    /// Bytes deemed lost; 0 where no model of the path needs it.
+    /// Outstanding bytes deemed lost; 0 unless the congestion control models the path (BBR).
     lost: u64,
 }
 
@@ -407,8 +413,8 @@ struct AckReport {
     dsack: Option<(u64, u64)>,
 }
 
-/// Whether the first block reports a duplicate: it lies below the ACK or within the second block (RFC
-/// 2883, section 4).
+/// Whether the first SACK block is a DSACK, which reports duplicate data: it lies below the number
+/// `ack` of the ACK or within the second block (RFC 2883, section 4).
 fn is_dsack(blocks: &SackBlocks, ack: u64) -> bool {
     let (first, second) = (blocks[0], blocks[1]);
     first.1 > 0 && (first.1 <= ack || (second.0 <= first.0 && first.1 <= second.1))

@@ -2,17 +2,21 @@
 //! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng
 //! 2001).
 //!
-//! Once in each round trip, as the receiver measures it, the bytes of that round trip are compared with the
-//! maximum of all before. If they are more, the bound becomes `w = 2·bytes` plus twice `w·(bytes −
-//! before)/before`. Out-of-order data takes room and delays reading: the bound is raised by the span up to its
-//! end, also when it arrives, so that a recovery does not stall for lack of window, and stored bytes are
-//! subtracted. The bound is at most the largest window.
+//! Once in each round trip, which the receiver measures, the bytes received in it are compared with
+//! `before`, the largest number in an earlier round trip. If they are more, the upper bound of the
+//! window becomes `w = 2·bytes` plus `2·w·(bytes − before)/before`. Out-of-order data fills the
+//! buffer and cannot be read yet. The bound is therefore raised by the distance from the data in
+//! order to the end of the out-of-order data, so that a recovery does not stall at a full window.
+//! Bytes stored out of order are subtracted from the offered window. The bound never exceeds the
+//! largest window of the settings.
 //!
-//! The offered window approaches the bound by two segments for each that arrives; without SACK only for those
-//! in order, since an ACK with another window does not count as duplicate. Its right edge never moves back. The
-//! first bound is five quarters of the first window: that window is half of the receiver's buffer, of which
-//! full Ethernet segments fill five eighths (`tcp_measure_rcv_mss`). Bytes in order count as read when they
-//! arrive. Linux bounds memory and converts; here the window itself is bounded.
+//! The offered window approaches the bound by two segments for each segment that arrives. Without
+//! SACK it grows only with segments in order, since an ACK with another window does not count as a
+//! duplicate. The right edge of the window never moves back. The first bound is five quarters of
+//! the first window: Linux sets the first window to half of the receive buffer, and full Ethernet
+//! segments fill five eighths of the buffer (`tcp_measure_rcv_mss`). Bytes in order count as read
+//! when they arrive. Linux bounds the memory and converts it to a window; here the window itself is
+//! bounded.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -22,13 +26,14 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Autotune {
     window: u64,
     bound: u64,
-    /// Largest number of bytes received in a round trip.
+    /// Largest number of payload bytes received in one round trip so far.
     most: u64,
-    /// Position and time at which the current round trip began.
+    /// Stream position at which the current round trip began; `since` is its time.
     from: u64,
     since: Time,
     rtt: Span,
-    /// Without timestamps: end of the window of data that is being timed, and when it began to arrive.
+    /// Without timestamps, the arrival of one window of data is timed: the stream position of its
+    /// end. `window_since` is the time at which it began.
     window_end: u64,
     window_since: Time,
 }
@@ -52,8 +57,9 @@ impl Autotune {
         self.window.min(self.bound.saturating_sub(stored))
     }
 
-    /// Handles data in order up to `next`. `span` is how far out-of-order data reaches beyond, and `echoed` an
-    /// RTT sample from the echoed timestamp, if there is one. Returns whether the window has grown.
+    /// Handles data in order up to position `next`. `span`: bytes from `next` to the end of the
+    /// out-of-order data; `echoed`: RTT sample from the echoed timestamp, if there is one. Returns
+    /// whether the offered window has grown.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -91,8 +97,9 @@ impl Autotune {
         grown
     }
 
-    /// Handles out-of-order data, which now reaches `span` beyond the data in order. The window grows only if
-    /// `follow`, else ACKs stay duplicates. Returns whether it has grown.
+    /// Handles out-of-order data, whose end is `span` bytes above the data in order. The offered
+    /// window grows only if `follow`; otherwise it stays constant, so that the ACKs are duplicates.
+    /// Returns whether it has grown.
     pub(super) fn on_late_data(
         &mut self,
         span: u64,
@@ -104,7 +111,7 @@ impl Autotune {
         follow && self.follow(segment)
     }
 
-    /// Grows the window by two segments towards the bound. Returns whether it has grown.
+    /// Grows the offered window by two segments, up to the bound. Returns whether it has grown.
     fn follow(&mut self, segment: u64) -> bool {
         let before = self.window;
         self.window = (before + 2 * segment).min(self.bound).max(before);
@@ -118,7 +125,8 @@ mod tests {
 
     const S: u64 = 1000;
 
-    /// Plays rounds of 10 ms with these numbers of segments; returns the windows at their ends, in segments.
+    /// Simulates round trips of 10 ms, in which `rounds[i]` segments arrive. Returns the offered
+    /// window at the end of each round trip, in segments.
     fn windows(rounds: &[u64], timestamps: bool) -> Vec<u64> {
         let mut tune = Autotune::new(Time::ZERO, 1, 64 * S, S);
         let mut next = 1;
@@ -159,7 +167,7 @@ mod tests {
         for n in 1..=60 {
             tune.on_late_data((n + 1) * S, S, 1000 * S, true);
         }
-        // twice the ten segments of the first round, and the span of 61
+        // The bound is twice the 10 segments of the first round trip, plus the span of 61 segments.
         assert_eq!(tune.window(0), 81 * S);
         assert_eq!(tune.window(60 * S), 21 * S);
         tune.on_late_data(5000 * S, S, 1000 * S, false);

@@ -13,32 +13,36 @@ use serde::{Deserialize, Serialize};
 /// Rarely used fields of a sender.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ColdState {
-    /// Counters of the endpoint as a sender.
+    /// Counters of the endpoint as a sender: retransmissions, timeouts, recoveries.
     pub(super) counters: Counters,
     /// Position whose acknowledgement ends the recovery (`recover` of RFC 6582, RecoveryPoint of RFC 6675).
     pub(super) recover: u64,
-    /// Without a scoreboard: position below which everything that is not SACKed is lost.
+    /// Without RACK's scoreboard: stream position below which all bytes that are not SACKed are
+    /// lost.
     pub(super) lost_to: u64,
-    /// Without a scoreboard: position below which everything lost has been retransmitted.
+    /// Without RACK's scoreboard: stream position below which all lost bytes have been
+    /// retransmitted.
     pub(super) retransmitted_to: u64,
     /// The rescue retransmission is allowed once ACKs are above this position (RFC 6675, `RescueRxt`).
     pub(super) rescue_above: u64,
-    /// Time of the first of consecutive timeouts, microseconds, until an ACK shows whether it was spurious;
-    /// 0 is none.
+    /// Time in µs of the first of the consecutive retransmission timeouts, until an ACK shows
+    /// whether it was spurious; 0 if there is none.
     pub(super) first_timeout_us: u32,
     /// Time of the first of consecutive timeouts, from which giving up is counted.
     pub(super) first_retry: Time,
-    /// Consecutive timeouts that an ACK may yet show to be spurious.
+    /// Consecutive retransmission timeouts that a later ACK may show to be spurious.
     pub(super) timeout_run: TimeoutRun,
-    /// Whether the last timeout is already counted as spurious.
+    /// Whether the last retransmission timeout is already counted as spurious.
     pub(super) spurious_counted: bool,
-    /// With Nagle's algorithm: end of the last segment below the full size.
+    /// With Nagle's algorithm: stream position of the end of the last segment that was not full.
     pub(super) small_end: u64,
-    /// The [degree of reordering](super::reordering) where it is above the configured one, or 0.
+    /// Current [degree of reordering](super::reordering) in segments, or 0 if it is the configured
+    /// one.
     pub(super) reordering: u32,
-    /// Whether F-RTO is checking the last timeout.
+    /// Whether F-RTO is testing if the last retransmission timeout was spurious (RFC 5682).
     pub(super) frto: bool,
-    /// State before the last window reduction, while that can be undone.
+    /// State before the last window reduction, while that reduction can be undone; otherwise
+    /// `None`.
     pub(super) undo: Option<UndoState>,
     /// State of proportional rate reduction.
     pub(super) prr: Prr,
@@ -46,7 +50,8 @@ pub(super) struct ColdState {
     pub(super) cwr_end: u64,
     /// SND.NXT after the outstanding tail loss probe (RFC 8985, `TLP.end_seq`), or 0.
     pub(super) tlp_end: u64,
-    /// Whether that probe was a retransmission, not new data (RFC 8985, `TLP.is_retrans`).
+    /// Whether the outstanding tail loss probe was a retransmission, not new data (RFC 8985,
+    /// `TLP.is_retrans`).
     pub(super) tlp_is_retransmission: bool,
     /// Cause of the last reduction of the window.
     pub(super) last_reduction: CwndReduction,

@@ -34,7 +34,7 @@ pub struct TcpConfig {
     /// Segments, full or not, after which an ACK is sent at the latest (RFC 5681, 4.2: at most 2); below
     /// 65,536.
     pub ack_every: u32,
-    /// Time after the first unacknowledged segment at which an ACK is sent at the latest.
+    /// Longest delay of an ACK after the arrival of the first segment that it acknowledges.
     pub delayed_ack_timeout: Span,
     /// Whether new data is sent on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
@@ -51,19 +51,20 @@ pub struct TcpConfig {
     pub rules: CongestionRules,
     /// Settings of each congestion control algorithm.
     pub algorithms: Settings,
-    /// Consecutive timeouts after which a connection fails; below 65,536.
+    /// Number of consecutive retransmission timeouts after which a connection fails; below 65,536.
     pub max_retries: u32,
     /// Time for which a closed endpoint answers late packets (TIME-WAIT).
     pub time_wait: Span,
-    /// Rules of the timers.
+    /// Rules of the retransmission timers.
     pub timers: TimerRules,
     /// Rules of loss recovery.
     pub recovery: RecoveryRules,
     /// Rules of acknowledging and of the receive window.
     pub receiver: ReceiverRules,
-    /// Rules of segmentation offload: bursts that are handed over in one piece.
+    /// Rules of segmentation offload, by which a host hands segments to its NIC in bursts.
     pub offload: OffloadRules,
-    /// Limit of the bytes of a connection in its host's NIC.
+    /// Rules of TCP small queues: limit of the bytes of one connection in the queue of its host's
+    /// NIC.
     pub small_queues: SmallQueueRules,
     /// Whether a segment that is not full waits while another one that is not full is unacknowledged (Nagle's
     /// algorithm, RFC 896, in Minshall's form, as in Linux).
@@ -76,10 +77,10 @@ impl TcpConfig {
         40 + if self.timestamps { 12 } else { 0 }
     }
 
-    /// Returns the settings of a connection whose other end has those of `peer`. Only options that both ends
-    /// offer are used: timestamps (RFC 7323, 3.2), selective acknowledgements (RFC 2018, 2), and the smaller of
-    /// the two maximum segment sizes, which count options (RFC 9293, 3.7.1). Mechanisms that need SACK are off
-    /// without it.
+    /// Returns the settings that this end uses on a connection whose other end has the settings
+    /// `peer`. Only options that both ends offer are used: timestamps (RFC 7323, 3.2), selective
+    /// acknowledgements (RFC 2018, 2), and the smaller of the two maximum segment sizes, which
+    /// count options (RFC 9293, 3.7.1). Without SACK, mechanisms that need it are off.
     pub fn agreed_with(&self, peer: &TcpConfig) -> TcpConfig {
         let mss = |c: &TcpConfig| c.segment + if c.timestamps { 12 } else { 0 };
         let mut agreed = self.clone();
@@ -115,7 +116,7 @@ impl TcpConfig {
     }
 }
 
-/// Returns settings for tests: those of scenario S1.
+/// Returns TCP settings for unit tests.
 #[cfg(test)]
 pub(crate) fn test_config() -> TcpConfig {
     TcpConfig {

@@ -78,7 +78,8 @@ impl Endpoint {
         }
     }
 
-    /// Sets the window that the algorithm has returned for an ACK, unless TCP itself sets it now.
+    /// Sets the congestion window to `cwnd`, which the algorithm returned for an ACK. Has no effect
+    /// during a recovery or reduction, in which TCP itself sets the window.
     #[cold]
     fn set_cwnd(&mut self, cwnd: u64, config: &TcpConfig) {
         if self.recovery.phase == RecoveryPhase::Open && !self.is_reducing_cwnd() {
@@ -86,7 +87,8 @@ impl Endpoint {
         }
     }
 
-    /// Records how far the window is used after sending the positions from `before` on; `filled`: all of it.
+    /// Records how much of the congestion window is used after a transmission. `before`: SND.NXT
+    /// before the transmission; `filled`: whether the whole window is used.
     #[inline(never)]
     pub(super) fn note_cwnd_usage(&mut self, before: u64, filled: bool) {
         if (self.stream.next > before || filled)
@@ -96,19 +98,20 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
-    /// `flight` bytes were outstanding before the ACK.
+    /// Whether the congestion window limited the sender, so that the window may grow (RFC 7661;
+    /// Linux, `tcp_is_cwnd_limited`). `flight`: bytes outstanding before the ACK.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, flight: u64, config: &TcpConfig) -> bool {
         if let Some(control) = self.control.as_deref() {
             return control.cwnd_usage.allows_growth(&self.window);
         }
-        // slow start may run one round ahead
+        // In slow start it is enough that half of the window was used (Linux,
+        // `tcp_is_cwnd_limited`).
         let used = if self.window.in_slow_start() { 2 * flight } else { flight };
         used + u64::from(config.segment) > self.window.cwnd
     }
 
-    /// Gives HyStart an RTT sample, and leaves slow start if it says so.
+    /// Passes an RTT sample to HyStart, and ends slow start if HyStart detects congestion.
     fn sample_hystart(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
         let cwnd = self.window.cwnd.max(1);
         let srtt = self.timers.rtt.srtt().unwrap_or(rtt);
@@ -131,8 +134,8 @@ impl Endpoint {
         }
     }
 
-    /// Grows the window after `acked` bytes were acknowledged while it was the limit. `after_timeout`: not yet
-    /// all that was outstanding at a timeout is acknowledged.
+    /// Grows the congestion window after an ACK of `acked` bytes. `after_timeout`: whether some
+    /// data that was outstanding at the last timeout is not yet acknowledged.
     #[inline]
     pub(super) fn grow_cwnd(
         &mut self,
@@ -160,9 +163,9 @@ impl Endpoint {
         control.algorithm.on_ack(w, &ack);
     }
 
-    /// Returns the slow-start threshold after a loss with `flight` bytes outstanding. If ECE has
-    /// already reduced the window for the same data, the threshold stays, unless the algorithm
-    /// reduces it again.
+    /// Returns the slow-start threshold in bytes after a loss with `flight` bytes outstanding. If
+    /// ECE has already reduced the window for the same data, the threshold stays, unless the
+    /// algorithm also reduces it for losses after marks.
     pub(super) fn ssthresh_after_loss(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let held = self.leave_cwr();
         if held && !config.congestion.cuts_after_marks() {
@@ -175,7 +178,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the threshold after ECE with `flight` bytes outstanding.
+    /// Returns the slow-start threshold in bytes after an ACK with ECE; `flight`: bytes
+    /// outstanding.
     pub(super) fn ssthresh_after_ecn(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let segment = u64::from(config.segment);
         match self.control.as_deref_mut() {
@@ -184,7 +188,8 @@ impl Endpoint {
         }
     }
 
-    /// Resets HyStart and notifies the algorithm of a timeout, after the threshold is set.
+    /// Resets HyStart and notifies the congestion control of a timeout. To be called after the
+    /// threshold is set.
     pub(super) fn reset_control_after_timeout(&mut self, config: &TcpConfig) {
         if let Some(control) = self.control.as_deref_mut() {
             control.hystart.forget();
@@ -192,7 +197,8 @@ impl Endpoint {
         }
     }
 
-    /// Notifies the algorithm that transmission restarts after nothing was in flight.
+    /// Notifies the congestion control that transmission begins again after an idle time, in which
+    /// nothing was in flight.
     #[inline]
     pub(super) fn on_restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);

@@ -26,7 +26,7 @@ impl Endpoint {
         let flags = if is_syn_ack { flag::SYN | flag::ACK } else { flag::SYN };
         let flags = flags | self.syn_ecn_flags(is_retransmission, is_syn_ack, ctx.config);
         self.send_control(0, flags, ctx);
-        // Karn: a retransmitted SYN gives no RTT sample
+        // Karn's algorithm: a retransmitted SYN gives no RTT sample.
         if is_retransmission {
             self.recovery.count().retransmits += 1;
         }
@@ -36,7 +36,8 @@ impl Endpoint {
         self.restart_timer(ctx.now, ctx.config);
     }
 
-    /// Handles a packet during the handshake. Returns whether it is to be processed further, as an ACK or data.
+    /// Handles a packet during the handshake. Returns whether its ACK and payload must still be
+    /// processed.
     pub(super) fn on_handshake(
         &mut self,
         packet: &Packet,
@@ -96,7 +97,8 @@ impl Endpoint {
         }
     }
 
-    /// Closes this side for the application: a FIN follows the last byte.
+    /// Closes the sending side for the application: a FIN follows the last byte that it has
+    /// written.
     pub(super) fn close(&mut self, ctx: &mut Context<'_, impl Sink>) {
         if self.closing {
             return;
@@ -122,7 +124,8 @@ impl Endpoint {
         if packet.flags & flag::RST != 0 {
             self.on_reset(packet, ctx);
         } else if packet.flags & flag::SYN != 0 {
-            // A retransmitted SYN-ACK, because the ACK was lost; or a SYN, which gets a challenge ACK.
+            // The ACK of a SYN-ACK was lost, and the peer repeats the SYN-ACK. A SYN gets a
+            // challenge ACK.
             self.send_ack(ctx);
         }
         // a segment without ACK is dropped

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Counters of one endpoint as a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Segments retransmitted.
+    /// Number of retransmitted segments.
     pub retransmits: u32,
-    /// Expiries of the retransmission timer, those of SYN and FIN included.
+    /// Expiries of the retransmission timer, including those of SYN and FIN.
     pub timeouts: u32,
     /// Entries into fast recovery.
     pub fast_recoveries: u32,
@@ -17,7 +17,7 @@ pub struct Counters {
     pub spurious_timeouts: u32,
     /// Reductions of the window because of ECE.
     pub ecn_reductions: u32,
-    /// Fast recoveries that timestamps or DSACKs showed to be spurious, and that were undone.
+    /// Fast recoveries that timestamps or DSACKs showed to be spurious, so that they were undone.
     pub spurious_recoveries: u32,
     /// Number of times that RACK found retransmissions lost.
     pub lost_retransmits: u32,
@@ -27,18 +27,19 @@ pub struct Counters {
     pub probe_recoveries: u32,
     /// DSACKs received (RFC 2883).
     pub dsacks: u32,
-    /// Timeouts at which nothing of the outstanding data had arrived. Only the first of consecutive
-    /// timeouts counts.
-    pub lost_windows: u32,
-    /// Timeouts at which data had arrived and every ACK of it was lost. Only the first of
+    /// Retransmission timeouts at which none of the outstanding data had arrived. Only the first of
     /// consecutive timeouts counts.
+    pub lost_windows: u32,
+    /// Retransmission timeouts at which data had arrived, but every ACK of it was lost. Only the
+    /// first of consecutive timeouts counts.
     pub lost_ack_windows: u32,
-    /// Timeouts by cause; the index is the number of the [`TimeoutCause`]. Their sum is `timeouts`.
+    /// Retransmission timeouts by cause; the index is the number of the [`TimeoutCause`]. Their sum
+    /// is `timeouts`.
     pub causes: [u32; TimeoutCause::COUNT],
 }
 
 impl Counters {
-    /// Adds another endpoint's counters.
+    /// Adds the counters of another endpoint to these counters.
     pub fn add(&mut self, other: &Counters) {
         self.retransmits += other.retransmits;
         self.timeouts += other.timeouts;
@@ -56,31 +57,33 @@ impl Counters {
     }
 }
 
-/// Kind of the packets that were lost, where a whole window of them was lost before a timeout.
+/// Kind of the packets that were all lost, if a whole window was lost before a retransmission
+/// timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum LostWindow {
-    /// All outstanding data.
+    /// All outstanding data packets were lost.
     Data,
-    /// All ACKs of data that had arrived.
+    /// Data had arrived, but all its ACKs were lost.
     Acks,
 }
 
 /// Consecutive timeouts: those since SND.UNA last advanced. Later ACKs may show them to be spurious.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TimeoutRun {
-    /// Timeouts by cause.
+    /// Number of the timeouts in the run by cause; the index is the number of the [`TimeoutCause`].
     counts: [u16; TimeoutCause::COUNT],
-    /// Whether the first of them found a whole window lost.
+    /// Kind of the whole window of packets that the first timeout of the run found lost, or `None`.
     lost_window: Option<LostWindow>,
-    /// Cause of the last of them.
+    /// Cause of the last timeout of the run (number of the [`TimeoutCause`]).
     last: u8,
-    /// Time of the last of them, microseconds.
+    /// Time of the last timeout of the run in µs.
     last_us: u32,
 }
 
 impl TimeoutRun {
-    /// Counts a timeout at `now_us` under its cause. `first`: it is the first of the run, which may have found
-    /// a `lost_window`.
+    /// Counts a retransmission timeout at time `now_us` under its cause. `first`: whether it is the
+    /// first of the run; `lost_window`: kind of the packets of which a whole window was lost, if
+    /// any.
     pub(super) fn count(
         &mut self,
         counters: &mut Counters,
@@ -98,8 +101,8 @@ impl TimeoutRun {
         (self.last, self.last_us) = (cause as u8, now_us);
     }
 
-    /// Moves all timeouts of the run to [`TimeoutCause::Spurious`]: no data was lost. `late`: an ACK of the
-    /// original transmission has arrived, so that not all ACKs were lost either.
+    /// Moves all timeouts of the run to [`TimeoutCause::Spurious`], since no data was lost. `late`:
+    /// an ACK of the original transmission has arrived, so that not all ACKs were lost either.
     pub(super) fn recount_as_spurious(&mut self, counters: &mut Counters, late: bool) {
         let run = std::mem::take(self);
         match run.lost_window {
@@ -115,8 +118,9 @@ impl TimeoutRun {
         counters.causes[TimeoutCause::Spurious as usize] += all;
     }
 
-    /// Moves the last timeout of the run to [`TimeoutCause::Spurious`] if the first ACK of new data after the
-    /// run echoes a time before it: then an earlier retransmission has arrived.
+    /// Moves the last timeout of the run to [`TimeoutCause::Spurious`] if `echo_us`, the timestamp
+    /// echoed by the first ACK of new data after the run, is earlier than this timeout: an earlier
+    /// retransmission has arrived.
     pub(super) fn recount_last(&mut self, counters: &mut Counters, echo_us: u32) {
         let more_than_one = self.counts.iter().map(|n| u32::from(*n)).sum::<u32>() > 1;
         if more_than_one && (echo_us.wrapping_sub(self.last_us) as i32) < 0 {

@@ -23,20 +23,21 @@ use super::states::{CwndReduction, RecoveryPhase};
 use crate::congestion::rules::EcnRule;
 use eastwest_types::{Packet, ecn, flag};
 
-/// Bit of [`Endpoint::ecn`]: ECN is negotiated. Its place is that of ECT(0) in the IP header, into which it is
-/// copied; `SEND_ECE` and `SEND_CWR` likewise have the places of their TCP flags.
+/// Bit of [`Endpoint::ecn`]: ECN is negotiated. The bit has the position of ECT(0) in the IP
+/// header, so that it can be copied there. `SEND_ECE` and `SEND_CWR` have the positions of their
+/// TCP flags.
 pub(super) const NEGOTIATED: u8 = ecn::ECT0;
-/// Bit of a receiver: every ACK has ECE.
+/// Bit of [`Endpoint::ecn`] at a receiver: every ACK carries ECE.
 pub(super) const SEND_ECE: u8 = flag::ECE;
-/// Bit of a sender: the next new data has CWR.
+/// Bit of [`Endpoint::ecn`] at a sender: the next new data carries CWR.
 pub(super) const SEND_CWR: u8 = flag::CWR;
-/// Bit of a sender: the window has been reduced and does not grow until `cwr_end` is acknowledged (Linux,
-/// `TCP_CA_CWR`).
+/// Bit of [`Endpoint::ecn`] at a sender: the window has been reduced, and does not grow until
+/// `cwr_end` is acknowledged (Linux, `TCP_CA_CWR`).
 pub(super) const IN_CWR: u8 = 1;
-/// Bit of a receiver: data with ECT has arrived.
+/// Bit of [`Endpoint::ecn`] at a receiver: data with ECT has arrived.
 const ECT_SEEN: u8 = 4;
 
-/// Flags of a SYN that requests ECN (ECN-setup SYN).
+/// TCP flags of a SYN that requests ECN (ECN-setup SYN, RFC 3168).
 const ECN_SETUP: u8 = flag::ECE | flag::CWR;
 
 impl Endpoint {
@@ -122,7 +123,7 @@ impl Endpoint {
         if self.ecn & (NEGOTIATED | IN_CWR) != NEGOTIATED || !heeded {
             return;
         }
-        // RFC 3168 halves the window; its unused part does not count.
+        // RFC 3168 halves the window; here the unused part of the window does not count.
         let threshold = self.ssthresh_after_ecn(flight.min(self.window.cwnd), config);
         self.window.ssthresh = threshold;
         self.window.credit = 0;
@@ -142,8 +143,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window is still held after a reduction by ECE. Ends the hold once everything
-    /// outstanding at the reduction, and something beyond it, is acknowledged.
+    /// Whether the congestion window must not grow yet after a reduction by ECE. This state ends
+    /// when everything outstanding at the reduction, and some later data, is acknowledged.
     #[cold]
     pub(super) fn stays_in_cwr(&mut self, config: &TcpConfig) -> bool {
         let over = self.stream.una > self.recovery.cold_mut().cwr_end;
@@ -156,8 +157,9 @@ impl Endpoint {
         !over
     }
 
-    /// Ends the hold after a reduction by ECE because of a loss, which is signalled with CWR too (RFC 3168,
-    /// 6.1.2). Returns whether the window had been reduced for the same window of data.
+    /// Ends the state after a reduction by ECE, in which the window does not grow, because of a
+    /// loss. A loss is signalled with CWR too (RFC 3168, 6.1.2). Returns whether ECE had already
+    /// reduced the window for the same window of data.
     pub(super) fn leave_cwr(&mut self) -> bool {
         let held = self.ecn & IN_CWR != 0;
         if self.ecn & NEGOTIATED != 0 {

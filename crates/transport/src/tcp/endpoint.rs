@@ -1,4 +1,5 @@
-//! One end of a connection: its fields and simple functions on them. The mechanisms are in files of their own.
+//! One end of a connection: its fields and simple functions on them. Each mechanism of TCP has its
+//! own file.
 
 use super::config::TcpConfig;
 use super::counters::Counters;
@@ -18,11 +19,12 @@ pub(super) struct Address {
     pub(super) id: EndpointId,
     pub(super) local: HostId,
     pub(super) remote: HostId,
-    /// Value for [`Packet::hash`](eastwest_types::Packet::hash).
+    /// Flow hash in all packets of the endpoint, by which ECMP chooses paths
+    /// ([`Packet::hash`](eastwest_types::Packet::hash)).
     pub(super) hash: u16,
-    /// Codepoint and ECN field.
+    /// Traffic class field of the IP header: 6 bits of the codepoint (DSCP) and 2 bits of ECN.
     pub(super) tos: u8,
-    /// Traffic class, for measuring.
+    /// Number of the traffic class under which the connection is measured.
     pub(super) class: u8,
 }
 
@@ -33,7 +35,7 @@ pub(super) struct Address {
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Endpoint {
-    // --- line 1: identity, and the stream that it sends ---
+    // --- cache line 1: identity, and the stream that the endpoint sends ---
     pub(super) address: Address,
     pub(super) peer_window: u32,
     pub(super) state: State,
@@ -48,14 +50,14 @@ pub struct Endpoint {
     /// State of the congestion control beside the window, from the first write on; `None` if the
     /// settings need none.
     pub(super) control: Option<Box<Control>>,
-    // --- line 2: receiving ---
+    // --- cache line 2: receiving ---
     pub(super) receiver: Receiver,
-    // --- line 3: timers ---
+    // --- cache line 3: timers ---
     pub(super) timers: Timers,
-    // --- line 4: how much may be sent ---
+    // --- cache line 4: how much may be sent ---
     pub(super) window: Window,
     pub(super) recovery: Recovery,
-    /// Time of the last segment with data or FIN.
+    /// Time at which the last segment with data or FIN was sent.
     pub(super) last_sent: Time,
 }
 
@@ -107,7 +109,7 @@ impl Endpoint {
         self.address.remote
     }
 
-    /// Returns the traffic class of the connection, for measuring.
+    /// Returns the number of the traffic class under which the connection is measured.
     pub fn class(&self) -> u8 {
         self.address.class
     }
@@ -122,13 +124,14 @@ impl Endpoint {
         self.receiver.received()
     }
 
-    /// Returns the payload bytes that have arrived at this end, including those above a gap.
+    /// Returns the payload bytes that have arrived at this end, including out-of-order bytes above
+    /// a gap.
     pub fn buffered(&self) -> u64 {
         self.receiver.buffered()
     }
 
-    /// Returns the first position of the peer's stream that has not arrived, and the ranges (start,
-    /// end) above it that have; the SYN is position 0.
+    /// Returns the first position of the peer's stream that has not arrived, and the out-of-order
+    /// ranges (start, end) above it that have arrived. The SYN is position 0.
     pub fn received_ranges(&self) -> (u64, Vec<(u64, u64)>) {
         (self.receiver.next, self.receiver.out_of_order.iter().collect())
     }
@@ -176,8 +179,8 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// Returns the position after the last one to send: after the FIN, if the application has
-    /// closed.
+    /// Returns the stream position after the last one to send. A FIN counts one position, if the
+    /// application has closed the stream.
     pub(super) fn send_end(&self) -> u64 {
         self.stream.end + u64::from(self.closing)
     }
@@ -232,8 +235,8 @@ impl Endpoint {
         self.timers.rack_timer = RackTimer::Off;
     }
 
-    /// Frees the slot for another connection with identifier `next_id`: releases memory. Returns
-    /// the counters of the ended connection.
+    /// Frees the slot of the endpoint for another connection, whose identifier is `next_id`, and
+    /// releases its buffers. Returns the counters of the ended connection.
     pub(super) fn vacate(&mut self, next_id: EndpointId) -> Counters {
         self.address.id = next_id;
         self.receiver.drop_buffers();

@@ -1,6 +1,6 @@
-//! Fast recovery: begin, progress and end; and the loss phase after a retransmission timeout.
+//! Begin, progress and end of fast recovery, and of the loss phase after a retransmission timeout.
 //!
-//! Which segments are lost is in [`recovery`](super::recovery), or with RACK in
+//! Other files decide which segments are lost: [`recovery`](super::recovery), or with RACK
 //! [`scoreboard`](super::scoreboard).
 
 use super::config::TcpConfig;
@@ -26,9 +26,9 @@ impl Endpoint {
         sink.notify(self.address.id, Notice::LossRecovery { event: step, from, to });
     }
 
-    /// Detects losses by duplicate ACKs or SACK, and enters fast recovery. Returns whether it has entered: then
-    /// the first lost segment is retransmitted at once, whatever the window (RFC 5681, 3.2 step 3; RFC 6675,
-    /// section 5, step 4.3).
+    /// Detects losses by duplicate ACKs or SACK, and enters fast recovery. Returns whether it has
+    /// entered fast recovery and the caller must retransmit the first lost segment at once, even if
+    /// the window is full (RFC 5681, 3.2 step 3; RFC 6675, section 5, step 4.3).
     pub(super) fn detect_loss(&mut self, ctx: &mut Context<'_, impl Sink>) -> bool {
         if ctx.config.sack {
             self.recovery.update_lost(ctx.config);
@@ -47,7 +47,8 @@ impl Endpoint {
         self.begin_recovery(ctx)
     }
 
-    /// Enters fast recovery. Returns whether the first lost segment is retransmitted at once.
+    /// Enters fast recovery. Returns whether the caller must retransmit the first lost segment at
+    /// once.
     pub(super) fn begin_recovery(&mut self, ctx: &mut Context<'_, impl Sink>) -> bool {
         let segment = u64::from(ctx.config.segment);
         let flight = self.flight_without_limited_transmit(segment);
@@ -80,8 +81,8 @@ impl Endpoint {
         ctx.config.recovery.prr != PrrRule::Linux
     }
 
-    /// Returns the FlightSize for the threshold: bytes outstanding, without those that limited transmit has
-    /// sent beyond the window (RFC 5681, 3.2 step 2).
+    /// Returns the FlightSize for the slow-start threshold: bytes outstanding, without the bytes
+    /// that limited transmit has sent beyond the window (RFC 5681, 3.2 step 2).
     fn flight_without_limited_transmit(&self, segment: u64) -> u64 {
         let flight = self.stream.outstanding();
         if self.recovery.phase == RecoveryPhase::Open && flight > self.window.cwnd {
@@ -90,9 +91,10 @@ impl Endpoint {
         flight
     }
 
-    /// Whether a recovery without SACK goes on although all that was outstanding at its begin is
-    /// acknowledged: until newer data is, duplicate ACKs may be caused by unnecessary retransmissions, and do
-    /// not count (RFC 6582, 4.1; Linux, `tcp_is_non_sack_preventing_reopen`).
+    /// Whether a recovery without SACK continues although all data outstanding at its begin is
+    /// acknowledged. Until newer data is acknowledged, duplicate ACKs do not count, since
+    /// unnecessary retransmissions may cause them (RFC 6582, 4.1; Linux,
+    /// `tcp_is_non_sack_preventing_reopen`).
     pub(super) fn is_non_sack_preventing_reopen(&self, config: &TcpConfig) -> bool {
         self.recovery.phase == RecoveryPhase::Recovery
             && !config.sack
@@ -123,7 +125,7 @@ impl Endpoint {
             return false;
         }
         if self.recovery.phase == RecoveryPhase::Recovery && self.is_reno(ctx.config) {
-            // RFC 2581, 3.2 step 6: any new ACK
+            // RFC 2581, 3.2 step 6: any ACK of new data ends fast recovery.
             self.leave_recovery(acked, ctx);
             self.grow_cwnd(ctx.now, acked, false, ctx.config);
             return false;
@@ -135,7 +137,7 @@ impl Endpoint {
                 self.grow_cwnd(ctx.now, acked, true, ctx.config);
             }
         } else if !ctx.config.sack && !over {
-            // RFC 6582, 3.2 step 3: a partial ACK, the next hole is lost too
+            // RFC 6582, 3.2 step 3: a partial ACK shows that the next hole is lost too.
             partial = true;
             let segments = acked.div_ceil(segment) as u32;
             self.recovery.dup_acks =
@@ -177,8 +179,8 @@ impl Endpoint {
         if self.stream.una == self.stream.next {
             return;
         }
-        // RFC 5681, equation (4); not again for a segment that timed out before. What was sent in
-        // fast recovery must not raise the threshold.
+        // RFC 5681, equation (4): reduces the threshold, but not again for a segment that has timed
+        // out before. Data sent in fast recovery must not raise the threshold.
         let before = self.recovery.phase;
         let recovering =
             before == RecoveryPhase::Recovery && self.stream.una < self.recovery.recover();
@@ -207,7 +209,8 @@ impl Endpoint {
         self.window.credit = 0;
         self.reset_control_after_timeout(ctx.config);
         self.recovery.phase = RecoveryPhase::Loss;
-        // with RACK the segments sent last may yet arrive: one segment in addition to them (RFC 8985, 6.3)
+        // With RACK, the segments sent last may still arrive. The window allows one segment in
+        // addition to them (RFC 8985, 6.3).
         let spared = self.recovery.scoreboard.as_ref().map_or(0, |_| self.pipe(ctx.config));
         self.window.cwnd = spared + segment;
         self.timers.rack_timer = RackTimer::Off;
@@ -219,7 +222,8 @@ impl Endpoint {
         self.timers.timed_end = 0;
         self.transmit(ctx);
         if self.timers.rto_at == Time::NEVER {
-            // Pacing may delay the first segment: the timer runs from now in any case (RFC 6298, 5.6).
+            // Pacing may delay the first segment, but the timer runs from now in any case (RFC
+            // 6298, 5.6).
             self.restart_timer(ctx.now, ctx.config);
         }
     }

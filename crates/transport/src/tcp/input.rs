@@ -38,8 +38,8 @@ impl Endpoint {
         } else if self.receiver.is_window_probe(packet) {
             self.send_ack(ctx);
         } else if ctx.config.receiver.window_from.is_some() {
-            // timestamps of pure ACKs are echoed too, or the other end could not time a round trip by data
-            // alone
+            // Timestamps of pure ACKs are echoed too. Otherwise the other end, if it only receives
+            // data, could not measure the round trip.
             let seq = Packet::widen(packet.seq, self.receiver.next);
             self.receiver.update_ts_recent(seq, packet);
         }
@@ -69,7 +69,7 @@ impl Endpoint {
             && self.stream.next == self.send_end()
             && packet.window == self.peer_window
         {
-            return; // this side only receives
+            return; // this end only receives data
         }
         if flight_before == 0 {
             self.on_window_probe_ack(ctx.now, packet, ctx.config);
@@ -153,8 +153,8 @@ impl Endpoint {
         self.on_recovery_progress(acked, ctx)
     }
 
-    /// Adds a round-trip sample from an ACK of new data, by timestamp, scoreboard or the timed
-    /// segment.
+    /// Adds an RTT sample from an ACK of new data. The send time comes from the echoed timestamp,
+    /// else from RACK's scoreboard, else from the one segment that is timed.
     #[inline]
     fn sample_rtt(
         &mut self,

@@ -10,8 +10,8 @@ pub trait Sink {
     /// Sends a packet through the network card (NIC) of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
     /// Returns the time at which all packets handed to the NIC of `from` with this codepoint will
-    /// have left it. Called only with [small queues](crate::congestion::small_queue); the default
-    /// is a NIC without a queue.
+    /// have left it. Called only with [small queues](crate::congestion::small_queue). By default
+    /// the NIC has no queue.
     fn leaves_at(&self, _from: HostId, _dscp: u8) -> Time {
         Time::ZERO
     }
@@ -21,13 +21,13 @@ pub trait Sink {
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
-/// Context of an event at an endpoint: time, settings, and where its actions go.
+/// Context of an event at an endpoint: time, settings, and the sink that receives its actions.
 pub(super) struct Context<'a, S> {
     /// Simulated time.
     pub(super) now: Time,
-    /// The settings of the endpoint.
+    /// Settings of the endpoint.
     pub(super) config: &'a TcpConfig,
-    /// Receives the actions of the endpoint.
+    /// Receives the actions of the endpoint: packets, timers, notices.
     pub(super) sink: &'a mut S,
 }
 
@@ -56,15 +56,16 @@ pub enum Notice {
 /// Step of loss detection or recovery at a sender, see [`Notice::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryEvent {
-    /// The retransmission timer has expired, by this cause. Positions: all that is not acknowledged.
+    /// The retransmission timer has expired for the given cause. Positions: all data not
+    /// acknowledged.
     Timeout(TimeoutCause),
-    /// Fast recovery begins. Positions: all that is not acknowledged.
+    /// Fast recovery begins. Positions: all data not acknowledged.
     Recovery,
-    /// All that was outstanding at the timeout or at the begin of fast recovery is acknowledged.
-    /// Positions: those that the last ACK acknowledges.
+    /// Recovery ends: all data that was outstanding at its begin is acknowledged. Positions: those
+    /// that the last ACK acknowledges.
     Recovered,
-    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]). Positions: what
-    /// this ACK acknowledges.
+    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]).
+    /// Positions: those that this ACK acknowledges.
     Spurious,
 }
 
@@ -75,12 +76,13 @@ pub struct Connect {
     pub client: HostId,
     /// Host that listens.
     pub server: HostId,
-    /// Values of [`Packet::hash`], by which ECMP chooses paths: client to server, server to client.
+    /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
+    /// server to client.
     pub hashes: (u16, u16),
     /// Differentiated services codepoint of all packets of the connection, 0–63.
     pub dscp: u8,
-    /// Traffic class, for measuring.
+    /// Number of the traffic class under which the connection is measured.
     pub class: u8,
-    /// Numbers of the settings of client and server, see [`super::Stack::add_settings`].
+    /// Numbers of the settings of the client and of the server, see [`super::Stack::add_settings`].
     pub settings: (u8, u8),
 }

@@ -1,18 +1,19 @@
 //! ACK policy of Linux: quick ACKs, delayed ACKs and SACK compression (`tcp_event_data_recv`,
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`).
 //!
-//! Acknowledged at once are
-//! * the first 16 segments of a connection (half the window in segments, if that is less), and as many after a
-//!   pause longer than an RTO (*quick-ACK* mode);
+//! The receiver acknowledges at once
+//! * the first 16 segments of a connection (half the window in segments, if that is less), and the
+//!   same number after a pause longer than an RTO (*quick-ACK* mode);
 //! * a segment that lets the offered window grow;
 //! * two segments after the first CE mark, or after a segment without ECT where others had ECT;
 //! * any segment with which more than one full segment is unacknowledged;
 //! * a segment that is small or the last of a write: the first of them only outside *ping-pong* mode (in which
 //!   the connection answers its peer's data), the second in any case, since the application reads at once.
 //!
-//! All others are acknowledged after the ACK timeout (ATO): 40 ms; more where the gaps between segments are
-//! near it, up to the smoothed RTT or half a second (200 ms in ping-pong mode or after a small segment). An
-//! expiry of the timer doubles the ATO or ends ping-pong mode.
+//! It acknowledges all other segments after the ACK timeout (ATO). The ATO is 40 ms, or longer if
+//! the gaps between segments are almost that long: up to the smoothed RTT or half a second (200 ms
+//! in ping-pong mode or after a small segment). An expiry of the timer doubles the ATO or ends
+//! ping-pong mode.
 //!
 //! With `compress` (SACK compression, Linux 4.18) ACKs of out-of-order segments beyond the third in a row wait
 //! for a twentieth of the RTT, at most 1 ms, and at most 44 of them. A segment that begins or touches a third
@@ -31,8 +32,9 @@ const MAX_QUICK: u32 = 16;
 const QUICK_AFTER_MARK: u8 = 2;
 /// Payload below which a segment is not taken for a full one (`TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
-/// SACK compression: most ACKs, longest delay (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`), and duplicate
-/// ACKs sent before it begins.
+/// Maximum number of ACKs that SACK compression delays (Linux, `tcp_comp_sack_nr`). The next two
+/// constants are their longest delay (`tcp_comp_sack_delay_ns`), and the number of duplicate ACKs
+/// sent before compression begins.
 const MAX_COMPRESSED: u8 = 44;
 const COMPRESS_DELAY: Span = Span::from_ms(1);
 const COMPRESS_AFTER: u8 = 3;
@@ -43,15 +45,16 @@ pub(super) struct LinuxAcks {
     /// ACK timeout (ATO); zero before the first data.
     ato: Span,
     last_received: Time,
-    /// Largest recent payload (Linux, `rcv_mss`).
+    /// Payload bytes of the largest recent segment (Linux, `rcv_mss`).
     rcv_mss: u16,
     last_payload: u16,
-    /// Segments that are still to be acknowledged at once.
+    /// Number of further segments to be acknowledged at once (quick-ACK mode).
     quick_acks: u8,
     pingpong: bool,
-    /// Unacknowledged segments that are small or end a write: 0, 1, or 2 for more.
+    /// Number of unacknowledged segments that are small or end a write: 0, 1, or 2 for two or more.
     pushed: u8,
-    /// Duplicate ACKs sent since data last arrived in order, and duplicate ACKs compressed since one was sent.
+    /// Duplicate ACKs sent since data last arrived in order. `compressed`: duplicate ACKs that SACK
+    /// compression has delayed since the last ACK was sent.
     duplicates: u8,
     compressed: u8,
 }
@@ -63,7 +66,7 @@ pub(super) struct Arrival {
     pub(super) payload: u16,
     /// Whether the segment ends a write of the sending application (PSH).
     pub(super) pushes: bool,
-    /// Bytes not acknowledged, including this segment.
+    /// Payload bytes received and not yet acknowledged, including this segment.
     pub(super) unacked: u64,
     pub(super) window: u64,
     /// Whether the segment increases the offered window.
@@ -78,7 +81,7 @@ impl LinuxAcks {
         self.quick_acks = self.quick_acks.max(quick_acks as u8);
     }
 
-    /// Estimates the peer's segment size and counts small segments (`tcp_measure_rcv_mss`).
+    /// Estimates the peer's segment size and counts small segments (Linux, `tcp_measure_rcv_mss`).
     fn measure(&mut self, a: &Arrival) {
         if self.rcv_mss == 0 {
             self.rcv_mss = DEFAULT_MSS;
@@ -149,7 +152,7 @@ impl LinuxAcks {
         self.ato = ATO_MIN;
     }
 
-    /// Returns the time for which an ACK is delayed.
+    /// Returns the time for which an ACK is delayed; `srtt`: smoothed RTT, if one is known.
     pub(super) fn delay(&self, srtt: Option<Span>) -> Span {
         let mut ato = self.ato;
         if ato > ATO_MIN {

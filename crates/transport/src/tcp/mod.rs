@@ -1,7 +1,8 @@
 //! TCP, one file for each mechanism.
 //!
-//! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side. It is given packets
-//! and timer expiries, and calls a [`Sink`] for what should happen next.
+//! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side in
+//! memory. It processes packets and timer expiries, and passes packets to send, timers and notices
+//! to a [`Sink`].
 //!
 //! | file | what it holds |
 //! |---|---|

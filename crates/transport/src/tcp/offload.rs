@@ -1,15 +1,20 @@
 //! Segmentation offload: the sender hands bursts of segments to the NIC in one piece (TSO, or GSO in software),
 //! and they leave the host back to back.
 //!
-//! Two rules of Linux are modelled (code: [`tso_bursts`](super::tso_bursts)). Size of a burst
-//! (`tcp_tso_autosize`): what the pacing rate sends in 2⁻¹⁰ s, plus 64 KB halved for each 2⁹ µs of the smallest
-//! RTT; at least `min_tso_segs` segments and at most 64 KB. A paced sender sends a burst and then waits for its
-//! whole time. Deferral of a smaller burst until there is more room (`tcp_tso_should_defer`): not in a
-//! recovery, not if nothing was sent in the last millisecond, not if the window has room for the burst or for a
-//! share of it (`tso_win_divisor`), and not if the next ACK is not due within a millisecond and half an RTT.
-//! The send time of the oldest segment is known from RACK's scoreboard; without it no burst is deferred.
+//! Two rules of Linux are modelled (code: [`tso_bursts`](super::tso_bursts)).
 //!
-//! Left out: merging by the receiver (GRO).
+//! The first rule is the size of a burst (`tcp_tso_autosize`): the bytes that the pacing rate sends
+//! in 2⁻¹⁰ s, plus 64 KB halved for each 2⁹ µs of the smallest RTT; at least `min_tso_segs`
+//! segments and at most 64 KB. A paced sender sends a burst, and then waits for the time that the
+//! pacing rate gives to it.
+//!
+//! The second rule defers a smaller burst until there is more room (`tcp_tso_should_defer`). A
+//! burst is not deferred in a recovery, if nothing was sent in the last millisecond, if the window
+//! has room for the burst or for a share of the window (`tso_win_divisor`), or if the next ACK is
+//! not expected within a millisecond and half an RTT. The send time of the oldest segment is known
+//! from RACK's scoreboard; without it no burst is deferred.
+//!
+//! Merging of segments by the receiver (GRO) is not modelled.
 
 use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};

@@ -56,8 +56,8 @@ impl Endpoint {
         let segment = u64::from(ctx.config.segment);
         let mut pipe = self.pipe(ctx.config);
         let right_edge = self.right_edge(ctx.config);
-        // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
-        // with SACK the pipe has already shrunk by what was SACKed
+        // Limited transmit (RFC 3042) sends one new segment for each of the first two duplicate
+        // ACKs. With SACK, the bytes in flight have already shrunk by the SACKed bytes.
         let before = self.stream.next;
         let mut lost_too = may_retransmit;
         let mut allowance = self.window.cwnd;
@@ -149,11 +149,12 @@ impl Endpoint {
         stop - start
     }
 
-    /// Retransmits bytes that are not known to be lost, in a recovery with nothing else to send (RFC 6675,
-    /// `NextSeg` rules 3 and 4). Returns how many.
+    /// Retransmits bytes that are not known to be lost, if a recovery has nothing else to send (RFC
+    /// 6675, `NextSeg` rules 3 and 4). Returns the number of bytes sent.
     #[inline]
     fn retransmit_unconfirmed(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
-        // RACK detects losses by time, and the end of the flight is probed by TLP
+        // RACK needs no such retransmissions: it detects losses by time, and a tail loss probe
+        // tests the end of the flight.
         if self.recovery.phase != RecoveryPhase::Recovery
             || !ctx.config.sack
             || ctx.config.recovery.uses_rack()
@@ -169,7 +170,8 @@ impl Endpoint {
         stop - start
     }
 
-    /// Reduces the window after an idle time of one RTO to the initial one at most (RFC 5681, 4.1).
+    /// Reduces the congestion window to the initial window at most, after an idle time longer than
+    /// one RTO (RFC 5681, 4.1).
     #[inline]
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.stream.una == self.stream.next
@@ -186,8 +188,8 @@ impl Endpoint {
         }
     }
 
-    /// Halves the window for each RTO of idle time, and raises the threshold to three quarters of the window
-    /// before (RFC 2861, section 3; Linux, `tcp_cwnd_restart`).
+    /// Halves the congestion window for each RTO of idle time, and raises the slow-start threshold
+    /// to three quarters of the window before (RFC 2861, section 3; Linux, `tcp_cwnd_restart`).
     #[cold]
     fn decay_after_idle(&mut self, idle: Span, initial: u64, config: &TcpConfig) {
         let w = &mut self.window;
@@ -237,8 +239,9 @@ impl Endpoint {
         }
         self.receiver.on_ack_sent(ctx.now, payload > 0, ctx.config);
         self.last_sent = ctx.now;
-        // RFC 6298, 5.1; restarted when the first segment is retransmitted, or the timer would expire before
-        // its ACK can arrive (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
+        // Starts the timer (RFC 6298, 5.1). A retransmission of the first segment restarts it,
+        // since it would otherwise expire before the ACK can arrive (Linux,
+        // `tcp_xmit_retransmit_queue`; RFC 6675, section 6).
         if self.timers.rto_at == Time::NEVER || (is_retransmission && start == self.stream.una) {
             self.restart_timer(ctx.now, ctx.config);
         }
@@ -251,10 +254,10 @@ impl Endpoint {
         }
     }
 
-    /// Records a transmission on the scoreboard of RACK.
+    /// Records a transmission on RACK's scoreboard, which is allocated at the first one.
     #[inline(never)]
     fn record_on_scoreboard(&mut self, now: Time, start: u64, stop: u64, is_retransmission: bool) {
-        // The handshake has given a first RTT sample.
+        // The RTT sample of the handshake.
         let first = self.timers.rtt.srtt();
         let scoreboard =
             self.recovery.scoreboard.get_or_insert_with(|| Box::new(Scoreboard::new(now, first)));
@@ -265,14 +268,14 @@ impl Endpoint {
         }
     }
 
-    /// Records a retransmission, which ends RTT timing without timestamps.
+    /// Counts a retransmission, and stops the timing of a segment for an RTT sample.
     #[inline(never)]
     fn record_retransmission(&mut self, now: Time) {
         self.recovery.count_retransmission(timestamp_us(now));
-        self.timers.timed_end = 0; // Karn: no samples from retransmitted segments
+        self.timers.timed_end = 0; // Karn's algorithm: no RTT samples from retransmitted segments
     }
 
-    /// Returns a packet with all fields set but length and flags.
+    /// Returns a packet whose fields are all set, except for length and flags.
     #[inline]
     fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
         Packet {
@@ -336,7 +339,8 @@ impl Endpoint {
     ) {
         let mut packet = self.packet(ctx.now, self.stream.next, ctx.config);
         packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
-        // two bytes of padding, kind and length, eight bytes a block (RFC 2018)
+        // The option has two bytes of padding, kind and length, and eight bytes for each block (RFC
+        // 2018).
         let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
         let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         packet.ip_len = (ctx.config.header() + options) as u16;

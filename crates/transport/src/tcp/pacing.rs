@@ -1,5 +1,6 @@
-//! Pacing of an endpoint, and its interface to models of the path (BBR): when the next segment may be sent,
-//! samples of the delivery rate, and the window and rate that the model asks for.
+//! Pacing of an endpoint, and its interface to congestion controls that model the path (BBR): the
+//! time at which the next segment may be sent, samples of the delivery rate, and the window and
+//! rate that the model computes.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -9,15 +10,16 @@ use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// For what the segment waits that a timer of a sender lets go.
+/// Reason for which a segment of a sender waits until a timer expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendWait {
-    /// For nothing: the timer is another one.
+    /// No segment waits; the timer has another purpose.
     #[default]
     None,
-    /// For its turn at the pacing rate.
+    /// The segment waits for its send time at the pacing rate.
     Pacing,
-    /// For room in the network card ([small queues](crate::congestion::small_queue)).
+    /// The segment waits for room in the network card ([small
+    /// queues](crate::congestion::small_queue)).
     Card,
 }
 
@@ -32,21 +34,22 @@ pub(super) enum SendGate {
     Closed,
 }
 
-/// Changes by an ACK, for a model of the path.
+/// Changes of delivered, lost and outstanding bytes by one ACK, for a model of the path (BBR).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckChange {
-    /// Bytes newly acknowledged or SACKed.
+    /// Bytes that the ACK newly acknowledges or SACKs.
     pub(super) delivered: u64,
-    /// Bytes newly deemed lost.
+    /// Bytes newly deemed lost because of the ACK.
     pub(super) lost: u64,
     /// Bytes in flight before the ACK (RFC 6675, `pipe`).
     pub(super) in_flight_before: u64,
 }
 
 impl Endpoint {
-    /// Decides whether the next segment may be sent now. It may have to wait for its pacing time, for a larger
-    /// [burst](super::tso_bursts), or for [room in the NIC](super::small_queues). `may_retransmit`: lost
-    /// segments may be next.
+    /// Decides whether the next segment may be sent now. The segment may have to wait for its
+    /// pacing time, for a larger [burst](super::tso_bursts), or for [room in the
+    /// NIC](super::small_queues). `may_retransmit`: whether the next segment may be a
+    /// retransmission of lost data.
     pub(super) fn send_gate(
         &mut self,
         now: Time,
@@ -113,7 +116,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the wait of a paced segment or of one that waits for room in the NIC.
+    /// Ends the wait of a segment for its pacing time or for room in the NIC.
     pub(super) fn clear_send_wait(&mut self) {
         if let Some(control) = self.control.as_deref_mut() {
             control.pacing.waits = false;
@@ -123,14 +126,16 @@ impl Endpoint {
         }
     }
 
-    /// Returns the time at which the waiting segment may be sent; [`Time::NEVER`] if none waits.
+    /// Returns the time at which the segment that waits for pacing or for the NIC may be sent;
+    /// [`Time::NEVER`] if none waits.
     pub(super) fn paced_send_at(&self) -> Time {
         let Some(control) = self.control.as_deref() else { return Time::NEVER };
         let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };
         control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
     }
 
-    /// Returns for what a segment has waited that may be sent at `now`, when a timer expires.
+    /// Returns the reason for which a segment has waited that may be sent at `now`, when a timer
+    /// expires.
     pub fn send_wait(&self, now: Time) -> SendWait {
         let Some(control) = self.control.as_deref() else { return SendWait::None };
         if control.pacing.waits && control.pacing.next <= now {
@@ -142,7 +147,8 @@ impl Endpoint {
         }
     }
 
-    /// Records the transmission of a segment with the positions `start..stop`.
+    /// Records the transmission of the stream positions `start..stop` for pacing and delivery-rate
+    /// samples.
     #[inline(never)]
     pub(super) fn record_sent(
         &mut self,
@@ -169,8 +175,9 @@ impl Endpoint {
         }
     }
 
-    /// Checks before the application writes whether it has left the window unused, so that delivery-rate
-    /// samples are application-limited (Linux, `tcp_rate_check_app_limited`).
+    /// Checks whether the application has left the congestion window unused. If so, the next
+    /// delivery-rate samples are application-limited (Linux, `tcp_rate_check_app_limited`). To be
+    /// called before the application writes.
     pub(super) fn check_app_limited(&mut self, config: &TcpConfig) {
         if !config.congestion.samples_rate() {
             return;
@@ -187,7 +194,8 @@ impl Endpoint {
         }
     }
 
-    /// Updates the model of the path by an ACK, and sets window and pacing rate by it.
+    /// Updates the model of the path (BBR) after an ACK, and sets the congestion window and the
+    /// pacing rate from it.
     #[inline(never)]
     pub(super) fn apply_path_model(&mut self, now: Time, change: AckChange, config: &TcpConfig) {
         let in_flight = self.pipe(config);

@@ -1,11 +1,13 @@
-//! Persist timer: probes of a closed window (RFC 9293, 3.8.6.1; RFC 1122, 4.2.2.17). If data waits, nothing is
-//! in flight and the peer's window is closed, the window update may have been lost; a probe asks for it.
+//! Persist timer: probes of a closed window (RFC 9293, 3.8.6.1; RFC 1122, 4.2.2.17). If data waits,
+//! nothing is in flight and the peer's window is closed, the peer's window update may have been
+//! lost. A probe makes the peer send its window again.
 //!
-//! As in Linux (`tcp_probe_timer`, `tcp_send_probe0`): the first probe is sent after the retransmission
-//! timeout, at least the minimum; the interval doubles with each probe, up to the maximum. A probe is an ACK
-//! with a sequence number one below SND.UNA, which the peer acknowledges at once. Answers keep the connection
-//! alive for ever; `max_retries` consecutive probes without one end it. The timer is that of retransmission,
-//! which is idle meanwhile.
+//! The timer follows Linux (`tcp_probe_timer`, `tcp_send_probe0`). The first probe is sent after
+//! the retransmission timeout, at least the minimum. The interval doubles with each probe, up to
+//! the maximum. A probe is an ACK with a sequence number one below SND.UNA, which the peer
+//! acknowledges at once. While probes are answered the connection stays open; after `max_retries`
+//! consecutive probes without an answer it fails. The field of the retransmission timer serves as
+//! persist timer, since nothing is in flight.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -14,7 +16,7 @@ use super::states::{State, TimeWait};
 use eastwest_types::{Packet, Span, Time};
 
 impl Endpoint {
-    /// Whether data waits, nothing is in flight, and only the peer's window prevents sending.
+    /// Whether the peer's window alone prevents sending: data waits and nothing is in flight.
     pub(super) fn is_blocked_by_window(&self) -> bool {
         self.is_established()
             && self.timers.time_wait == TimeWait::NotYet
@@ -30,15 +32,15 @@ impl Endpoint {
         }
     }
 
-    /// Returns the time until the next probe, which doubles with each.
+    /// Returns the time until the next window probe. It doubles with each probe.
     fn persist_interval(&self, config: &TcpConfig) -> Span {
         let base = self.timers.rtt.rto(0, config).max(config.min_rto);
         let doubled = base.0.saturating_mul(1 << self.timers.backoff.min(40));
         Span(doubled).min(config.max_rto.max(base))
     }
 
-    /// Handles the expiry of the persist timer: sends a probe or gives the connection up. Returns whether the
-    /// timer was the persist timer.
+    /// Handles the expiry of the persist timer: sends a window probe or fails the connection.
+    /// Returns `false` if the timer was not the persist timer but the retransmission timer.
     pub(super) fn on_persist_timer(&mut self, ctx: &mut Context<'_, impl Sink>) -> bool {
         if !self.is_blocked_by_window() {
             return false;
@@ -56,7 +58,8 @@ impl Endpoint {
         true
     }
 
-    /// Handles an ACK while nothing is in flight, which may answer a probe (Linux, `tcp_ack_probe`).
+    /// Handles an ACK that arrives while nothing is in flight, and may answer a window probe
+    /// (Linux, `tcp_ack_probe`).
     #[cold]
     pub(super) fn on_window_probe_ack(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         if !self.is_blocked_by_window() {

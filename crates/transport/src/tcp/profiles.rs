@@ -1,5 +1,6 @@
-//! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file in
-//! `profiles/`, with the source of every value; without a profile, keys have their own defaults.
+//! Profiles of `[tcp]`: named sets of values for keys that the scenario file does not give. Each
+//! profile is a TOML file in `profiles/`, with the source of every value. Without a profile, keys
+//! have their own defaults.
 
 use crate::congestion::{BUILT_IN, CongestionKind};
 use eastwest_settings::Section;
@@ -9,8 +10,8 @@ const LINUX: &str = include_str!("profiles/linux.toml");
 const CLASSIC: &str = include_str!("profiles/classic.toml");
 const NS2: &str = include_str!("profiles/ns2.toml");
 
-/// Reads the key `profile` of `[tcp]`, and uses the values of this profile for keys that the file
-/// does not give.
+/// Reads the key `profile` of `[tcp]`. The values of this profile apply to keys that the scenario
+/// file does not give.
 pub fn read(s: &mut Section) {
     let text = s.choice(
         "profile",
@@ -36,7 +37,7 @@ pub fn read(s: &mut Section) {
     let congestion = s.own("congestion").or(rules.get("congestion")).and_then(Value::as_str);
     let kind = BUILT_IN.iter().find(|(name, ..)| Some(*name) == congestion).map(|c| c.1);
     if !kind.is_some_and(CongestionKind::has_hystart_in_linux) {
-        // In Linux, HyStart is a part of CUBIC (tcp_cubic.c); Reno, DCTCP and BBR have none.
+        // In Linux, HyStart is a part of CUBIC (tcp_cubic.c). Reno, DCTCP and BBR have no HyStart.
         rules.remove("hystart");
     }
     if s.own("sack") == Some(&Value::Boolean(false)) {

@@ -1,13 +1,15 @@
 //! Proportional rate reduction: in fast recovery the window is reduced to the threshold in proportion to the
 //! data delivered, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
 //!
-//! While the pipe is above the threshold, an ACK that reports `DeliveredData` may send
-//! `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below it, RFC 6937's slow-start
-//! reduction bound sends `min(ssthresh − pipe, max(prr_delivered − prr_out, DeliveredData) + MSS)`.
-//! Linux (`tcp_cwnd_reduction`) adds that MSS only where the ACK moves on and reports no further loss,
-//! the conservative choice of RFC 9937's `SafeACK`; takes for RecoverFS the window before the
-//! reduction; counts in segments, so that the share is rounded up to one; sends at least one segment
-//! on entry; and leaves recovery with cwnd = ssthresh.
+//! While the bytes in flight (pipe) exceed the threshold, an ACK that reports `DeliveredData`
+//! permits `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below the threshold, RFC
+//! 6937's slow-start reduction bound permits `min(ssthresh − pipe, max(prr_delivered − prr_out,
+//! DeliveredData) + MSS)`.
+//!
+//! Linux (`tcp_cwnd_reduction`) differs in five points. It adds the MSS only if the ACK advances
+//! SND.UNA and reports no further loss, the conservative choice of RFC 9937's `SafeACK`. RecoverFS
+//! is the window before the reduction. It counts in segments and rounds up. It sends at least one
+//! segment at the begin, and leaves recovery with cwnd = ssthresh.
 
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,8 @@ pub(super) struct Prr {
     delivered: u64,
     /// Bytes sent since the reduction began (`prr_out`).
     out: u64,
-    /// RecoverFS: bytes outstanding when it began (Linux: the window then).
+    /// RecoverFS: bytes outstanding at the begin of the reduction (in Linux, the congestion window
+    /// then).
     recover_fs: u64,
 }
 
@@ -28,19 +31,19 @@ pub(super) struct Prr {
 pub(super) struct DeliveryReport {
     /// Bytes newly acknowledged or SACKed.
     pub(super) delivered: u64,
-    /// Whether SND.UNA advanced.
+    /// Whether the ACK advanced SND.UNA.
     pub(super) advanced: bool,
-    /// Whether a loss was newly detected.
+    /// Whether the ACK revealed a new loss.
     pub(super) new_loss: bool,
 }
 
 impl Prr {
-    /// Returns the state at the begin of a reduction.
+    /// Returns the state at the begin of a reduction; `recover_fs`: bytes outstanding then.
     pub(super) fn new(recover_fs: u64) -> Prr {
         Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
     }
 
-    /// Counts bytes sent since the reduction began.
+    /// Counts `bytes` as sent since the reduction began.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn above_the_threshold_the_share_is_that_of_check_6() {
-        // 20 segments outstanding, threshold 10: one segment for every second arrival
+        // With 20 segments outstanding and threshold 10, every second delivery permits one segment.
         let mut prr = Prr::new(20 * S);
         let mut sent = Vec::new();
         for n in 1..=10 {
@@ -103,7 +106,7 @@ mod tests {
             sent.push(count);
         }
         assert_eq!(sent, [S, 0, S, 0, S, 0, S, 0, S, 0]);
-        // counted in bytes, as in RFC 6937: the first half segment is saved
+        // RFC 6937 counts in bytes: each delivery permits half a segment, and halves add up.
         let mut prr = Prr::new(20 * S);
         assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 19 * S, 10 * S, S), S / 2);
         assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 18 * S, 10 * S, S), S);
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn below_the_threshold_slow_start_is_bounded_by_what_arrives() {
-        // heavy loss: three segments in flight, threshold 10
+        // Heavy loss: three segments are in flight, and the threshold is 10.
         let new = || Prr { delivered: 5 * S, out: 5 * S, recover_fs: 20 * S };
         assert_eq!(new().send_count(PrrRule::Rfc6937, ack(S), 3 * S, 10 * S, S), 2 * S);
         assert_eq!(new().send_count(PrrRule::Linux, ack(S), 3 * S, 10 * S, S), S);
@@ -119,7 +122,7 @@ mod tests {
         assert_eq!(new().send_count(PrrRule::Linux, safe, 3 * S, 10 * S, S), 2 * S);
         let worse = DeliveryReport { new_loss: true, ..safe };
         assert_eq!(new().send_count(PrrRule::Linux, worse, 3 * S, 10 * S, S), S);
-        // the window never exceeds the threshold
+        // The window never exceeds the threshold.
         assert_eq!(new().send_count(PrrRule::Linux, safe, 9 * S, 10 * S, S), S);
     }
 
@@ -130,8 +133,8 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that bytes sent exceed the share of bytes delivered by at most a segment, and that bytes in
-        /// flight never exceed the threshold once below it.
+        /// Checks that the bytes sent exceed their share of the bytes delivered by at most a
+        /// segment, and that bytes in flight stay below the threshold once they are below it.
         #[test]
         fn sending_stays_in_proportion(
             flight in 4..200u64,

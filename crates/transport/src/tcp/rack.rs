@@ -1,12 +1,14 @@
-//! RACK: a segment is lost when a segment sent later has been delivered and the reordering window has passed
-//! since (RFC 8985, section 6), in the form of Linux (`tcp_recovery.c`). This file has the state of RACK;
-//! marking segments is in [`scoreboard`](super::scoreboard), the reaction in [`rack_tlp`](super::rack_tlp).
+//! RACK, loss detection by send times: a segment is lost if a segment sent later has been
+//! delivered, and the reordering window has passed since its own delivery was due (RFC 8985,
+//! section 6; here as in Linux, `tcp_recovery.c`). This file has the state of RACK. Segments are
+//! marked in [`scoreboard`](super::scoreboard), and [`rack_tlp`](super::rack_tlp) reacts to losses.
 //!
-//! The reordering window is 0 while no reordering has been seen, from the third SACKed segment on and
-//! throughout a recovery; otherwise `reo_wnd_mult` times a quarter of the smallest RTT, at most the smoothed
-//! RTT. A DSACK increments `reo_wnd_mult`, at most once a round trip, for 16 recoveries. A timer checks
-//! segments again for which the window has not passed. Retransmissions are treated like other segments, so a
-//! lost one is found without a timeout.
+//! The reordering window is 0 if no reordering has been seen, and either three segments are SACKed
+//! or a recovery is in progress. Otherwise it is `reo_wnd_mult` times a quarter of the smallest
+//! RTT, at most the smoothed RTT. A DSACK increments `reo_wnd_mult`, at most once a round trip, for
+//! 16 recoveries. A timer checks segments again for which the window has not passed.
+//! Retransmissions are treated like other segments, so that a lost retransmission is found without
+//! a timeout.
 //!
 //! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the last five
 //! minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it, whatever it is.
@@ -17,9 +19,9 @@ use super::rules::RackRule;
 use eastwest_types::{Packet, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Number of recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
+/// Number of recoveries for which a wider reordering window is kept (RFC 8985, 6.2 step 4).
 const REO_WND_PERSIST: u8 = 16;
-/// Time after which the smallest RTT is replaced (Linux, `tcp_min_rtt_wlen`).
+/// Age at which the smallest RTT is replaced by the next sample (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 /// Time that Linux adds to short timers (`TCP_TIMEOUT_MIN_US`).
 pub(super) const TIMER_SLACK: Span = Span::from_ms(2);
@@ -37,7 +39,8 @@ pub(super) struct AckContext {
 }
 
 impl AckContext {
-    /// Returns the context of an ACK while nothing is SACKed and no loss is known, without positions.
+    /// Returns the context of an ACK that arrives while nothing is SACKed and no loss is known. The
+    /// stream positions, which are not needed then, are 0.
     #[inline]
     pub(super) fn plain(now: Time, packet: &Packet, config: &TcpConfig) -> AckContext {
         let reacts_to_ece = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
@@ -46,25 +49,25 @@ impl AckContext {
     }
 }
 
-/// State of RACK of a connection.
+/// State of RACK (loss detection by send times) for one connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
-    /// Send time and end of the delivered segment that was sent last (RFC 8985, `RACK.xmit_ts`,
-    /// `RACK.end_seq`).
+    /// Time of the latest transmission that has been delivered (RFC 8985, `RACK.xmit_ts`). `end` is
+    /// the position after its segment (`RACK.end_seq`).
     latest_sent_at: Time,
     end: u64,
     /// RTT of the segment delivered last (RFC 8985, `RACK.rtt`).
     pub(super) rtt: Span,
     min_rtt: Span,
     min_rtt_at: Time,
-    /// Position that must be acknowledged before a DSACK widens the window again (RFC 8985,
-    /// `RACK.dsack_round`).
+    /// Stream position that must be acknowledged before another DSACK widens the reordering window
+    /// (RFC 8985, `RACK.dsack_round`).
     dsack_round: u64,
-    /// Reordering window in quarters of the smallest RTT (RFC 8985, `RACK.reo_wnd_mult`), and the number of
-    /// recoveries for which it is kept (`RACK.reo_wnd_persist`).
+    /// Reordering window in quarters of the smallest RTT (RFC 8985, `RACK.reo_wnd_mult`).
+    /// `reo_wnd_persist`: number of recoveries for which it is kept (`RACK.reo_wnd_persist`).
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
-    /// Whether a segment has been delivered since losses were last checked.
+    /// Whether a segment has been delivered since the last check for losses.
     pub(super) has_new_delivery: bool,
     reordering_seen: bool,
     pub(super) dsack_seen: bool,
@@ -89,7 +92,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Returns the state at the begin of a connection; `rtt` is the RTT of its handshake.
+    /// Returns the state of RACK at the begin of a connection; `rtt` is the RTT of its handshake.
     pub(super) fn new(now: Time, rtt: Option<Span>) -> Rack {
         let rack = Rack::default();
         Rack {
@@ -100,8 +103,8 @@ impl Rack {
         }
     }
 
-    /// Handles the delivery of the segment that ends at position `end` and was last sent at `at`
-    /// (RFC 8985, 6.2 steps 1 and 2).
+    /// Handles the delivery of the segment that ends at position `end` and was last sent at time
+    /// `at` (RFC 8985, 6.2 steps 1 and 2).
     #[inline]
     pub(super) fn on_delivery(&mut self, retransmitted: bool, end: u64, at: Time, c: AckContext) {
         let rtt = c.now.since(at);
@@ -125,13 +128,14 @@ impl Rack {
         self.min_rtt
     }
 
-    /// Whether a delivered segment was sent after one that was sent at `at` and ends at `end`.
+    /// Whether some delivered segment was sent later than the segment that was sent at time `at`
+    /// and ends at position `end`.
     #[inline]
     pub(super) fn latest_was_sent_after(&self, at: Time, end: u64) -> bool {
         (self.latest_sent_at, self.end) > (at, end)
     }
 
-    /// Notes that segments have arrived out of order.
+    /// Records that segments of the connection have arrived out of order.
     pub(super) fn note_reordering(&mut self) {
         self.reordering_seen = true;
     }
@@ -161,7 +165,8 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window; `enough`: the number of SACKed segments alone means a loss.
+    /// Returns the reordering window. `enough`: whether so many segments are SACKed that the number
+    /// alone indicates a loss.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

@@ -1,14 +1,15 @@
-//! RACK-TLP at a sender (RFC 8985, as Linux does it): loss detection by [RACK](super::rack) with an ACK, at the
-//! expiry of its timer and after a timeout; and the tail loss probe.
+//! RACK-TLP at a sender (RFC 8985, as in Linux): loss detection by [RACK](super::rack) after an
+//! ACK, at the expiry of its timer and after a timeout; and the tail loss probe.
 //!
 //! Tail loss probe (TLP, section 7): if the end of a flight is lost, no ACK shows it. After about two RTTs
 //! without an ACK a probe is sent, which is new data or the last segment; its ACK carries SACK blocks, so that
 //! no retransmission timeout is needed.
 //!
-//! PTO = 2·SRTT + 2 ms, or 2·SRTT + the minimum RTO if a single segment is outstanding, whose ACK may be
-//! delayed; the RFC has no 2 ms and a maximum ACK delay of its own. No probe is sent in a recovery or while
-//! anything is SACKed, none later than the RTO, and only one at a time. If a probe has itself repaired the
-//! loss, an ACK above it without DSACK shows that, and the window is reduced as for any loss.
+//! The probe timeout is PTO = 2·SRTT + 2 ms, or 2·SRTT + the minimum RTO if a single segment is
+//! outstanding, whose ACK may be delayed. The RFC does not add the 2 ms, and has a separate maximum
+//! ACK delay. No probe is sent in a recovery, while data is SACKed, or later than the RTO, and only
+//! one probe is outstanding at a time. If the probe itself repaired a loss, an ACK above the probe
+//! arrives without a DSACK; the window is then reduced as for any loss.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -24,23 +25,23 @@ use eastwest_types::{Span, Time};
 pub(super) struct DetectedLosses {
     /// Whether a loss is newly detected.
     pub(super) new_loss: bool,
-    /// Whether the first lost segment is retransmitted at once.
+    /// Whether the caller must retransmit the first lost segment at once.
     pub(super) retransmit_first: bool,
 }
 
-/// An ACK while a tail loss probe is outstanding.
+/// Properties of an ACK that arrives while a tail loss probe is outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeAck {
     pub(super) advanced: bool,
-    /// Whether the ACK SACKed data, carried data or changed the peer's window.
+    /// Whether the ACK SACKed data, carried payload or changed the peer's window.
     pub(super) other_news: bool,
-    /// Whether a DSACK reported the probe.
+    /// Whether a DSACK in the ACK reported the probe as a duplicate.
     pub(super) dsack: bool,
 }
 
 impl Endpoint {
-    /// Marks lost segments (RFC 8985, `RACK_detect_loss`) and arms the reordering timer. Returns whether a
-    /// retransmission was lost.
+    /// Marks lost segments (RFC 8985, `RACK_detect_loss`) and arms the reordering timer. Returns
+    /// whether a retransmission is newly marked as lost.
     fn rack_detect(&mut self, now: Time, config: &TcpConfig) -> bool {
         let in_recovery = self.recovery.phase != RecoveryPhase::Open;
         let srtt = self.timers.rtt.srtt().unwrap_or(Span::ZERO);
@@ -65,7 +66,7 @@ impl Endpoint {
         lost_again
     }
 
-    /// Detects losses by RACK after an ACK, and enters fast recovery if there are any.
+    /// Detects losses by RACK after an ACK, and enters fast recovery if a segment is lost.
     pub(super) fn rack_on_ack(&mut self, ctx: &mut Context<'_, impl Sink>) -> DetectedLosses {
         let (una, next) = (self.stream.una, self.stream.next);
         let Some(scoreboard) = &mut self.recovery.scoreboard else {
@@ -108,8 +109,8 @@ impl Endpoint {
         self.transmit(ctx);
     }
 
-    /// Marks segments as lost after a retransmission timeout: the first, and those older than an RTT (RFC 8985,
-    /// 6.3; Linux, `tcp_timeout_mark_lost`).
+    /// Marks segments as lost after a retransmission timeout: the first segment, and all sent more
+    /// than an RTT ago (RFC 8985, 6.3; Linux, `tcp_timeout_mark_lost`).
     pub(super) fn rack_on_timeout(&mut self, now: Time) {
         let Some(scoreboard) = &mut self.recovery.scoreboard else { return };
         let rtt = scoreboard.rack.rtt.0 as i64;
@@ -138,7 +139,8 @@ impl Endpoint {
         self.arm_rack_timer(RackTimer::TailLossProbe, at);
     }
 
-    /// Arms the RACK-TLP timer for the purpose `probe`, to expire at `at`.
+    /// Arms the RACK-TLP timer to expire at time `at`. Its purpose `probe` is the reordering check
+    /// or the tail loss probe.
     #[inline]
     pub(super) fn arm_rack_timer(&mut self, probe: RackTimer, at: Time) {
         if let Some(scoreboard) = &mut self.recovery.scoreboard {
@@ -147,7 +149,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a tail loss probe when its timer has expired (RFC 8985, 7.3).
+    /// Sends a tail loss probe after the expiry of the timer (RFC 8985, 7.3).
     pub(super) fn send_tlp(&mut self, ctx: &mut Context<'_, impl Sink>) {
         if self.stream.una == self.stream.next || self.recovery.cold_mut().tlp_end != 0 {
             return;
@@ -178,7 +180,8 @@ impl Endpoint {
             return;
         }
         if !cold.tlp_is_retransmission || answer.dsack || (!answer.advanced && !answer.other_news) {
-            // the new data has arrived, or both the original and the probe have: nothing was lost
+            // Nothing was lost: new data in the probe has arrived, or the original segment and the
+            // probe both have.
             cold.tlp_end = 0;
         } else if una > cold.tlp_end {
             cold.tlp_end = 0;

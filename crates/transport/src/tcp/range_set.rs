@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Set of byte positions as sorted half-open ranges. It takes one word of memory while it is empty.
+/// Set of byte positions as sorted half-open ranges. An empty set takes one machine word of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeSet {
     content: Option<Box<Content>>,
@@ -37,16 +37,16 @@ impl RangeSet {
         self.slice().iter().copied()
     }
 
-    /// Returns the position after the last byte of the set; 0 if it is empty.
+    /// Returns the position after the last byte of the set; 0 if the set is empty.
     pub fn end(&self) -> u64 {
         self.slice().last().map_or(0, |r| r.1)
     }
 
-    /// Adds the positions `start..end`; returns how many of them are new.
+    /// Adds the positions `start..end`. Returns how many of them were not in the set before.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         debug_assert!(start < end);
         let Content { ranges, total, .. } = &mut **self.content.get_or_insert_default();
-        // the common case is the range that grows at the end
+        // The most frequent case is a range that grows at its end.
         if let Some(last) = ranges.last_mut()
             && start == last.1
         {
@@ -86,8 +86,8 @@ impl RangeSet {
         }
     }
 
-    /// Removes the first range if it starts at or below `position`, and returns its end. Otherwise
-    /// returns `None`.
+    /// Removes the first range if it starts at or below `position`, and returns the end of that
+    /// range. Otherwise returns `None`.
     pub fn take_from(&mut self, position: u64) -> Option<u64> {
         let &(start, end) = self.slice().first()?;
         if start > position {
@@ -97,21 +97,22 @@ impl RangeSet {
         Some(end)
     }
 
-    /// Returns a position in each of the three ranges that the receiver has reported last by SACK,
-    /// the latest first; 0 stands for no range.
+    /// Returns one position in each of the three ranges that the receiver has reported last by
+    /// SACK, the latest first; 0 if there is no such range.
     pub fn reported(&self) -> [u64; 3] {
         self.content.as_ref().map_or([0; 3], |c| c.reported)
     }
 
-    /// Sets the positions of the ranges that the receiver has reported last by SACK. They are lost
-    /// when the set becomes empty.
+    /// Sets one position in each of the ranges that the receiver has reported last by SACK. The
+    /// positions are lost when the set becomes empty.
     pub fn set_reported(&mut self, positions: [u64; 3]) {
         if let Some(c) = &mut self.content {
             c.reported = positions;
         }
     }
 
-    /// Returns the range (start, end) that contains `position`; `None` if the set does not.
+    /// Returns the range (start, end) that contains `position`; `None` if `position` is not in the
+    /// set.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let ranges = self.slice();
         let i = ranges.partition_point(|r| r.1 <= position);
@@ -133,7 +134,7 @@ impl RangeSet {
         (start, ranges.get(i).map_or(u64::MAX, |r| r.0))
     }
 
-    /// Returns the number of bytes of the set below `position`.
+    /// Returns the number of bytes of the set that lie below `position`.
     pub fn below(&self, position: u64) -> u64 {
         let below = self.slice().iter().take_while(|r| r.0 < position);
         below.map(|r| r.1.min(position) - r.0).sum()

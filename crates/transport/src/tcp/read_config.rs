@@ -1,6 +1,6 @@
 //! `[tcp]`: settings of every TCP endpoint.
 //!
-//! Defaults follow Linux where it defines a value, RFCs otherwise; each line names its source.
+//! Defaults follow Linux if it defines a value, otherwise the RFCs. Each key names its source.
 
 use super::config::TcpConfig;
 use super::offload::OffloadRules;
@@ -14,12 +14,13 @@ use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{Bytes, Entry, Octets, Section, key};
 use eastwest_types::Span;
 
-/// Bytes of an IPv4 and a TCP header without options, and of the timestamp option with padding.
+/// Bytes of an IPv4 header and a TCP header without options. `TIMESTAMPS`: bytes of the timestamp
+/// option with padding.
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// Returns the TCP settings of a profile alone, for senders outside a scenario; `None` if there is
-/// no such profile.
+/// Returns the TCP settings that a profile gives for all keys, for senders outside a scenario;
+/// `None` if no profile has this name.
 pub fn profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();
@@ -28,8 +29,8 @@ pub fn profile(name: &str) -> Option<TcpConfig> {
     state.problems.is_empty().then_some(config)
 }
 
-/// Reads `[tcp]`. `mtu` is the largest IP packet in bytes, or `None` if it is not known; `others`
-/// are congestion controls from other crates; `notes` receives remarks for the user.
+/// Reads `[tcp]`. `mtu`: largest IP packet in bytes, or `None` if it is not known; `others`:
+/// congestion controls from other crates; `notes`: receives remarks for the user.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,

@@ -10,12 +10,13 @@ use super::rules::AckRule;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 use serde::{Deserialize, Serialize};
 
-/// State of a receiver that acknowledges or offers its window as Linux does, from the first data on.
+/// Receiver state of Linux's ACK policy or window autotuning, allocated when the first data
+/// arrives.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LinuxState {
     acks: LinuxAcks,
     window: Option<Autotune>,
-    /// Right edge of the last offered window.
+    /// Right edge of the last offered window: the stream position after its last byte.
     right_edge: u64,
 }
 
@@ -24,27 +25,27 @@ pub(super) struct LinuxState {
 pub(super) struct Receiver {
     /// First position of the other end's stream that has not arrived (RCV.NXT).
     pub(super) next: u64,
-    /// Position that was acknowledged last.
+    /// Stream position up to which the last ACK sent has acknowledged.
     pub(super) acked: u64,
     /// Position of the other end's FIN; `u64::MAX` until it has arrived.
     pub(super) fin_at: u64,
-    /// Position at whose arrival the application is notified; `u64::MAX` if it has not requested
-    /// that.
+    /// Position at whose arrival in order the application is notified; `u64::MAX` if no
+    /// notification is requested.
     pub(super) notify_at: u64,
-    /// Segments that have arrived out of order.
+    /// Stream positions that have arrived out of order, above a gap.
     pub(super) out_of_order: RangeSet,
-    /// State of Linux's ACK policy and window autotuning, if they are used.
+    /// State of Linux's ACK policy and window autotuning; `None` if neither is in use.
     pub(super) linux: Option<Box<LinuxState>>,
     /// Expiry of the delayed-ACK timer; [`Time::NEVER`] if it is not armed.
     pub(super) ack_at: Time,
-    /// Timestamp to echo, in microseconds (RFC 7323, TS.Recent).
+    /// Timestamp to echo, in µs (RFC 7323, TS.Recent).
     pub(super) ts_recent_us: u32,
     /// Number of segments received in order since the last ACK was sent.
     pub(super) unacked: u16,
 }
 
 impl Receiver {
-    /// Returns the state before anything has arrived.
+    /// Returns the state of a receiver before anything has arrived.
     pub(super) fn new() -> Receiver {
         Receiver {
             next: 0,
@@ -65,14 +66,14 @@ impl Receiver {
         self.next.saturating_sub(1 + fin)
     }
 
-    /// Returns the payload bytes that have arrived, including those above a gap.
+    /// Returns the payload bytes that have arrived, including out-of-order bytes above a gap.
     pub(super) fn buffered(&self) -> u64 {
         let fin = u64::from(self.out_of_order.end() > self.fin_at);
         self.received() + self.out_of_order.total() - fin
     }
 
-    /// Advances RCV.NXT to `end`, and over stored ranges that follow without a gap. Returns whether
-    /// there were stored ranges.
+    /// Advances RCV.NXT to `end`, and across stored out-of-order ranges that follow without a gap.
+    /// Returns whether any range was stored before.
     #[inline]
     pub(super) fn advance(&mut self, end: u64) -> bool {
         let had_gap = !self.out_of_order.is_empty();
@@ -85,8 +86,8 @@ impl Receiver {
         had_gap
     }
 
-    /// Whether a pure ACK is a window probe: its sequence number is one below the next expected. After
-    /// a FIN there are no probes, but such ACKs may arrive late.
+    /// Whether a pure ACK is a window probe: its sequence number is one below the next expected.
+    /// After a FIN there are no probes, although a late ACK may have that number.
     #[inline]
     pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
         Packet::widen(packet.seq, self.next) + 1 == self.next && self.next <= self.fin_at
@@ -102,9 +103,9 @@ impl Receiver {
         }
     }
 
-    /// Whether a compressed ACK has to be sent before an out-of-order segment is stored: if the segment
-    /// touches none of the two ranges reported last, so that each range is in the first two blocks of at least
-    /// one ACK (Linux, `tcp_sack_new_ofo_skb`).
+    /// Whether a compressed ACK must be sent before the out-of-order segment `start..end` is
+    /// stored. It must if the segment touches neither of the two ranges reported last: so each
+    /// range is in the first two blocks of at least one ACK (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
     pub(super) fn flushes_compressed_ack(&self, (start, end): (u64, u64)) -> bool {
         if !self.linux.as_ref().is_some_and(|i| i.acks.compresses_ack()) {
@@ -118,8 +119,8 @@ impl Receiver {
         !front && !second_of_two
     }
 
-    /// Handles the transmission of a packet, which acknowledges everything in order. `data`: the
-    /// packet has payload.
+    /// Handles the transmission of any packet: its ACK number acknowledges all data received in
+    /// order. `data`: whether the packet has payload.
     #[inline]
     pub(super) fn on_ack_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux {
@@ -136,8 +137,8 @@ impl Receiver {
         self.out_of_order = RangeSet::default();
     }
 
-    /// Updates the timestamp to echo: that of the first segment not yet acknowledged, never an older one (RFC
-    /// 7323, 4.3, TS.Recent).
+    /// Updates the timestamp to echo (TS.Recent) to that of the first segment not yet acknowledged,
+    /// but never to an older one (RFC 7323, 4.3).
     #[inline]
     pub(super) fn update_ts_recent(&mut self, start: u64, packet: &Packet) {
         let stamp = timestamp_us(packet.born);
@@ -146,8 +147,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the receive window to offer in bytes with autotuning; `first` is its initial size.
-    /// The right edge of the window never moves back (RFC 9293, 3.8.6).
+    /// Returns the receive window to offer, in bytes, if autotuning is in use; `first`: its initial
+    /// size. The right edge of the window never moves back (RFC 9293, 3.8.6).
     #[inline(never)]
     pub(super) fn offered_window(&self, first: u64) -> u32 {
         let window = match &self.linux {
@@ -161,7 +162,7 @@ impl Receiver {
         window.min(u64::from(u32::MAX)) as u32
     }
 
-    /// Notifies the ACK policy of Linux that a packet was sent, with or without data.
+    /// Notifies Linux's ACK policy that a packet was sent; `data`: whether it has payload.
     #[inline(never)]
     fn note_linux_ack(&mut self, now: Time, data: bool) {
         let owed = self.unacked > 0 || self.ack_at != Time::NEVER;
@@ -170,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the time for which an ACK is delayed.
+    /// Returns the time for which an ACK is delayed; `srtt`: smoothed RTT, if one is known.
     #[inline(never)]
     pub(super) fn ack_delay(&self, srtt: Option<Span>, config: &TcpConfig) -> Span {
         if config.receiver.acks == AckRule::Linux
@@ -181,8 +182,8 @@ impl Receiver {
         config.delayed_ack_timeout
     }
 
-    /// Handles data in order by Linux's ACK policy or window autotuning. Returns whether the data
-    /// is acknowledged at once.
+    /// Handles data in order for Linux's ACK policy and window autotuning. Returns whether the data
+    /// must be acknowledged at once.
     #[inline(never)]
     pub(super) fn on_data_linux(
         &mut self,
@@ -198,7 +199,7 @@ impl Receiver {
             let (stored, span) = self.stored();
             let linux = self.linux.get_or_insert_default();
             let tune = linux.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
-            // the right edge offered with the last ACK
+            // The last ACK offered this right edge.
             linux.right_edge = linux.right_edge.max(self.acked + tune.window(stored));
             let full = u64::from(packet.payload) >= segment;
             let echoed = (config.timestamps && full && packet.ts_echo_us != 0).then(|| {
@@ -212,19 +213,20 @@ impl Receiver {
             return u32::from(self.unacked) >= config.ack_every;
         }
         let pushes = packet.flags & flag::PSH != 0;
-        // A host may have merged segments: Linux then takes the size of one (`gso_size`).
+        // A host may have merged segments. Linux then counts the size of one segment (`gso_size`).
         let payload = packet.payload.min(config.segment as u16);
         let arrival = Arrival { now, payload, pushes, unacked, window, grows, rto };
         self.linux.get_or_insert_default().acks.on_data(&arrival)
     }
 
-    /// Returns the bytes stored out of order, and how far they reach beyond the data in order.
+    /// Returns the bytes stored out of order, and the distance from the data in order to their end.
     fn stored(&self) -> (u64, u64) {
         let span = self.out_of_order.end().saturating_sub(self.next);
         (self.out_of_order.total(), span)
     }
 
-    /// Handles out-of-order data up to `end`, before it is stored, by window autotuning.
+    /// Updates window autotuning for out-of-order data up to position `end`. To be called before
+    /// the data is stored.
     #[inline(never)]
     pub(super) fn on_out_of_order_linux(&mut self, now: Time, end: u64, config: &TcpConfig) {
         let Some(first) = config.receiver.window_from else { return };
@@ -239,7 +241,8 @@ impl Receiver {
         }
     }
 
-    /// Handles the first CE mark, or data without ECT, by Linux's ACK policy.
+    /// Notifies Linux's ACK policy of the first CE mark, or of data without ECT on an ECN
+    /// connection.
     #[inline(never)]
     pub(super) fn on_ce_mark_linux(&mut self, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux
@@ -249,7 +252,7 @@ impl Receiver {
         }
     }
 
-    /// Handles a duplicate segment by Linux's ACK policy.
+    /// Notifies Linux's ACK policy of a duplicate segment.
     pub(super) fn on_duplicate_linux(&mut self, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux
             && let Some(linux) = &mut self.linux
@@ -272,7 +275,7 @@ impl Receiver {
         true
     }
 
-    /// Moves the range that contains `position` to the front of those to report.
+    /// Makes the out-of-order range that contains `position` the first to report by SACK.
     fn report_first(&mut self, position: u64) {
         let range = self.out_of_order.containing(position);
         let [a, b, c] = self.out_of_order.reported();
@@ -285,9 +288,9 @@ impl Receiver {
         self.out_of_order.set_reported(order);
     }
 
-    /// Returns the SACK blocks to report, at most `room`: first the range that contains position
-    /// `latest` (the latest segment), then those reported most recently, then the highest others.
-    /// Unused blocks are (0, 0).
+    /// Returns the SACK blocks to report, at most `room`. First is the range that contains `latest`
+    /// (position of the latest segment), then the ranges reported most recently, then the highest
+    /// other ranges. Unused blocks are (0, 0).
     pub(super) fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;

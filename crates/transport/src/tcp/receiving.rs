@@ -1,10 +1,11 @@
-//! Input of payload and FIN: reassembly, when to acknowledge (RFC 5681, 4.2), which SACK blocks to report (RFC
-//! 2018).
+//! Input of payload and FIN: reassembly, the decision when to acknowledge (RFC 5681, 4.2), and the
+//! SACK blocks to report (RFC 2018).
 //!
-//! The application reads at once: the offered window never closes, and no separate window update is sent. The
-//! window is the configured one, or [grows](super::autotune). A segment that is out of order, fills a gap or
-//! repeats old bytes is acknowledged at once; others after `ack_every` segments or the delayed-ACK timeout, or
-//! by the [ACK policy of Linux](super::linux_acks). The state is in [`receiver`](super::receiver).
+//! The application reads all data at once: the offered window never closes, and no separate window
+//! update is sent. The window is the configured one, or [grows](super::autotune). A segment that is
+//! out of order, fills a gap or repeats old bytes is acknowledged at once. Other segments are
+//! acknowledged after `ack_every` segments or the delayed-ACK timeout, or by the [ACK policy of
+//! Linux](super::linux_acks). The state is in [`receiver`](super::receiver).
 
 use super::ecn;
 use super::endpoint::Endpoint;
@@ -50,7 +51,7 @@ impl Endpoint {
             };
             self.receiver.ack_at = self.deadline(ctx.now, delay, ctx.config);
         }
-        // the first comparison makes the second unnecessary for most packets
+        // The cheap first comparison is enough for most packets.
         if self.receiver.next >= self.receiver.notify_at
             && self.receiver.received() + 1 >= self.receiver.notify_at
         {
@@ -62,7 +63,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes a segment that leaves a gap or repeats old bytes.
+    /// Processes a segment that arrives above a gap, or repeats old bytes.
     #[inline(never)]
     fn on_out_of_order(
         &mut self,
@@ -94,8 +95,9 @@ impl Endpoint {
         }
     }
 
-    /// Sends an ACK with SACK blocks if data is out of order. `latest` is the start of the segment that caused
-    /// it, or 0; `duplicate` are positions that have arrived twice, for DSACK.
+    /// Sends an ACK, with SACK blocks if data is stored out of order. `latest`: start of the
+    /// segment that caused the ACK, or 0; `duplicate`: positions that have arrived twice, for a
+    /// DSACK block.
     pub(super) fn send_dup_ack(
         &mut self,
         latest: u64,
@@ -111,8 +113,8 @@ impl Endpoint {
         let blocks = match duplicate {
             None => self.receiver.sack_blocks(latest, room),
             Some(duplicate) => {
-                // the DSACK block is the first, and the block that contains it may follow (RFC 2883,
-                // section 4)
+                // The DSACK block is the first block. The range that contains it may follow (RFC
+                // 2883, section 4).
                 let others = self.receiver.sack_blocks(latest, room - 1);
                 [duplicate, others[0], others[1], others[2]]
             }

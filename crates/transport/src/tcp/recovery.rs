@@ -1,11 +1,12 @@
 //! State of loss recovery: which outstanding bytes are SACKed, lost, retransmitted and in flight.
 //!
-//! With SACK: RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth of bytes above it are
-//! SACKed; bytes in flight are counted by `pipe`. Without SACK: NewReno (RFC 6582) in the same terms. Each
-//! duplicate ACK stands for one segment that has left the network, and the first segment is the lost one; every
-//! partial ACK restarts the timer ("slow but steady", as Linux does). After a timeout (RFC 5681, 3.1; RFC 6675,
-//! 5.1) everything that is not SACKed is lost and retransmitted in slow start. Entering and leaving a recovery
-//! is in [`fast_recovery`](super::fast_recovery).
+//! With SACK it follows RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth
+//! of bytes above it are SACKed; `pipe` counts the bytes in flight. Without SACK it follows NewReno
+//! (RFC 6582). Each duplicate ACK stands for one segment that has left the network, and the first
+//! segment is the lost one; every partial ACK restarts the timer ("slow but steady", as Linux
+//! does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) all bytes that are not SACKed are lost,
+//! and retransmitted in slow start. Code that enters and leaves a recovery is in
+//! [`fast_recovery`](super::fast_recovery).
 
 use super::cold_state::ColdState;
 use super::config::TcpConfig;
@@ -19,23 +20,24 @@ use super::undo::UndoState;
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// Loss recovery of a sender: outstanding segments, SACK information and the state of recovery.
+/// Loss recovery of a sender: outstanding segments, SACK information and phase of the recovery.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Recovery {
-    /// Positions above SND.UNA that are known to have arrived.
+    /// Stream positions above SND.UNA that are known to have arrived.
     pub(super) sacked: RangeSet,
     /// With RACK: the outstanding segments, from the first transmission on; otherwise `None`.
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     /// Fields that are rarely used, allocated at their first use.
     pub(super) cold: Option<Box<ColdState>>,
-    /// Consecutive duplicate ACKs; without SACK it stands for segments that have arrived out of order.
+    /// Number of consecutive duplicate ACKs. Without SACK it stands for the segments that have
+    /// arrived out of order.
     pub(super) dup_acks: u32,
-    /// State of recovery: open, fast recovery, or after a timeout.
+    /// Phase of loss recovery: open, fast recovery, or loss (after a retransmission timeout).
     pub(super) phase: RecoveryPhase,
 }
 
 impl Recovery {
-    /// Returns the state with nothing outstanding.
+    /// Returns the state of a sender with nothing outstanding.
     pub(super) fn new() -> Recovery {
         Recovery {
             sacked: RangeSet::default(),
@@ -46,12 +48,12 @@ impl Recovery {
         }
     }
 
-    /// Returns the rarely used fields; allocates them if need be.
+    /// Returns the rarely used fields; allocates them at the first call.
     pub(super) fn cold_mut(&mut self) -> &mut ColdState {
         self.cold.get_or_insert_default()
     }
 
-    /// Returns the counters of the sender, to count an event.
+    /// Returns mutable counters of the sender, to count an event.
     pub(super) fn count(&mut self) -> &mut Counters {
         &mut self.cold_mut().counters
     }
@@ -67,24 +69,24 @@ impl Recovery {
         self.cold.as_ref().map_or(0, |r| r.recover)
     }
 
-    /// Returns the position below which everything that is not SACKed is lost; used without a
-    /// scoreboard.
+    /// Returns the stream position below which all bytes that are not SACKed are lost; used without
+    /// RACK's scoreboard.
     pub(super) fn lost_to(&self) -> u64 {
         self.cold.as_ref().map_or(0, |r| r.lost_to)
     }
 
-    /// Returns the position below which everything that is not SACKed has been retransmitted; used
-    /// without a scoreboard.
+    /// Returns the stream position below which all bytes that are not SACKed have been
+    /// retransmitted; used without RACK's scoreboard.
     pub(super) fn retransmitted_to(&self) -> u64 {
         self.cold.as_ref().map_or(0, |r| r.retransmitted_to)
     }
 
-    /// Sets the position below which everything that is not SACKed is lost.
+    /// Sets the stream position below which all bytes that are not SACKed are lost.
     pub(super) fn set_lost_to(&mut self, to: u64) {
         self.cold_mut().lost_to = to;
     }
 
-    /// Sets the position below which everything that is not SACKed has been retransmitted.
+    /// Sets the stream position below which all bytes that are not SACKed have been retransmitted.
     pub(super) fn set_retransmitted_to(&mut self, to: u64) {
         self.cold_mut().retransmitted_to = to;
     }
@@ -105,7 +107,7 @@ impl Recovery {
         self.cold.as_ref().map_or(CwndReduction::None, |r| r.last_reduction)
     }
 
-    /// Counts a retransmitted segment.
+    /// Counts a segment that is retransmitted at time `now_us` (µs).
     #[inline]
     pub(super) fn count_retransmission(&mut self, now_us: u32) {
         let cold = self.cold_mut();
@@ -121,18 +123,18 @@ impl Recovery {
         self.cold.as_ref().is_some_and(|r| r.tlp_end != 0)
     }
 
-    /// Returns the bytes deemed lost, or 0 without a scoreboard.
+    /// Returns the outstanding bytes deemed lost, or 0 without RACK's scoreboard.
     pub(super) fn lost_bytes(&self) -> u64 {
         self.scoreboard.as_ref().map_or(0, |b| b.lost())
     }
 
-    /// Returns the bytes of retransmissions in flight, or 0 without a scoreboard.
+    /// Returns the bytes of retransmissions in flight, or 0 without RACK's scoreboard.
     pub(super) fn retransmitted_in_flight(&self) -> u64 {
         self.scoreboard.as_ref().map_or(0, |b| b.retransmitted_in_flight())
     }
 
-    /// Returns the bytes in flight: outstanding, less SACKed, less lost, plus retransmitted (RFC 6675,
-    /// `SetPipe`).
+    /// Returns the bytes in flight (RFC 6675, `SetPipe`): outstanding bytes minus SACKed and lost
+    /// bytes, plus retransmitted bytes.
     #[inline]
     pub(super) fn pipe(&self, stream: &Stream, config: &TcpConfig) -> u64 {
         if self.phase == RecoveryPhase::Open && self.sacked.is_empty() {
@@ -167,13 +169,13 @@ impl Recovery {
         if config.sack {
             self.sacked.total()
         } else {
-            // NewReno: duplicate ACKs stand for segments that have arrived
+            // In NewReno, a duplicate ACK stands for a segment that has arrived.
             u64::from(self.dup_acks) * u64::from(config.segment)
         }
     }
 
-    /// Returns the next lost bytes to retransmit as (start, end), at most a segment; `None` if all
-    /// are retransmitted.
+    /// Returns the next lost bytes to retransmit as (start, end), at most one segment; `None` if
+    /// all lost bytes have been retransmitted.
     pub(super) fn next_lost(&mut self, stream: &Stream, config: &TcpConfig) -> Option<(u64, u64)> {
         if let Some(scoreboard) = &mut self.scoreboard {
             return scoreboard.next_lost();
@@ -189,9 +191,9 @@ impl Recovery {
         Some((start, gap_end.min(start + segment).min(self.lost_to())))
     }
 
-    /// Returns bytes (start, end) to retransmit that are not known to be lost, if nothing else can
-    /// be sent (RFC 6675, `NextSeg` rules 3 and 4): a hole below SACKed data, or once in a recovery
-    /// the last outstanding segment. Otherwise `None`.
+    /// Returns bytes (start, end) to retransmit although they are not known to be lost, for a
+    /// sender that can send nothing else (RFC 6675, `NextSeg` rules 3 and 4). They are a hole below
+    /// SACKed data or, once in a recovery, the last outstanding segment; otherwise `None`.
     pub(super) fn next_unconfirmed(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
         let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start < self.sacked.end() {
@@ -207,7 +209,8 @@ impl Recovery {
         (start < stream.next).then_some((start, stream.next))
     }
 
-    /// Advances `lost_to` to the highest hole above which enough is SACKed (RFC 6675, `IsLost`).
+    /// Advances `lost_to` to the start of the highest range above a hole that counts as lost,
+    /// because enough data is SACKed from there on (RFC 6675, `IsLost`).
     pub(super) fn update_lost(&mut self, config: &TcpConfig) {
         let degree = self.reordering_degree(config);
         let enough = u64::from(degree - 1) * u64::from(config.segment);
@@ -221,7 +224,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the positions `from..to`, just delivered, contain data that was sent once, before
+    /// Whether the just delivered positions `from..to` contain data that was sent only once, before
     /// the last timeout.
     pub(super) fn delivers_original(&self, from: u64, to: u64) -> bool {
         let (low, high) = (from.max(self.retransmitted_to()), to.min(self.recover()));
@@ -241,8 +244,8 @@ impl Recovery {
         AckContext { highest, recover: self.recover(), ..AckContext::plain(now, packet, config) }
     }
 
-    /// Notes reordering: segments from `reordered` on have arrived after higher ones, as an ACK up to `ack`
-    /// shows.
+    /// Records reordering: an ACK up to position `ack` shows that segments from `reordered` on
+    /// arrived after higher ones. `None`: no reordering.
     #[inline]
     pub(super) fn on_reordering(&mut self, reordered: Option<u64>, ack: u64, config: &TcpConfig) {
         if let Some(start) = reordered

@@ -10,9 +10,10 @@
 //! | duplicate ACKs | begin another recovery | nothing | halves the threshold |
 //! | ECE | begin a recovery, threshold as it is | nothing | threshold as it is |
 //!
-//! Duplicate ACKs after the third inflate the window even where they begin no recovery (`extra_ack`), and
-//! the next new ACK sets it to the threshold if it is larger (`pack_action`). That new ACK also opens the
-//! window (`open_cwnd_on_pack_`). A timeout halves the inflated window, each time in a row.
+//! Duplicate ACKs after the third inflate the window even if they begin no recovery (`extra_ack`).
+//! The next ACK of new data reduces the inflated window to the threshold (`pack_action`), and then
+//! also opens the window (`open_cwnd_on_pack_`). A timeout halves the inflated window, and each
+//! further timeout halves it again.
 
 use super::config::TcpConfig;
 use super::ecn::IN_CWR;
@@ -20,14 +21,14 @@ use super::endpoint::Endpoint;
 use super::states::{CwndReduction, RecoveryPhase};
 
 impl Endpoint {
-    /// Whether loss recovery is that of ns-2's Reno: without SACK and partial ACKs.
+    /// Whether loss recovery follows ns-2's Reno: neither SACK nor partial ACKs are used.
     #[inline]
     pub(super) fn is_reno(&self, config: &TcpConfig) -> bool {
         !config.sack && !config.recovery.partial_acks
     }
 
-    /// Inflates the window by a segment after a duplicate ACK. In a recovery duplicate ACKs reduce the pipe
-    /// instead.
+    /// Inflates the congestion window by a segment after a duplicate ACK outside of a recovery. In
+    /// a recovery, duplicate ACKs reduce the count of bytes in flight instead.
     #[cold]
     pub(super) fn inflate(&mut self, config: &TcpConfig) {
         if self.recovery.phase != RecoveryPhase::Recovery
@@ -37,7 +38,8 @@ impl Endpoint {
         }
     }
 
-    /// Deflates the window to the threshold at an ACK of new data outside of recovery.
+    /// Reduces an inflated congestion window to the threshold after an ACK of new data outside of a
+    /// recovery.
     pub(super) fn deflate(&mut self, config: &TcpConfig) {
         if self.recovery.phase == RecoveryPhase::Recovery {
             return;
@@ -48,7 +50,7 @@ impl Endpoint {
         self.recovery.dup_acks = 0;
     }
 
-    /// Whether duplicate ACKs below `recover` may begin a recovery.
+    /// Whether duplicate ACKs below the recovery point `recover` may begin another recovery.
     pub(super) fn may_reenter_recovery(&self, config: &TcpConfig) -> bool {
         self.is_reno(config)
             && matches!(
@@ -57,9 +59,9 @@ impl Endpoint {
             )
     }
 
-    /// Enters fast recovery. Returns whether ECE has reduced the window in the same window of data;
-    /// then the window is halved again, the threshold stays, and the first duplicate ACKs do not
-    /// inflate the window.
+    /// Enters fast recovery of ns-2's Reno. Returns whether ECE has already reduced the window for
+    /// the same window of data. In that case the window is halved again, the threshold stays, and
+    /// the first duplicate ACKs do not inflate the window.
     pub(super) fn enter_recovery_after_ece(&mut self, config: &TcpConfig) -> bool {
         let marked = self.ecn & IN_CWR != 0;
         if marked {
@@ -86,7 +88,7 @@ impl Endpoint {
         self.recovery.cold_mut().last_reduction = CwndReduction::Timeout;
     }
 
-    /// Whether an ACK with ECE that acknowledges `acked` bytes reduces the window.
+    /// Whether an ACK with ECE that acknowledges `acked` bytes reduces the window in ns-2's Reno.
     pub(super) fn reacts_to_ece(&self, acked: u64) -> bool {
         acked > 0
             && match self.recovery.phase {

@@ -1,31 +1,32 @@
-//! Degree of reordering (DupThresh): number of duplicate ACKs, or of segments SACKed above a hole, that mean a
-//! loss.
+//! Degree of reordering (DupThresh): the number of duplicate ACKs, or of segments SACKed above a
+//! hole, that indicates a loss.
 //!
-//! It starts at `reordering` (RFC 5681: 3). With `adapt_reordering` it rises to the largest distance by which
-//! an original transmission has arrived late, at most 300 (Linux, `tcp_check_sack_reordering`,
-//! `tcp_max_reordering`). A timeout while at least `reordering` segments were out of order resets it
-//! (`tcp_enter_loss`).
+//! The degree starts at the setting `reordering` (RFC 5681: 3). With `adapt_reordering` it rises to
+//! the largest distance by which an original transmission has arrived late, at most 300 (Linux,
+//! `tcp_check_sack_reordering`, `tcp_max_reordering`). A timeout while at least `reordering`
+//! segments are out of order resets it (`tcp_enter_loss`).
 //!
-//! RACK uses it only until reordering has been seen, and time alone afterwards.
+//! RACK uses the degree only until reordering has been seen. Afterwards it uses only times.
 
 use super::config::TcpConfig;
 use super::recovery::Recovery;
 use super::states::RecoveryPhase;
 use super::stream::Stream;
 
-/// Largest degree (Linux, `tcp_max_reordering`).
+/// Largest degree of reordering in segments (Linux, `tcp_max_reordering`).
 const MOST: u32 = 300;
 
 impl Recovery {
-    /// Returns the number of duplicate ACKs, or of segments SACKed above a hole, that mean a loss.
+    /// Returns the number of duplicate ACKs, or of segments SACKed above a hole, that indicates a
+    /// loss.
     #[inline]
     pub(super) fn reordering_degree(&self, config: &TcpConfig) -> u32 {
         let first = config.recovery.reordering;
         self.cold.as_ref().map_or(first, |r| first.max(r.reordering))
     }
 
-    /// Raises the degree: an original transmission at `start` has arrived after data that an ACK up to `ack`
-    /// acknowledges or SACKs.
+    /// Raises the degree of reordering, since an original transmission at position `start` has
+    /// arrived after higher data, which an ACK up to position `ack` acknowledges or SACKs.
     #[cold]
     pub(super) fn raise_reordering_degree(&mut self, start: u64, ack: u64, config: &TcpConfig) {
         if !config.recovery.adapt_reordering {
@@ -38,8 +39,9 @@ impl Recovery {
         }
     }
 
-    /// Raises the degree, without a scoreboard, if `from..to`, just delivered, contains an original
-    /// transmission below the data SACKed up to `highest`.
+    /// Without a scoreboard: raises the degree of reordering if the just delivered positions
+    /// `from..to` contain an original transmission below `highest`, the highest position SACKed
+    /// before.
     pub(super) fn detect_late_original(
         &mut self,
         (from, to): (u64, u64),
@@ -53,15 +55,15 @@ impl Recovery {
         }
     }
 
-    /// Limits the count of duplicate ACKs without SACK to the segments outstanding above the hole, and raises
-    /// the degree if it is exceeded (Linux, `tcp_limit_reno_sacked`); the ACK has acknowledged this many
-    /// `segments`.
+    /// Without SACK: limits the count of duplicate ACKs to the number of segments outstanding above
+    /// the hole. Raises the degree of reordering if the count exceeds this number (Linux,
+    /// `tcp_limit_reno_sacked`). `segments`: number of segments that the ACK has acknowledged.
     pub(super) fn limit_reno_sacked(&mut self, segments: u64, stream: &Stream, config: &TcpConfig) {
         if config.sack || !config.recovery.adapt_reordering {
             return;
         }
         if self.phase == RecoveryPhase::Loss && stream.next <= self.recover() {
-            return; // duplicate ACKs of unnecessary retransmissions
+            return; // unnecessary retransmissions have caused the duplicate ACKs
         }
         let segment = u64::from(config.segment);
         let out = stream.outstanding().div_ceil(segment);
@@ -73,7 +75,8 @@ impl Recovery {
         }
     }
 
-    /// Resets the degree at a timeout outside of a recovery, for which it may have been too high.
+    /// Resets the degree of reordering at a timeout outside of a recovery: a too high degree may
+    /// have caused the timeout.
     pub(super) fn lower_reordering_degree(&mut self, config: &TcpConfig) {
         if !config.sack {
             return;

@@ -1,8 +1,9 @@
-//! Round-trip time and retransmission timeout: by RFC 6298 or as in [Linux](super::rtt_linux).
+//! Round-trip time and retransmission timeout, computed by RFC 6298 or as in
+//! [Linux](super::rtt_linux).
 //!
-//! RFC 6298: equations (2.2) and (2.3) with α = 1/8 and β = 1/4, RTO = SRTT + max(G, 4·RTTVAR), at
-//! least the minimum. Both: at most the maximum, doubled for each timeout in a row, rounded up to the
-//! timer's granularity G.
+//! RFC 6298 uses equations (2.2) and (2.3) with α = 1/8 and β = 1/4: RTO = SRTT + max(G, 4·RTTVAR),
+//! at least the minimum. In both cases the RTO is at most the maximum, doubles for each consecutive
+//! timeout, and is rounded up to the timer's granularity G.
 
 use super::config::TcpConfig;
 use super::rtt_linux::LinuxRtt;
@@ -10,7 +11,8 @@ use super::rules::RtoRule;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Returns a time in the unit of TCP timestamps, microseconds here (RFC 7323, 5.4 leaves the unit free).
+/// Returns a time in µs, the unit of TCP timestamps in this model (RFC 7323, 5.4 leaves the unit
+/// free).
 #[inline]
 pub(super) fn timestamp_us(t: Time) -> u32 {
     (t.0 / 1_000_000) as u32
@@ -19,7 +21,7 @@ pub(super) fn timestamp_us(t: Time) -> u32 {
 /// Estimator of the smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub enum RttEstimator {
-    /// No sample has been taken.
+    /// No RTT sample has been added yet.
     #[default]
     Fresh,
     /// Estimator of [`RtoRule::Rfc6298`].
@@ -66,7 +68,7 @@ impl RttEstimator {
         }
     }
 
-    /// Returns the retransmission timeout, doubled `backoff` times (RFC 6298, 5.5).
+    /// Returns the retransmission timeout after `backoff` doublings (RFC 6298, 5.5).
     #[inline]
     pub fn rto(&self, backoff: u8, config: &TcpConfig) -> Span {
         let bounded = match self {
@@ -96,12 +98,12 @@ mod tests {
         let mut r = RttEstimator::default();
         assert_eq!(r.rto(0, &config), config.initial_rto);
         r.sample(Span::from_ms(100), 1, 2, &config);
-        assert_eq!(r.rto(0, &config), Span::from_ms(300)); // R + 4·R/2
+        assert_eq!(r.rto(0, &config), Span::from_ms(300)); // R + 4·R/2 (RFC 6298, 2.2)
         r.sample(Span::from_ms(100), 1, 2, &config);
-        // RTTVAR = 3/4·50 ms
+        // Expected: RTTVAR = 3/4·50 ms.
         assert_eq!(r.rto(0, &config), Span::from_ms(100) + Span::from_us(150_000));
         r.sample(Span::from_ms(180), 1, 2, &config);
-        // RTTVAR = 3/4·37.5 + 80/4, SRTT = 7/8·100 + 180/8
+        // Expected: RTTVAR = 3/4·37.5 + 80/4 ms, SRTT = 7/8·100 + 180/8 ms.
         assert_eq!(r.srtt(), Some(Span::from_ms(110)));
         assert_eq!(r.rto(0, &config), Span::from_ms(110) + Span::from_us(4 * 48_125));
     }

@@ -1,10 +1,11 @@
 //! Round-trip time and retransmission timeout as Linux computes them (`tcp_rtt_estimator`).
 //!
-//! Differences from RFC 6298: samples are whole microseconds, SRTT is kept in eighths and the mean deviation in
-//! quarters; a sample below SRTT that increases the deviation counts with an eighth of the gain, so that a
-//! decreasing RTT does not raise the timeout; the variation is the largest mean deviation within a window of
-//! data and decreases by a quarter of the difference at the end of each window; and the minimum applies to this
-//! variation, not to the sum: RTO = SRTT + max(4·deviation, minimum).
+//! There are four differences from RFC 6298. Samples are whole microseconds, SRTT is stored in
+//! eighths and the mean deviation in quarters. A sample below SRTT that increases the deviation
+//! counts with an eighth of the gain, so that a decreasing RTT does not raise the timeout. The
+//! variation is the largest mean deviation within a window of data; at the end of each window it
+//! decreases by a quarter of the difference. The minimum applies to this variation, not to the sum:
+//! RTO = SRTT + max(4·deviation, minimum).
 
 use eastwest_types::{Packet, Span};
 use serde::{Deserialize, Serialize};
@@ -12,19 +13,20 @@ use serde::{Deserialize, Serialize};
 /// Linux's estimator of the smoothed RTT and its variation, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LinuxRtt {
-    /// Eight times the smoothed RTT.
+    /// Smoothed RTT in units of 1/8 µs.
     srtt_8: u32,
-    /// Four times the mean deviation.
+    /// Mean deviation of the RTT in units of 1/4 µs.
     mdev_4: u32,
-    /// Largest `mdev_4` of the current window of data.
+    /// Largest `mdev_4` in the current window of data, in units of 1/4 µs.
     mdev_max_4: u32,
-    /// Variation that is added to the smoothed RTT for the timeout.
+    /// RTT variation in µs, four times the deviation, which is added to the smoothed RTT for the
+    /// timeout.
     rttvar_4: u32,
-    /// Low half of the position whose acknowledgement ends the window of data.
+    /// Low 32 bits of the stream position whose acknowledgement ends the current window of data.
     window_end: u32,
 }
 
-/// Returns a span in microseconds, at least 1.
+/// Returns a time span in microseconds, at least 1.
 fn micros(span: Span) -> u32 {
     u32::try_from(span.0 / 1_000_000).unwrap_or(u32::MAX >> 4).clamp(1, u32::MAX >> 4)
 }
@@ -95,14 +97,15 @@ mod tests {
 
     #[test]
     fn the_minimum_bounds_the_variation() {
-        // RTT of 10 ms plus 200 ms, in ticks of 4 ms; RFC 6298 would give 200 ms
+        // Expected: RTT of 10 ms plus 200 ms, rounded up to ticks of 4 ms. RFC 6298 would give 200
+        // ms.
         let mut r = LinuxRtt::new(us(10_000), 1, MIN);
         assert_eq!(r.rto(TICK), Span::from_ms(212));
         for una in 2..100 {
             r.sample(us(10_000), una, una + 1, MIN);
         }
         assert_eq!(r.rto(us(1)), Span::from_ms(210));
-        // a minimum of 1 ms: the tick determines the timeout
+        // With a minimum of 1 ms, the tick determines the timeout.
         assert_eq!(LinuxRtt::new(us(1), 1, Span::from_ms(1)).rto(TICK), TICK);
     }
 
@@ -115,11 +118,11 @@ mod tests {
     fn a_spike_raises_the_variation_at_once_and_it_falls_by_a_quarter_per_window() {
         let mut r = LinuxRtt::new(us(10_000), 10, Span::from_ms(1));
         assert_eq!(r.rttvar_4, 20_000);
-        // a spike of 90 ms: the mean deviation is 3/4·5 + 90/4 ms
+        // After a spike of 90 ms the mean deviation is 3/4·5 + 90/4 ms.
         r.sample(us(100_000), 2, 10, Span::from_ms(1));
         assert_eq!((r.mdev_4, r.rttvar_4), (105_000, 105_000));
         assert_eq!(r.srtt(), us(21_250));
-        // the window ends above 10: its largest deviation is taken, then a new one starts
+        // The window ends above position 10: its largest deviation counts, and a new window starts.
         r.sample(us(21_250), 11, 20, Span::from_ms(1));
         assert_eq!((r.mdev_4, r.rttvar_4, r.mdev_max_4), (78_750, 105_000, 1_000));
         r.sample(us(21_250), 12, 20, Span::from_ms(1));

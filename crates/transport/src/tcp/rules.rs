@@ -9,56 +9,60 @@ use serde::{Deserialize, Serialize};
 /// Computation of the retransmission timeout from RTT samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RtoRule {
-    /// SRTT + max(G, 4·RTTVAR), at least the minimum (RFC 6298).
+    /// RTO = SRTT + max(G, 4·RTTVAR), at least the minimum (RFC 6298).
     #[default]
     Rfc6298,
-    /// SRTT + max(4·deviation, minimum), with the deviation of Linux's `tcp_rtt_estimator`.
+    /// RTO = SRTT + max(4·deviation, minimum), with the deviation of Linux's `tcp_rtt_estimator`.
     Linux,
 }
 
-/// Condition for giving up a connection without progress.
+/// Condition under which a connection without progress fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GiveUp {
-    /// Give up after `max_retries` consecutive timeouts.
+    /// The connection fails after `max_retries` consecutive timeouts.
     #[default]
     Count,
-    /// Give up at the first timeout after the time that `max_retries` doublings from the minimum would take,
-    /// counted from the first retransmission (Linux, `retransmits_timed_out`).
+    /// The connection fails at the first timeout after a time: the sum of `max_retries` timeouts
+    /// that begin with the minimum and double. The time counts from the first retransmission
+    /// (Linux, `retransmits_timed_out`).
     Time,
 }
 
-/// Rules of the timers.
+/// Rules of the retransmission timer and the other TCP timers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimerRules {
-    /// Computation of the retransmission timeout.
+    /// Formula of the retransmission timeout.
     pub rto: RtoRule,
-    /// Whether timers expire only on ticks of length `granularity`, rounded up as in Linux's timer
-    /// wheel.
+    /// Whether timers expire only on ticks of length `granularity`. Their times are rounded up as
+    /// in Linux's timer wheel.
     pub ticks: bool,
-    /// Whether ticks of different hosts have different phases, as hosts boot at different times; a
-    /// run then sets `uptime_seed`.
+    /// Whether ticks of different hosts have different phases, since hosts boot at different times.
+    /// A run then sets `uptime_seed`.
     pub own_ticks: bool,
-    /// Seed of the hosts' uptimes, which shift the phases of their ticks; `None`: ticks of all hosts are at
-    /// multiples of the granularity, as of hosts that booted at time 0.
+    /// Seed of the hosts' uptimes, which shift the phases of their timer ticks. `None`: ticks of
+    /// all hosts are at multiples of the granularity, as if all had booted at time 0.
     pub uptime_seed: Option<u64>,
-    /// Condition for giving up a connection without progress.
+    /// Condition under which a connection without progress fails.
     pub give_up: GiveUp,
-    /// Consecutive timeouts after which a SYN or SYN-ACK is given up; `None`: `max_retries`.
+    /// Number of consecutive timeouts after which a SYN or SYN-ACK fails; `None`: as `max_retries`.
     pub syn_retries: Option<u32>,
-    /// Number of first timeouts of a SYN that do not double the next (Linux, `tcp_syn_linear_timeouts`).
+    /// Number of first timeouts of a SYN after which the timeout does not double (Linux,
+    /// `tcp_syn_linear_timeouts`).
     pub linear_syns: u32,
-    /// Whether any ACK of new data ends the backoff, not only an RTT sample (ns-2, `FullTcpAgent::newack`).
+    /// Whether any ACK of new data ends the backoff of the timeout (ns-2, `FullTcpAgent::newack`).
+    /// If false, only an RTT sample ends it.
     pub ack_ends_backoff: bool,
 }
 
-/// Range of the uptime of hosts at time 0, in ticks: above the coarsest unit of the timer wheel that the
-/// longest timeouts use (4,096 ticks up to 258,048), and small enough that times fit into 64 bits.
+/// Range of the uptime of hosts at time 0 of the run, in timer ticks. It exceeds the coarsest unit
+/// of the timer wheel that the longest timeouts use (4,096 ticks up to 258,048), and times still
+/// fit into 64 bits.
 const UPTIME_TICKS: u128 = 1 << 18;
 
 impl TimerRules {
-    /// Returns the uptime in ps of `host` at time 0 of the run, modulo 2¹⁸ ticks of `tick` ps:
-    /// uniform in [0, 2¹⁸ ticks). So the phase within a tick is uniform in [0, tick), as is that of
-    /// the wheel's coarser units.
+    /// Returns the uptime in ps of `host` at time 0 of the run, for a timer tick of `tick` ps. It
+    /// is uniform in [0, 2¹⁸ ticks), so that the phase within a tick is uniform too, and also the
+    /// phase within the coarser units of the timer wheel.
     #[inline]
     pub(super) fn uptime(&self, host: HostId, tick: u64) -> u64 {
         match self.uptime_seed {
@@ -86,25 +90,25 @@ pub enum PrrRule {
 /// Rule of loss detection by send times (RACK).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RackRule {
-    /// Not used: losses are detected by duplicate ACKs (RFC 6675).
+    /// RACK is not used: losses are detected by duplicate ACKs (RFC 6675).
     #[default]
     Off,
-    /// RFC 8985: an ACK that echoes a timestamp before a retransmission does not acknowledge that
-    /// retransmission.
+    /// RACK of RFC 8985: an ACK whose echoed timestamp is earlier than a retransmission does not
+    /// acknowledge that retransmission.
     Rfc8985,
-    /// Linux: an ACK acknowledges a retransmission unless it arrives sooner than the smallest RTT, and the
-    /// reordering timer expires 2 ms later.
+    /// RACK of Linux: an ACK acknowledges a retransmission unless it arrives earlier than the
+    /// smallest RTT after it. The reordering timer expires 2 ms later than in the RFC.
     Linux,
 }
 
 /// Rule that decides when a receiver sends ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AckRule {
-    /// After `ack_every` segments or `delayed_ack_timeout`.
+    /// An ACK is sent after `ack_every` segments or `delayed_ack_timeout`.
     #[default]
     Count,
-    /// As in [Linux](super::linux_acks): quick ACKs at first, then for every second full segment or after an
-    /// adaptive time.
+    /// ACKs are sent as in [Linux](super::linux_acks): quick ACKs at first, then for every second
+    /// full segment or after an adaptive time.
     Linux,
 }
 
@@ -113,8 +117,8 @@ pub enum AckRule {
 pub struct ReceiverRules {
     /// Rule that decides when the receiver sends ACKs.
     pub acks: AckRule,
-    /// Whether ACKs of out-of-order segments are combined after the third (Linux, SACK compression); needs
-    /// [`AckRule::Linux`].
+    /// Whether ACKs of out-of-order segments are delayed and combined from the fourth in a row on
+    /// (Linux, SACK compression); needs [`AckRule::Linux`].
     pub compress: bool,
     /// Initial receive window in bytes, which grows with the data received per RTT up to
     /// `max_window`; `None`: the window is `max_window` from the start.
@@ -122,7 +126,7 @@ pub struct ReceiverRules {
 }
 
 impl ReceiverRules {
-    /// Whether ACKs depend only on the number of segments, and the window is constant.
+    /// Whether the receiver sends ACKs only by the number of segments, and its window is constant.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.acks == AckRule::Count && self.window_from.is_none()
@@ -146,15 +150,18 @@ pub struct RecoveryRules {
     /// Whether window reductions that timestamps or DSACKs show to be spurious are undone (RFC
     /// 4015, RFC 3708).
     pub undo: bool,
-    /// Unit in which timestamps are compared to detect spurious reductions (Linux: 1 ms).
+    /// Unit of the timestamps that are compared to detect spurious window reductions (Linux: 1 ms).
     pub timestamp_clock: Span,
     /// Whether a timeout during a recovery leaves the slow-start threshold unchanged (Linux).
     pub one_cut: bool,
-    /// Initial number of duplicate ACKs, or of segments SACKed above a hole, that mean a loss; above 0.
+    /// Initial number of duplicate ACKs, or of segments SACKed above a hole, that indicates a loss;
+    /// above 0.
     pub reordering: u32,
-    /// Whether `reordering` grows with the [reordering](super::reordering) that is seen (Linux).
+    /// Whether the degree `reordering` grows with the [reordering](super::reordering) that a
+    /// connection observes (Linux).
     pub adapt_reordering: bool,
-    /// Whether SACK blocks of overtaken ACKs are evaluated (Linux); needs SACK.
+    /// Whether the sender uses SACK blocks of ACKs that arrive after a later ACK (Linux); needs
+    /// SACK.
     pub late_sacks: bool,
     /// Whether, without SACK, recovery continues after a partial ACK, which shows the next loss
     /// (NewReno, RFC 6582). If false, a partial ACK ends the recovery ([Reno](super::reno), RFC
@@ -169,7 +176,7 @@ impl RecoveryRules {
         self.rack != RackRule::Off
     }
 
-    /// Whether spurious timeouts or reductions may be detected.
+    /// Whether the sender may detect spurious timeouts or window reductions.
     #[inline]
     pub(super) fn detects_spurious(&self) -> bool {
         self.frto || self.undo
@@ -196,7 +203,7 @@ impl Default for RecoveryRules {
 }
 
 impl TimerRules {
-    /// Reads the rules of the timers from `[tcp]`; `max_retries` is the default of `syn_retries`.
+    /// Reads the rules of the timers from `[tcp]`; `max_retries`: default of the key `syn_retries`.
     pub fn read(s: &mut Section, max_retries: u32) -> TimerRules {
         let rto = s.choice(
             "rto",
@@ -291,7 +298,7 @@ impl TimerRules {
 }
 
 impl RecoveryRules {
-    /// Reads the rules of loss recovery from `[tcp]`; `sack`: SACK is used.
+    /// Reads the rules of loss recovery from `[tcp]`; `sack`: whether SACK is used.
     pub fn read(s: &mut Section, sack: bool) -> RecoveryRules {
         let (rack, probes) = read_rack(s, sack);
         let dsack = read_of_sack(
@@ -434,7 +441,8 @@ impl ReceiverRules {
     }
 }
 
-/// Reads whether recovery without SACK is NewReno's.
+/// Reads whether recovery without SACK continues after a partial ACK (NewReno); otherwise it is
+/// Reno.
 fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
@@ -451,7 +459,7 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     on
 }
 
-/// Reads a switch that has no effect without SACK.
+/// Reads the boolean key `name`, which may be true only if SACK is used.
 fn read_of_sack(s: &mut Section, sack: bool, name: &'static str, doc: &'static str) -> bool {
     let on: bool = s.get(key(name, doc).default("false"));
     s.demand(sack || !on, &[name, "sack"], || "needs sack = true".to_owned());

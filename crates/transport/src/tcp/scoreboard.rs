@@ -1,6 +1,6 @@
-//! Scoreboard of a sender with [RACK](super::rack): for each outstanding segment the time of its last
-//! transmission, and whether it is SACKed, lost or retransmitted. A sender without RACK keeps ranges of
-//! positions only ([`recovery`](super::recovery)).
+//! Scoreboard of a sender with [RACK](super::rack). It stores for each outstanding segment the time
+//! of its last transmission, and whether it is SACKed, lost or retransmitted. A sender without RACK
+//! stores only ranges of positions ([`recovery`](super::recovery)).
 //!
 //! Segments lie in the order of their first transmission. Retransmissions have a second list in the order of
 //! their transmission, so that the oldest segments that may be lost are found without scanning all segments.
@@ -17,7 +17,7 @@ const SACKED: u64 = 1;
 const LOST: u64 = 2;
 /// Flag: the segment has been sent more than once.
 const RETRANSMITTED: u64 = 4;
-/// Flag: a retransmission of the segment is deemed in flight.
+/// Flag: a retransmission of the segment is assumed to be in flight.
 const COPY_IN_FLIGHT: u64 = 8;
 const FLAG_BITS: u32 = 4;
 const FLAGS: u64 = SACKED | LOST | RETRANSMITTED | COPY_IN_FLIGHT;
@@ -25,9 +25,9 @@ const FLAGS: u64 = SACKED | LOST | RETRANSMITTED | COPY_IN_FLIGHT;
 /// An outstanding segment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SentSegment {
-    /// Position after its last byte, and flags in the low bits.
+    /// Stream position after the last byte of the segment (high bits), and flags (low 4 bits).
     end_flags: u64,
-    /// Time of its last transmission.
+    /// Time of the last transmission of the segment.
     at: Time,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct Delivery {
     /// Whether the data contains a segment that was sent once and ends at or below the recovery
     /// point.
     pub(super) original: bool,
-    /// Lowest start of a segment sent once that arrived after a higher one (reordering); `None` if
-    /// there is none.
+    /// Lowest start of a segment that was sent once and arrived after a higher one (reordering);
+    /// `None` if there is no such segment.
     pub(super) reordered: Option<u64>,
 }
 
-/// Send times of the segments that an ACK acknowledges, if each was sent once. They give an RTT sample for each
-/// ACK, with or without timestamps (Linux, `tcp_clean_rtx_queue`).
+/// Send times of the segments that an ACK newly delivers, all of which were sent only once. They
+/// give an RTT sample for each ACK, with or without timestamps (Linux, `tcp_clean_rtx_queue`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendTimes {
     /// Send time of the first segment.
@@ -62,8 +62,8 @@ pub(super) struct SendTimes {
     pub(super) last: Time,
 }
 
-/// Retransmissions in the order of sending: end of the segment, and time. They are in a box since most
-/// scoreboards have none.
+/// Retransmissions in the order of sending, as (end of the segment, send time). The list is in a
+/// box since most scoreboards have no retransmissions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Retransmissions {
     list: VecDeque<(u64, Time)>,
@@ -74,30 +74,30 @@ struct Retransmissions {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Scoreboard {
     segments: VecDeque<SentSegment>,
-    /// First position of the first outstanding segment.
+    /// Stream position of the first byte of the first outstanding segment.
     base: u64,
-    /// Bytes deemed lost and not SACKed since, retransmitted or not.
+    /// Bytes deemed lost and not delivered since, including those already retransmitted.
     lost: u64,
-    /// Bytes of `lost` that are not retransmitted.
+    /// Bytes deemed lost of which no retransmission is in flight.
     lost_unsent: u64,
     /// Bytes of retransmissions in flight.
     retransmitted_in_flight: u64,
-    /// Position below which no lost segment waits to be retransmitted.
+    /// Stream position below which no lost segment waits for its retransmission.
     retransmit_from: u64,
-    /// Position below which all segments sent once have arrived or are lost.
+    /// Stream position below which all segments that were sent once have arrived or are lost.
     examined_to: u64,
     /// Number of SACKed segments.
     sacked_segments: u32,
-    /// Retransmissions in the order of sending.
+    /// Retransmissions in the order of sending; `None` before the first one.
     retransmissions: Option<Box<Retransmissions>>,
     /// State of RACK.
     pub(super) rack: Rack,
-    /// Expiry of the RACK-TLP timer, if it is armed.
+    /// Expiry time of the RACK-TLP timer; meaningful only while the timer is armed.
     pub(super) rack_timer_at: Time,
 }
 
 impl Scoreboard {
-    /// Returns a scoreboard without segments; `rtt` is the first RTT sample if there is one.
+    /// Returns a scoreboard without segments; `rtt` is the first RTT sample, if there is one.
     pub(super) fn new(now: Time, rtt: Option<Span>) -> Scoreboard {
         Scoreboard {
             segments: VecDeque::new(),
@@ -114,8 +114,8 @@ impl Scoreboard {
         }
     }
 
-    /// Adds a new segment that ends at position `end`; `start` is its first position, used if
-    /// nothing is outstanding.
+    /// Adds a new segment from position `start` to position `end`. `start` is used only if nothing
+    /// is outstanding.
     #[inline]
     pub(super) fn on_transmit(&mut self, start: u64, end: u64, now: Time) {
         if self.segments.is_empty() {
@@ -131,7 +131,7 @@ impl Scoreboard {
 
     /// Returns the index of the segment that holds `position`, or the number of segments.
     fn index(&self, position: u64) -> usize {
-        // Most segments are as long as the first.
+        // Most segments have the length of the first, so this guess is usually right.
         if let Some(first) = self.segments.front()
             && position >= self.base
         {
@@ -178,8 +178,8 @@ impl Scoreboard {
         self.rack.on_delivery(s.has(RETRANSMITTED), s.end(), s.at, c);
     }
 
-    /// Removes the segments below `ack`, as [`Scoreboard::acknowledge`] does, while nothing is SACKed and no
-    /// loss is known.
+    /// Fast path of [`Scoreboard::acknowledge`]: removes the segments below `ack` while nothing is
+    /// SACKed and no loss is known.
     #[inline]
     pub(super) fn acknowledge_fast_path(&mut self, ack: u64, c: AckContext) -> Option<SendTimes> {
         let mut last = None;
@@ -204,15 +204,15 @@ impl Scoreboard {
         first.zip(last).map(|(first, last)| SendTimes { first, last: last.at })
     }
 
-    /// Releases the memory of the lists, as nothing is outstanding.
+    /// Releases the memory of the lists. To be called when nothing is outstanding.
     #[inline(never)]
     fn release_memory(&mut self) {
         self.segments = VecDeque::new();
         self.retransmissions = None;
     }
 
-    /// Removes the segments below `ack`, which have arrived. Returns the send times of those not SACKed before,
-    /// if each was sent once.
+    /// Removes the segments below `ack`, which have arrived. Returns the send times of the segments
+    /// that were not SACKed before; `None` if one of these was retransmitted.
     pub(super) fn acknowledge(
         &mut self,
         ack: u64,
@@ -241,8 +241,9 @@ impl Scoreboard {
         send_times.filter(|_| !retransmitted_in_flight)
     }
 
-    /// Marks the segments within `from..to` as SACKed, which no SACK block has covered before. Returns the
-    /// range of whole segments in it: a part of a segment does not count (Linux, `tcp_match_skb_to_sack`).
+    /// Marks the segments within `from..to` as SACKed; no SACK block has covered these positions
+    /// before. Returns the range of whole segments in it, since a SACKed part of a segment does not
+    /// count (Linux, `tcp_match_skb_to_sack`).
     pub(super) fn sack(
         &mut self,
         from: u64,
@@ -271,14 +272,14 @@ impl Scoreboard {
         self.sacked_segments
     }
 
-    /// Returns the bytes deemed lost, retransmitted or not.
+    /// Returns the outstanding bytes deemed lost, including those already retransmitted.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Returns the bytes in flight (RFC 6675, `pipe`), given the outstanding bytes that are not SACKed: less
-    /// the lost ones, plus retransmissions in flight. A lost segment that is acknowledged in part stays lost as
-    /// a whole, so that the difference may be negative.
+    /// Returns the bytes in flight (RFC 6675, `pipe`): the outstanding bytes that are not SACKed,
+    /// minus lost bytes, plus retransmissions in flight. A lost segment that is acknowledged in
+    /// part still counts whole as lost, so the difference could be negative; then it is 0.
     pub(super) fn pipe(&self, not_sacked: u64) -> u64 {
         (not_sacked + self.retransmitted_in_flight).saturating_sub(self.lost)
     }
@@ -303,8 +304,8 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(start);
     }
 
-    /// Returns the first segment (start, end) that is lost and not retransmitted; `None` if there
-    /// is none.
+    /// Returns the first segment (start, end) that is lost and must be retransmitted; `None` if
+    /// there is none.
     pub(super) fn next_lost(&mut self) -> Option<(u64, u64)> {
         if self.lost_unsent == 0 {
             return None;
@@ -348,9 +349,9 @@ impl Scoreboard {
         self.retransmissions.get_or_insert_default().list.push_back((s.end(), now));
     }
 
-    /// Marks segments as lost by RACK: those sent before the segment sent last among the delivered ones, for
-    /// which `remaining(sent at)` is not above zero. Returns whether a retransmission is among them, and the
-    /// longest remaining time of a segment not yet lost, in picoseconds.
+    /// Marks segments as lost by RACK. They were sent before some delivered segment, and
+    /// `remaining(send time)`, the time until a segment is lost, is not above zero. Returns whether
+    /// a retransmission is among them, and the longest remaining time of the other segments in ps.
     pub(super) fn mark_lost_by_time(
         &mut self,
         sacked: &RangeSet,
@@ -391,7 +392,8 @@ impl Scoreboard {
         (lost_again, longest.max(left))
     }
 
-    /// Marks retransmissions as lost by RACK, as [`Scoreboard::mark_lost_by_time`] does segments sent once.
+    /// Marks retransmissions as lost by RACK. [`Scoreboard::mark_lost_by_time`] does it for
+    /// segments sent once.
     fn mark_lost_retransmissions(&mut self, remaining: impl Fn(Time) -> i64) -> (bool, i64) {
         let (mut lost_again, mut longest, mut k) = (false, 0, 0);
         while let Some(&(end, at)) = self.retransmissions.as_ref().and_then(|r| r.list.get(k)) {
@@ -413,7 +415,7 @@ impl Scoreboard {
             if left <= 0 {
                 self.mark_lost(i);
                 lost_again = true;
-                continue; // it is no longer in flight: the next iteration drops the entry
+                continue; // the next iteration drops this entry, which is no longer in flight
             }
             longest = longest.max(left);
             k += 1;
@@ -421,8 +423,8 @@ impl Scoreboard {
         (lost_again, longest)
     }
 
-    /// Marks segments as lost after a timeout: the first one, and others for which `remaining(sent at)` is not
-    /// above zero.
+    /// Marks segments as lost after a retransmission timeout: the first segment, and all for which
+    /// `remaining(send time)`, the time until a segment is lost, is not above zero.
     pub(super) fn mark_lost_after_timeout(&mut self, remaining: impl Fn(Time) -> i64) {
         let mut spared = u64::MAX;
         for i in 0..self.segments.len() {
@@ -440,7 +442,7 @@ impl Scoreboard {
             self.examined_to.max(self.segments.back().map_or(0, |s| s.end())).min(spared);
     }
 
-    /// Clears all marks of losses, as they have turned out to be wrong.
+    /// Clears the loss marks of all segments, since the losses have turned out to be spurious.
     pub(super) fn clear_lost_marks(&mut self) {
         for s in &mut self.segments {
             s.end_flags &= !LOST;
@@ -460,7 +462,8 @@ impl Scoreboard {
         16 * self.segments.capacity() + retransmissions
     }
 
-    /// Checks the sums against the segments: lost, lost and unsent, and retransmitted bytes, SACKed segments.
+    /// Checks the scoreboard's sums against its segments: bytes lost, lost but not retransmitted,
+    /// and retransmitted, and the number of SACKed segments.
     #[cfg(test)]
     pub(super) fn check(&self, una: u64, next: u64, sacked: &RangeSet) {
         if self.segments.is_empty() {

@@ -13,9 +13,9 @@ pub enum WindowPhase {
     SlowStart = 0,
     /// Congestion avoidance: the window is at or above the slow-start threshold.
     CongestionAvoidance = 1,
-    /// Fast recovery.
+    /// Fast recovery, after losses found by ACKs.
     Recovery = 2,
-    /// After a retransmission timeout, until all that was outstanding is acknowledged.
+    /// Loss phase: after a retransmission timeout, until all data outstanding then is acknowledged.
     Loss = 3,
 }
 
@@ -41,19 +41,19 @@ pub struct SenderState {
     pub phase: WindowPhase,
 }
 
-/// Window that limits how much data of a sender may be outstanding.
+/// Window that limits how much data a sender may have outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowLimit {
-    /// The congestion window, which slow start has not opened yet.
+    /// Congestion window, in slow start.
     SlowStart,
-    /// The congestion window after slow start, or in a recovery.
+    /// Congestion window, after slow start or in a recovery.
     Congestion,
-    /// The window that the receiver offers, or `max_window`.
+    /// Window that the receiver offers, or the setting `max_window`.
     Receiver,
 }
 
 impl Stack {
-    /// Returns the window that limits the outstanding data of an endpoint.
+    /// Returns the window that limits the outstanding data of an endpoint as a sender.
     pub fn window_limit(&self, id: EndpointId) -> WindowLimit {
         let (e, config) = (self.endpoint(id), self.config_of(id));
         if u64::from(e.peer_window).min(config.max_window) <= e.window.cwnd {

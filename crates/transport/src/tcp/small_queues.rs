@@ -1,5 +1,5 @@
-//! TCP small queues at an endpoint ([rule](crate::congestion::small_queue)): whether the host's NIC has room
-//! for the next burst, and when the segments handed to it will have left.
+//! TCP small queues at an endpoint ([rule](crate::congestion::small_queue)): whether the host's NIC
+//! has room for the next burst, and when the segments handed to the NIC will have left it.
 //!
 //! The time at which a segment leaves the NIC is known when it is handed over, so a throttled sender arms one
 //! timer for the time at which there is room. Linux checks whenever a packet of the connection has left, which
@@ -17,7 +17,7 @@ use eastwest_types::Time;
 
 impl Endpoint {
     /// Decides whether the NIC has room for the next burst, of at most `segments` segments. Returns
-    /// the decision and the maximum number of segments.
+    /// the decision and the maximum number of segments of the burst.
     #[inline(never)]
     pub(super) fn small_queue_gate(
         &mut self,
@@ -53,7 +53,8 @@ impl Endpoint {
         (if blocked { SendGate::NewDataOnly } else { SendGate::Open }, segments)
     }
 
-    /// Whether nothing of the connection waits in the NIC, or no more than a burst is outstanding.
+    /// Whether the limit of the NIC does not apply: nothing of the connection waits in the NIC, or
+    /// no more than a burst is outstanding.
     fn is_small_queue_exempt(&mut self, now: Time) -> bool {
         let una = self.stream.una;
         let Some(control) = self.control.as_deref_mut() else { return true };
@@ -63,7 +64,8 @@ impl Endpoint {
         queue.waiting() == 0 || una >= queue.burst_from
     }
 
-    /// Returns the bytes from the next lost segment to the next SACKed data, at most one burst.
+    /// Returns the bytes from the next lost segment to the next SACKed data, at most one burst;
+    /// `None` if no segment is lost.
     fn lost_hole_bytes(&mut self, config: &TcpConfig) -> Option<u64> {
         if self.recovery.phase == RecoveryPhase::Open {
             return None;
@@ -74,14 +76,14 @@ impl Endpoint {
         Some(hole.min(most).max(stop - start))
     }
 
-    /// Records a segment handed to the NIC, which will have sent it at `leaves`.
+    /// Records a segment handed to the NIC at `now`; the NIC will have sent it at time `leaves`.
     pub(super) fn record_nic_departure(&mut self, now: Time, leaves: Time) {
         if let Some(control) = self.control.as_deref_mut() {
             control.small_queue.get_or_insert_default().push(now, leaves);
         }
     }
 
-    /// Releases the queue state if nothing is outstanding.
+    /// Releases the state of TCP small queues if nothing is outstanding.
     pub(super) fn drop_idle_small_queue(&mut self) {
         if self.stream.una == self.stream.next
             && let Some(control) = self.control.as_deref_mut()

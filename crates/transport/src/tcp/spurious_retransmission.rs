@@ -1,19 +1,21 @@
-//! Spurious retransmissions: timeouts and fast recoveries in which nothing was lost are detected, counted, and
-//! their window reductions undone.
+//! Spurious retransmissions: this file detects timeouts and fast recoveries in which nothing was
+//! lost, counts them, and undoes their window reductions.
 //!
-//! Detection by timestamps (Eifel, RFC 3522): the first ACK of new data echoes a time before the first
-//! retransmission, so it acknowledges an original transmission. Detection by DSACK (RFC 3708): DSACKs have
-//! reported every retransmitted segment, also after the recovery has ended. The response is that of Linux
-//! (`tcp_undo_cwnd_reduction`; compare RFC 4015): window and threshold are at least what they were before
-//! ([`undo`](super::undo)), and nothing is deemed lost any more.
+//! Detection by timestamps (Eifel, RFC 3522): the first ACK of new data echoes a time before the
+//! first retransmission, so it acknowledges an original transmission. Detection by DSACK (RFC
+//! 3708): DSACKs have reported every retransmitted segment, even after the end of the recovery. The
+//! response is that of Linux (`tcp_undo_cwnd_reduction`; compare RFC 4015): window and threshold
+//! are raised to their values before the reduction ([`undo`](super::undo)), and no data is deemed
+//! lost any more.
 //!
 //! F-RTO detects spurious timeouts by the order of ACKs alone (RFC 5682, section 3, in the form with SACK of
 //! Linux's `tcp_process_loss`). After a timeout only the first segment is retransmitted. If the next ACK
 //! advances SND.UNA but does not acknowledge everything, new data is sent instead of more retransmissions. An
-//! ACK or SACK of data that was sent once, before the timeout, shows that not all was lost: the timeout was
-//! spurious and is undone. A duplicate ACK or a SACK of the new data shows the opposite. F-RTO is not used
-//! after a timeout within a fast recovery. Without new data to send, or without room in the receive window,
-//! recovery is conventional (RFC 5682, step 2b, as in Linux; the RFC also allows to wait).
+//! A SACK or ACK of data that was sent once, before the timeout, shows that not all was lost: the
+//! timeout was spurious and is undone. A duplicate ACK or a SACK of the new data shows the
+//! opposite. F-RTO is not used after a timeout within a fast recovery. Without new data to send, or
+//! without room in the receive window, recovery is conventional (RFC 5682, step 2b, as in Linux;
+//! the RFC also permits the sender to wait).
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -23,8 +25,8 @@ use super::undo::{RetransmitAdvice, UndoEvidence, UndoState};
 use eastwest_types::Packet;
 
 impl Endpoint {
-    /// Checks with the first ACK of new data after a timeout whether the timeout was spurious, by its echoed
-    /// timestamp.
+    /// Checks whether a timeout was spurious, from the timestamp that the first ACK of new data
+    /// after the timeout echoes.
     pub(super) fn detect_spurious_timeout(
         &mut self,
         packet: &Packet,
@@ -40,7 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts a timeout once as spurious; `late`: an ACK of the original transmission has shown it.
+    /// Counts a timeout once as spurious. `late`: whether a late ACK of the original transmission
+    /// has shown it.
     fn count_spurious_timeout(&mut self, acked: u64, late: bool, sink: &mut impl Sink) {
         let cold = self.recovery.cold_mut();
         if !std::mem::replace(&mut cold.spurious_counted, true) {
@@ -55,7 +58,7 @@ impl Endpoint {
         }
     }
 
-    /// Saves the window before a reduction that may have to be undone.
+    /// Saves the congestion window and the threshold before a reduction that may have to be undone.
     pub(super) fn save_undo_state(&mut self, of_timeout: bool, config: &TcpConfig) {
         if !config.recovery.undo && !config.recovery.frto {
             return;
@@ -75,8 +78,9 @@ impl Endpoint {
             && (self.recovery.proven_by_dsack() || self.acks_original(packet, config))
     }
 
-    /// Undoes the last window reduction. With `unmark` no data is deemed lost any more; not so
-    /// after a proof by DSACK, which says nothing of segments that were not retransmitted.
+    /// Undoes the last window reduction. With `unmark`, no data is deemed lost any more. A proof by
+    /// DSACK does not set `unmark`, since it says nothing about segments that were not
+    /// retransmitted.
     pub(super) fn undo_reduction(&mut self, unmark: bool, acked: u64, sink: &mut impl Sink) {
         let Some(undo) = self.recovery.cold_mut().undo.take() else { return };
         if undo.restore(&mut self.window) {
@@ -93,12 +97,12 @@ impl Endpoint {
         }
     }
 
-    /// Returns to the open phase after an undo.
+    /// Returns to the open phase of loss recovery after a window reduction was undone.
     fn return_to_open(&mut self, acked: u64, sink: &mut impl Sink) {
         self.recovery.phase = RecoveryPhase::Open;
         self.recovery.dup_acks = 0;
         self.recovery.set_lost_to(self.stream.una);
-        // retransmissions in flight no longer count: they were unnecessary
+        // Retransmissions in flight no longer count, because they were unnecessary.
         self.recovery.set_retransmitted_to(self.stream.una);
         self.notify_recovery(
             RecoveryEvent::Recovered,
@@ -108,8 +112,8 @@ impl Endpoint {
         );
     }
 
-    /// Checks with an ACK in a recovery or after a timeout, or with a DSACK, whether that recovery or timeout
-    /// was spurious, and undoes it. Returns whether retransmissions are to go on.
+    /// Checks from an ACK whether the recovery or timeout in progress, or the last one, was
+    /// spurious, and undoes it. Returns whether the sender may continue to retransmit.
     pub(super) fn detect_spurious_recovery(
         &mut self,
         packet: &Packet,
@@ -134,7 +138,8 @@ impl Endpoint {
                     && ctx.config.recovery.undo
                     && self.acks_original(packet, ctx.config)
                 {
-                    // a late original fills a hole: no more retransmissions while some are in flight
+                    // A late original fills a hole. Retransmissions stop while earlier ones are in
+                    // flight.
                     if self.recovery.retransmitted_in_flight() > 0 {
                         return RetransmitAdvice::NewDataOnly;
                     }
@@ -160,8 +165,8 @@ impl Endpoint {
         self.return_to_open(acked, sink);
     }
 
-    /// Starts F-RTO after a timeout, unless it came within a fast recovery; `phase_before` is the phase before
-    /// it.
+    /// Starts F-RTO after a timeout, unless the timeout came within a fast recovery.
+    /// `phase_before`: phase of loss recovery before the timeout.
     pub(super) fn start_frto(&mut self, phase_before: RecoveryPhase, config: &TcpConfig) {
         if config.recovery.frto {
             self.recovery.cold_mut().frto =
@@ -169,7 +174,8 @@ impl Endpoint {
         }
     }
 
-    /// Handles an ACK after a timeout by F-RTO (RFC 5682, 3.1).
+    /// Handles an ACK after a timeout by F-RTO (RFC 5682, 3.1). Returns which segments the sender
+    /// may send.
     pub(super) fn frto_on_ack(
         &mut self,
         evidence: UndoEvidence,
@@ -185,7 +191,8 @@ impl Endpoint {
             if evidence.duplicate {
                 self.recovery.cold_mut().frto = false;
                 if !ctx.config.sack {
-                    // RFC 5682, 2.1 step 3a: no SACKs tell that the two new segments have left
+                    // RFC 5682, 2.1 step 3a: without SACK, no ACK shows that the two new segments
+                    // have left the network.
                     let three = 3 * u64::from(ctx.config.segment);
                     self.window.cwnd = self.window.cwnd.max(three);
                 }

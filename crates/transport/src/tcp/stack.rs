@@ -1,4 +1,4 @@
-//! The endpoints of all hosts.
+//! All TCP endpoints of a simulation, in pairs of client and server.
 
 use super::config::TcpConfig;
 use super::counters::Counters;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// settings in seven bits.
 pub const MAX_SETTINGS: usize = 128;
 
-/// Settings by number. The first is stored separately: in a run with one only, finding it is one comparison.
+/// TCP settings by number. The first settings are stored separately: in a run with only one set of
+/// settings, a lookup is one comparison.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) first: TcpConfig,
@@ -35,13 +36,13 @@ impl Settings {
 pub struct Stack {
     pub(super) settings: Settings,
     pub(super) endpoints: Vec<Endpoint>,
-    /// Free slots of client ends.
+    /// Slots of client ends that a new connection may use.
     free: Vec<u32>,
-    /// Counters of all endpoints whose connection has ended.
+    /// Sums of the counters of all endpoints whose connection has ended.
     closed_totals: Counters,
-    /// In a partitioned run: whether an end is done, so that its slot may be reused soon.
+    /// In a partitioned run: whether any endpoint has finished, so that its slot may be used again.
     any_ended: bool,
-    /// In a partitioned run: ends that were done when a packet arrived.
+    /// In a partitioned run: endpoints that had finished when a packet arrived at them.
     late_arrivals: Option<Vec<EndpointId>>,
 }
 
@@ -79,7 +80,7 @@ impl Stack {
         self.settings.get(number)
     }
 
-    /// Returns the shortest retransmission timeout that any settings of the stack allow.
+    /// Returns the shortest retransmission timeout that any of the stack's settings allow.
     pub fn shortest_timeout(&self) -> Span {
         let of = |c: &TcpConfig| c.min_rto.min(c.initial_rto);
         self.settings.others.iter().map(of).fold(of(&self.settings.first), Span::min)
@@ -100,9 +101,9 @@ impl Stack {
         Some(id)
     }
 
-    /// Returns the time at which the retransmission timer of an end expires; the state of its peer
-    /// at that time decides the cause of the timeout. [`Time::NEVER`] if no timer is armed or the
-    /// end is in TIME-WAIT.
+    /// Returns the time at which the retransmission timer of endpoint `id` expires; the state of
+    /// its peer at that time decides the cause of the timeout. [`Time::NEVER`] if no timer is armed
+    /// or the endpoint is in TIME-WAIT.
     pub fn peer_inspection_at(&self, id: EndpointId) -> Time {
         match self.endpoints.get(id.slot()) {
             Some(e) if e.address.id == id && e.timers.time_wait == TimeWait::NotYet => {
@@ -112,8 +113,8 @@ impl Stack {
         }
     }
 
-    /// Copies the state of end `id` that a timeout of its peer inspects, from the stack `from`,
-    /// which simulates this end.
+    /// Copies the state of endpoint `id` from the stack `from`, in which it is simulated. A timeout
+    /// of its peer, simulated in this stack, inspects this state to find its cause.
     pub fn copy_peer_state(&mut self, id: EndpointId, from: &Stack) {
         let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
         if theirs.address.id == id {
@@ -124,14 +125,14 @@ impl Stack {
         }
     }
 
-    /// Whether, since the run began, any end of a connection has finished: its TIME-WAIT is over,
-    /// or it has failed.
+    /// Whether any endpoint has finished since the run began: its TIME-WAIT is over, or its
+    /// connection has failed.
     pub fn has_ended(&self) -> bool {
         self.any_ended
     }
 
-    /// Moves the endpoints on the hosts for which `theirs` is true from another stack with the same
-    /// connections into this one.
+    /// Takes over the endpoints on the hosts for which `theirs` is true from another stack, which
+    /// has the same connections.
     pub fn adopt_endpoints(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
         for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
             if theirs(mine.address.local) {
@@ -141,8 +142,8 @@ impl Stack {
         self.closed_totals.add(&other.closed_totals);
     }
 
-    /// Allocates the slots of a connection without sending a SYN. Returns the client's end, or `None` if all
-    /// slots are in use.
+    /// Allocates the slots of a connection without sending a SYN. Returns the client's endpoint, or
+    /// `None` if all slots are in use.
     pub fn allocate(&mut self, c: &Connect) -> Option<EndpointId> {
         let (slot, generation) = match self.free.pop() {
             Some(slot) => {
@@ -171,7 +172,7 @@ impl Stack {
         Some(id)
     }
 
-    /// Writes `bytes` payload bytes to the stream of end `id`, for its application.
+    /// Writes `bytes` payload bytes to the stream of endpoint `id`, for its application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
@@ -190,10 +191,10 @@ impl Stack {
         }
     }
 
-    /// Drops the bytes that the application has written at end `id` and TCP has not sent, except
-    /// the first byte of the stream: a connection that stops during its handshake still delivers
-    /// something, so that its flow ends with an arrival. Returns the length of the remaining stream
-    /// in bytes.
+    /// Drops the bytes that the application has written at endpoint `id` and TCP has not sent. The
+    /// first byte of the stream stays: a connection that stops during its handshake still delivers
+    /// a byte, so that its flow ends with an arrival. Returns the length of the remaining stream in
+    /// bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.address.id, id);
@@ -202,8 +203,8 @@ impl Stack {
         e.written()
     }
 
-    /// Requests [`Notice::Delivered`] at end `id` once `bytes` payload bytes have arrived there in
-    /// total. Returns whether they already have; then there is no notice.
+    /// Requests [`Notice::Delivered`] at endpoint `id` once `bytes` payload bytes in total have
+    /// arrived there. Returns whether they have arrived already; in this case there is no notice.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let e = &mut self.endpoints[id.slot()];
         let arrived = e.received() >= bytes;
@@ -211,7 +212,8 @@ impl Stack {
         arrived
     }
 
-    /// Closes one side for its application: a FIN follows the written data.
+    /// Closes the sending side of endpoint `id` for its application: a FIN follows the written
+    /// data.
     pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
@@ -223,8 +225,8 @@ impl Stack {
         self.release(id, sink);
     }
 
-    /// Aborts a connection at one side for its application, and sends a reset to the other end. This side gets
-    /// no [`Notice`].
+    /// Aborts the connection of endpoint `id` for its application, and sends a reset to its peer.
+    /// The application at `id` gets no [`Notice`].
     pub fn reset(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
@@ -235,8 +237,8 @@ impl Stack {
         self.release(id, sink);
     }
 
-    /// Ends a connection at both ends at once, without a packet and without a [`Notice`]; packets in flight
-    /// will be ignored.
+    /// Ends the connection of endpoint `id` at both ends at once, without a packet and without a
+    /// [`Notice`]. Packets in flight will be ignored.
     pub fn abort(&mut self, id: EndpointId) {
         if !self.is_live(id) {
             return;
@@ -255,7 +257,8 @@ impl Stack {
         self.endpoints.get(id.slot()).is_some_and(|e| e.address.id == id)
     }
 
-    /// Prefetches the state of an endpoint at which a packet is about to arrive.
+    /// Prefetches the state of endpoint `id` into the cache, because a packet is about to arrive at
+    /// it.
     #[inline]
     pub fn prefetch(&self, id: EndpointId) {
         if let Some(e) = self.endpoints.get(id.slot()) {
@@ -276,7 +279,7 @@ impl Stack {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         if e.address.id != id {
-            return; // its connection has ended
+            return; // the connection has ended
         }
         e.on_packet(packet, sack, &mut Context { now, config, sink });
         e.rearm(sink);
@@ -288,8 +291,8 @@ impl Stack {
         }
     }
 
-    /// Handles the arrival of a segment that its host has merged from `frames` segments: the rules
-    /// for delayed ACKs count them all.
+    /// Handles the arrival of a segment that its host has merged from `frames` segments. All of
+    /// them count for delayed ACKs.
     pub fn on_merged(
         &mut self,
         now: Time,
@@ -305,13 +308,13 @@ impl Stack {
         self.on_packet(now, packet, sack, sink);
     }
 
-    /// Starts to record the ends that have finished when a packet arrives at them, for
+    /// Starts to record the endpoints that have already finished when a packet arrives at them, for
     /// [`Stack::take_late_arrivals`].
     pub fn record_late_arrivals(&mut self) {
         self.late_arrivals = Some(Vec::new());
     }
 
-    /// Removes and returns the recorded ends: those that had finished when a packet arrived at
+    /// Removes and returns the recorded endpoints, which had finished when a packet arrived at
     /// them.
     pub fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
         self.late_arrivals.as_mut().map_or(Vec::new(), std::mem::take)
@@ -332,13 +335,13 @@ impl Stack {
         }
     }
 
-    /// Frees the slots of a connection once both ends are done.
+    /// Frees the slots of the connection of endpoint `id` once both of its ends have finished.
     fn release(&mut self, id: EndpointId, sink: &mut impl Sink) {
         let client = id.slot() & !1;
         let pair = &mut self.endpoints[client..client + 2];
         self.any_ended |= pair.iter().any(Endpoint::is_done);
         if pair.iter().all(Endpoint::is_done) {
-            // a new generation, so that late packets and timer events are ignored
+            // The slots get a new generation, so that late packets and timer events are ignored.
             let g = id.generation();
             for (i, e) in pair.iter_mut().enumerate() {
                 self.closed_totals.add(&e.vacate(EndpointId::new(client + i, g.wrapping_add(1))));
@@ -353,7 +356,7 @@ impl Stack {
         &self.endpoints[id.slot()]
     }
 
-    /// Returns the counters of all endpoints, including those of ended connections.
+    /// Returns the sums of the counters of all endpoints, including those of ended connections.
     pub fn totals(&self) -> Counters {
         let mut sum = self.closed_totals;
         for e in &self.endpoints {
@@ -363,7 +366,7 @@ impl Stack {
     }
 }
 
-/// Returns an end of a connection, and its peer.
+/// Returns endpoint `id` of a connection, and its peer.
 #[inline]
 fn pair(endpoints: &mut [Endpoint], id: EndpointId) -> (&mut Endpoint, &Endpoint) {
     let client = id.slot() & !1;

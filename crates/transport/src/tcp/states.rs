@@ -2,19 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// State of a connection (RFC 9293, 3.3.2) without its closing states, which two flags of
-/// [`Endpoint`](super::endpoint::Endpoint) hold: both ends of a simulated connection close independently.
+/// State of a connection (RFC 9293, 3.3.2) without its closing states. Two flags of
+/// [`Endpoint`](super::endpoint::Endpoint) hold those: both ends of a simulated connection close
+/// independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum State {
-    /// Server before the SYN has arrived.
+    /// A server that has not received the SYN.
     Listen,
-    /// Client after sending its SYN.
+    /// A client that has sent its SYN.
     SynSent,
-    /// Server after sending its SYN-ACK.
+    /// A server that has sent its SYN-ACK.
     SynReceived,
     /// The handshake is complete.
     Established,
-    /// Given up after too many timeouts, or reset.
+    /// The connection has failed after too many timeouts, or has been reset.
     Failed,
 }
 
@@ -25,7 +26,7 @@ pub(super) enum RecoveryPhase {
     Open,
     /// Fast recovery (RFC 6675, RFC 6582).
     Recovery,
-    /// After a retransmission timeout.
+    /// Loss phase: after a retransmission timeout.
     Loss,
 }
 
@@ -43,11 +44,12 @@ pub(super) enum RackTimer {
 /// TIME-WAIT of a connection of which both FINs are acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum TimeWait {
-    /// A FIN is still to be sent, received or acknowledged.
+    /// A FIN must still be sent, received or acknowledged.
     NotYet,
-    /// Answers retransmitted FINs until the retransmission timer, otherwise idle, expires.
+    /// The endpoint answers retransmitted FINs until its retransmission timer, otherwise idle,
+    /// expires.
     Running,
-    /// TIME-WAIT has ended; the endpoint is done.
+    /// TIME-WAIT has ended; the endpoint has finished.
     Over,
 }
 
@@ -57,10 +59,10 @@ pub(super) enum CwndReduction {
     #[default]
     /// The window has not been reduced.
     None,
-    /// Reduced by duplicate ACKs.
+    /// Duplicate ACKs have reduced the window.
     Duplicates,
-    /// Reduced by a retransmission timeout.
+    /// A retransmission timeout has reduced the window.
     Timeout,
-    /// Reduced by an ACK with ECE.
+    /// An ACK with ECE has reduced the window.
     Mark,
 }

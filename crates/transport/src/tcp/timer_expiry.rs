@@ -1,9 +1,9 @@
 //! Timer expiry: RTO, delayed ACK, tail loss probe, RACK reordering timer, pacing, TIME-WAIT.
 //!
-//! `rearm` asks for the next expiry, `on_timer_expiry` dispatches to the timers that are due, and
-//! `on_rto_expiry` counts a retransmission timeout, gives the connection up or starts over. The lengths of the
-//! timers are in [`timers`] and [`rtt`](super::rtt), the recovery after a timeout in
-//! [`fast_recovery`](super::fast_recovery).
+//! `rearm` requests the next expiry, `on_timer_expiry` calls the handlers of the timers that are
+//! due, and `on_rto_expiry` counts a retransmission timeout and then retransmits or fails the
+//! connection. The lengths of the timers are in [`timers`] and [`rtt`](super::rtt), the recovery
+//! after a timeout in [`fast_recovery`](super::fast_recovery).
 
 use super::config::TcpConfig;
 use super::counters::LostWindow;
@@ -21,7 +21,8 @@ impl Endpoint {
         self.recovery.scoreboard.as_ref().map_or(Time::NEVER, |b| b.rack_timer_at)
     }
 
-    /// Arms the simulator's timer for the earliest deadline of this endpoint, unless one is pending before it.
+    /// Arms the simulator's timer for the earliest deadline of this endpoint, unless an earlier
+    /// event is pending.
     #[inline]
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
         let mut next = self.timers.rto_at.min(self.receiver.ack_at);
@@ -65,8 +66,8 @@ impl Endpoint {
         }
     }
 
-    /// Handles the expiry of the retransmission timer (RFC 6298, 5.4 to 5.6), or of the persist timer, which
-    /// shares it. `peer` is the other end, which decides the cause.
+    /// Handles the expiry of the retransmission timer (RFC 6298, 5.4 to 5.6), or of the persist
+    /// timer, which uses the same field. `peer`: the other end, whose state decides the cause.
     fn on_rto_expiry(&mut self, peer: &Endpoint, ctx: &mut Context<'_, impl Sink>) {
         self.timers.rto_at = Time::NEVER;
         if self.stream.una == self.stream.next && self.on_persist_timer(ctx) {
@@ -101,10 +102,10 @@ impl Endpoint {
         }
     }
 
-    /// Whether the connection is given up at this timeout.
+    /// Whether the connection fails at this timeout.
     fn is_last_timeout(&mut self, now: Time, config: &TcpConfig) -> bool {
         if !self.is_established() {
-            // Linux, `tcp_write_timeout`: timeouts without backoff are added to the limit
+            // The limit does not count timeouts without backoff (Linux, `tcp_write_timeout`).
             let linear = if self.state == State::SynSent { config.timers.linear_syns } else { 0 };
             let most = config.timers.syn_retries.unwrap_or(config.max_retries);
             return u32::from(self.timers.retries) >= most + linear;
@@ -122,7 +123,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the cause of a timeout that is about to be handled; `peer` is the other end.
+    /// Returns the cause of a timeout that is about to be handled; `peer` is the other end of the
+    /// connection.
     pub(super) fn timeout_cause(&self, peer: &Endpoint, config: &TcpConfig) -> TimeoutCause {
         match self.state {
             State::SynSent if peer.state == State::Listen => return TimeoutCause::Syn,
@@ -159,8 +161,9 @@ impl Endpoint {
         self.cause_of_first_loss(arrived, enough * segment, segment)
     }
 
-    /// Returns the cause of a timeout whose first segment was sent once. `arrived` segments above it have
-    /// arrived, fewer than the `enough` bytes that trigger fast retransmit.
+    /// Returns the cause of a timeout whose first unacknowledged segment was sent only once.
+    /// `arrived`: number of later segments that have arrived; `enough`: bytes that would trigger a
+    /// fast retransmit.
     fn cause_of_first_loss(&self, arrived: u64, enough: u64, segment: u64) -> TimeoutCause {
         let outstanding = self.stream.outstanding();
         let begins = self.stream.una == self.stream.written_from;
@@ -179,9 +182,9 @@ impl Endpoint {
         TimeoutCause::Tail
     }
 
-    /// Returns which packets were lost if a timeout that is about to be handled, the first since
-    /// SND.UNA advanced, finds a whole window lost: all outstanding data, or all ACKs of data that
-    /// has arrived. Otherwise `None`.
+    /// Returns which packets were lost, if a timeout that is about to be handled finds a whole
+    /// window lost: all outstanding data, or all ACKs of data that has arrived. Otherwise, and for
+    /// all but the first of consecutive timeouts, returns `None`.
     pub(super) fn lost_window(&self, peer: &Endpoint, cause: TimeoutCause) -> Option<LostWindow> {
         if self.timers.retries > 0 || self.state != State::Established {
             return None;

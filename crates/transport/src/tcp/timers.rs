@@ -1,8 +1,10 @@
-//! Deadlines of a sender's timers: retransmission, tail loss probe, TIME-WAIT; ticks of Linux's timer wheel.
+//! Deadlines of a sender's timers: retransmission, tail loss probe, TIME-WAIT. Also the ticks of
+//! Linux's timer wheel.
 //!
-//! Expiry is handled in [`timer_expiry`](super::timer_expiry); the length of the retransmission timeout is
-//! computed in [`rtt`](super::rtt). Deadlines are fields of the endpoint and move with every ACK. The simulator
-//! is asked for a timer event only where the pending one would be too late; one that is early arms again.
+//! Expiry is handled in [`timer_expiry`](super::timer_expiry); the length of the retransmission
+//! timeout is computed in [`rtt`](super::rtt). Deadlines are fields of the endpoint and move with
+//! every ACK. A new timer event of the simulator is requested only if the pending event would be
+//! too late. An event that is too early arms the next one.
 
 use super::config::TcpConfig;
 use super::rtt::RttEstimator;
@@ -11,11 +13,13 @@ use super::stream::Stream;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Levels of Linux's timer wheel. Each covers 63 units, and its unit is eight units of the level below.
+/// Number of levels of Linux's timer wheel. Each level covers 63 units, and its unit is eight units
+/// of the level below.
 const WHEEL_LEVELS: u32 = 9;
 
-/// Returns the tick at which a timer of `ticks`, set during tick `now`, expires in Linux's timer wheel
-/// (`calc_wheel_index`): after `now + ticks`, at a whole unit of the level of the wheel.
+/// Returns the tick at which a timer of `ticks` ticks, set during tick `now`, expires in Linux's
+/// timer wheel (`calc_wheel_index`). It is after `now + ticks`, at a whole unit of the wheel's
+/// level.
 fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     let mut level = 0;
     while level + 1 < WHEEL_LEVELS && ticks >= 63 << (3 * level) {
@@ -24,15 +28,15 @@ fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
-/// Returns the expiry time of a timer of length `span` that `host` arms at `now`; on a tick of the
-/// host's kernel if timers have ticks.
+/// Returns the expiry time of a timer of length `span` that `host` arms at `now`. If timers have
+/// ticks, the time is a tick of the host's kernel.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     if !config.timers.ticks {
         return now + span;
     }
     let tick = config.granularity.0.max(1);
-    // hosts boot at different times, so their ticks differ in phase
+    // Hosts boot at different times, so their ticks differ in phase.
     let uptime = config.timers.uptime(host, tick);
     let struck = wheel_expiry((now.0 + uptime) / tick, span.0.div_ceil(tick)) * tick;
     Time(struck - uptime)
@@ -44,7 +48,7 @@ pub(super) struct Timers {
     /// Expiry of the retransmission timer, which also serves as [persist timer](super::persist) and
     /// as timer of [`TimeWait`]; [`Time::NEVER`] if it is not armed.
     pub(super) rto_at: Time,
-    /// The earliest timer event that is pending in the simulator.
+    /// Time of the earliest timer event of the endpoint that is pending in the simulator.
     pub(super) armed_at: Time,
     /// Smoothed round-trip time and its variation.
     pub(super) rtt: RttEstimator,
@@ -53,7 +57,7 @@ pub(super) struct Timers {
     pub(super) timed_end: u64,
     /// Time at which the segment whose RTT is being measured was sent.
     pub(super) timed_at: Time,
-    /// Timeouts since SND.UNA last advanced.
+    /// Number of retransmission timeouts since SND.UNA last advanced.
     pub(super) retries: u16,
     /// Number of times that the retransmission timeout is doubled (RFC 6298, 5.5).
     pub(super) backoff: u8,
@@ -92,8 +96,8 @@ impl Timers {
         self.rtt.sample(rtt, stream.una, stream.next, config);
     }
 
-    /// Starts to measure the RTT of the segment that ends at `end`, unless another one is being
-    /// measured.
+    /// Starts to measure the RTT of the segment whose last position is before `end`, unless another
+    /// segment is being measured.
     #[inline]
     pub(super) fn time_segment(&mut self, now: Time, end: u64) {
         if self.timed_end == 0 {
@@ -108,8 +112,8 @@ impl Timers {
     }
 }
 
-/// Returns the sum of `max_retries` timeouts that double from the minimum up to the maximum (Linux,
-/// `tcp_model_timeout`): after that time a connection without progress is given up.
+/// Returns the time after which a connection without progress fails: the sum of `max_retries`
+/// timeouts that double from the minimum up to the maximum (Linux, `tcp_model_timeout`).
 pub(super) fn give_up_after(config: &TcpConfig) -> Span {
     let doublings = (config.max_rto.0 / config.min_rto.0.max(1)).max(1).ilog2();
     let steep = config.max_retries.min(doublings);
@@ -128,7 +132,7 @@ mod tests {
     fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
         assert_eq!(wheel_expiry(1000, 1), 1002);
         assert_eq!(wheel_expiry(1000, 62), 1063);
-        // units of eight ticks from 63 on: 1063 / 8 is 132.9
+        // From 63 ticks on the unit is eight ticks: 1063 / 8 is 132.9.
         assert_eq!(wheel_expiry(1000, 63), 133 * 8);
         assert_eq!(wheel_expiry(1000, 200), 151 * 8);
         assert_eq!(wheel_expiry(1000, 504), (1504 / 64 + 1) * 64);
@@ -150,7 +154,7 @@ mod tests {
             }
             assert!(tenths.iter().all(|&n| (850..1150).contains(&n)), "{tenths:?}");
         }
-        // equal for all connections of a host, different with another seed
+        // The uptime is equal for all connections of a host, and different with another seed.
         let other = TimerRules { uptime_seed: Some(8), ..rules.clone() };
         assert_ne!(rules.uptime(HostId(3), tick), other.uptime(HostId(3), tick));
         let late = rules.uptime(HostId(3), Span::from_secs(10).0);
@@ -170,7 +174,8 @@ mod tests {
         for host in 0..4 {
             let at = deadline(now, Span::from_ms(200), HostId(host), &config);
             let uptime = config.timers.uptime(HostId(host), tick.0);
-            // 200 ms are 50 ticks, and the wheel expires at the tick after: never early, at most a tick late
+            // 200 ms are 50 ticks, and the wheel expires at the next tick: never early, and at most
+            // one tick late.
             assert_eq!((at.0 + uptime) % tick.0, 0);
             assert!(at > now + Span::from_ms(200) && at <= now + Span::from_ms(204));
             phases.push(at.0 % tick.0);
@@ -190,7 +195,7 @@ mod tests {
 
     #[test]
     fn patience_is_that_of_linux() {
-        // Linux documents 924.6 s for tcp_retries2 = 15; and for 8, the minimum of RFC 1122, 102 s
+        // Linux documents 924.6 s for tcp_retries2 = 15, and 102 s for 8, the minimum of RFC 1122.
         assert_eq!(give_up_after(&test_config()), Span::from_ms(924_600));
         let eight = TcpConfig { max_retries: 8, ..test_config() };
         assert_eq!(give_up_after(&eight), Span::from_ms(102_200));

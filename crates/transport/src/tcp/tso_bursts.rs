@@ -1,5 +1,5 @@
-//! Bursts of [segmentation offload](super::offload) (TSO): size of the next burst (Linux, `tcp_tso_autosize`)
-//! and whether it is deferred (`tcp_tso_should_defer`).
+//! Bursts of [segmentation offload](super::offload) (TSO): size of the next burst (Linux,
+//! `tcp_tso_autosize`), and the decision whether it is deferred (`tcp_tso_should_defer`).
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -7,17 +7,18 @@ use super::offload::MAX_BURST_BYTES;
 use super::states::RecoveryPhase;
 use eastwest_types::{Span, Time};
 
-/// The part of a burst's size that does not depend on the rate is halved for each 2⁹ µs of the smallest RTT
-/// (Linux, `tcp_tso_rtt_log`).
+/// Binary logarithm of 512 µs. The part of a burst's size that does not depend on the pacing rate
+/// is halved for each 512 µs of the smallest RTT (Linux, `tcp_tso_rtt_log`).
 const RTT_LOG: u32 = 9;
-/// A burst is what the pacing rate sends in 2⁻¹⁰ s (Linux, `sk_pacing_shift`).
+/// Binary logarithm of 1024. A burst holds the bytes that the pacing rate sends in 1/1024 s (Linux,
+/// `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 const MS: Span = Span::from_ms(1);
 
-/// Room that the congestion window and the receive window leave for the next burst.
+/// Room that the congestion window and the receive window leave for the next burst of segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendRoom {
-    /// Bytes that the congestion window leaves.
+    /// Bytes that the congestion window still allows to send.
     pub(super) window: u64,
     /// Right edge of the peer's receive window: SND.UNA + SND.WND.
     pub(super) right_edge: u64,
@@ -26,14 +27,16 @@ pub(super) struct SendRoom {
 /// Decision whether the next burst is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BurstDecision {
-    /// A burst of at most this many segments is sent.
+    /// Send a burst of at most this number of segments.
     Send(u16),
-    /// The burst is deferred until the next ACK; `for_window`: the congestion window is the limit.
+    /// Defer the burst until the next ACK. `for_window`: whether the congestion window is the
+    /// limit.
     Defer { for_window: bool },
 }
 
 impl Endpoint {
-    /// Returns the segments of a burst at this rate in bytes per second (0: not known).
+    /// Returns the number of segments of a burst; `rate`: pacing rate in bytes per second, or 0 if
+    /// it is not known.
     fn burst_segments(&self, rate: u64, config: &TcpConfig) -> u64 {
         let known = self.recovery.scoreboard.as_ref().map(|b| b.rack.min_rtt());
         let min_rtt = known.filter(|r| *r < Span::MAX).or(self.timers.rtt.srtt());
@@ -46,7 +49,7 @@ impl Endpoint {
         (bytes / u64::from(config.segment)).max(u64::from(config.offload.min_segments))
     }
 
-    /// Decides whether the next burst of new data is sent now, and how large it is.
+    /// Decides whether the next burst of new data is sent now, and returns its size.
     #[inline(never)]
     pub(super) fn decide_burst(
         &self,
@@ -91,7 +94,8 @@ impl Endpoint {
         BurstDecision::Defer { for_window: false }
     }
 
-    /// Whether the ACK of the oldest segment is due within a millisecond and half a round trip.
+    /// Whether the ACK of the oldest segment is expected within a millisecond and within half a
+    /// round trip.
     fn is_ack_due_soon(&self, now: Time) -> bool {
         let oldest = self.recovery.scoreboard.as_ref().and_then(|b| b.first_sent_at());
         let (Some(sent), Some(srtt)) = (oldest, self.timers.rtt.srtt()) else { return false };

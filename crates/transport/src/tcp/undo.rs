@@ -1,5 +1,6 @@
-//! State for undoing a window reduction: the window before it, and the evidence that nothing was lost.
-//! Detection and response are in [`spurious_retransmission`](super::spurious_retransmission).
+//! State for undoing a window reduction: the window before the reduction, and the evidence that
+//! nothing was lost. Detection and response are in
+//! [`spurious_retransmission`](super::spurious_retransmission).
 
 use super::config::TcpConfig;
 use super::stream::Stream;
@@ -9,20 +10,21 @@ use serde::{Deserialize, Serialize};
 /// State before a window reduction, and evidence that the reduction was unnecessary.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct UndoState {
-    /// First position outstanding at the reduction.
+    /// First stream position that was outstanding at the reduction.
     marker: u64,
     cwnd: u64,
     ssthresh: u64,
-    /// Retransmitted segments that no DSACK has reported; `None` if none was retransmitted, which proves
-    /// nothing.
+    /// Number of retransmitted segments that no DSACK has reported yet; 0 proves that the reduction
+    /// was unnecessary. `None` if no segment was retransmitted, which proves nothing.
     unreported: Option<u32>,
-    /// Time of the first retransmission, microseconds; 0 before it.
+    /// Time in µs of the first retransmission after the reduction; 0 before it.
     first_retransmission_us: u32,
     after_timeout: bool,
 }
 
 impl UndoState {
-    /// Saves the window before a reduction, with this many retransmitted segments in flight.
+    /// Returns the state before a window reduction. `retransmitted_in_flight`: number of
+    /// retransmitted segments that are in flight already.
     pub(super) fn new(
         after_timeout: bool,
         stream: &Stream,
@@ -32,7 +34,8 @@ impl UndoState {
         UndoState {
             marker: stream.una,
             cwnd: window.cwnd,
-            // Linux, `tcp_current_ssthresh`: three quarters of the window at least
+            // The threshold is at least three quarters of the window (Linux,
+            // `tcp_current_ssthresh`).
             ssthresh: window.ssthresh.max(window.cwnd / 4 * 3),
             unreported: (retransmitted_in_flight > 0).then_some(retransmitted_in_flight),
             first_retransmission_us: 0,
@@ -40,7 +43,7 @@ impl UndoState {
         }
     }
 
-    /// Notes that a segment is retransmitted at `now_us` (microseconds).
+    /// Counts a segment that is retransmitted at time `now_us` (µs).
     pub(super) fn count_retransmission(&mut self, now_us: u32) {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
         if self.first_retransmission_us == 0 {
@@ -48,7 +51,7 @@ impl UndoState {
         }
     }
 
-    /// Handles a DSACK block: a retransmitted segment has arrived twice.
+    /// Handles a DSACK block: it reports that a retransmitted segment has arrived twice.
     pub(super) fn on_duplicate_reported(&mut self, block: (u64, u64), config: &TcpConfig) {
         if block.1 > self.marker
             && let Some(n) = &mut self.unreported
@@ -58,8 +61,8 @@ impl UndoState {
         }
     }
 
-    /// Whether an ACK echoes a time before the first retransmission, so that it acknowledges an
-    /// original transmission. Times are compared in units of the timestamp clock.
+    /// Whether an ACK echoes a timestamp before the first retransmission, so that it acknowledges
+    /// an original transmission. Times are compared in units of the timestamp clock.
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
         let first_us = self.first_retransmission_us;
@@ -69,13 +72,13 @@ impl UndoState {
         config.timestamps && echo_us != 0 && first_us != 0 && is_before && is_other_tick
     }
 
-    /// Whether DSACKs prove that nothing was lost.
+    /// Whether DSACKs have reported all retransmitted segments, which proves that nothing was lost.
     pub(super) fn is_proven(&self) -> bool {
         self.unreported == Some(0)
     }
 
-    /// Restores window and threshold to at least their values before the reduction. Returns whether
-    /// a timeout had reduced them.
+    /// Raises the congestion window and the threshold to their values before the reduction. Returns
+    /// whether the reduction was due to a timeout.
     pub(super) fn restore(&self, window: &mut Window) -> bool {
         window.cwnd = window.cwnd.max(self.cwnd);
         window.ssthresh = window.ssthresh.max(self.ssthresh);
@@ -84,19 +87,19 @@ impl UndoState {
     }
 }
 
-/// Decision whether retransmissions go on after an ACK in a recovery or after a timeout.
+/// Decision whether a sender continues to retransmit after an ACK in a recovery or after a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RetransmitAdvice {
-    /// Retransmissions and loss detection go on.
+    /// Retransmissions and loss detection continue.
     Normal,
     /// Only new data is sent, and no more segments are marked as lost.
     NewDataOnly,
 }
 
-/// Evidence that an ACK gives whether something was lost.
+/// Evidence in an ACK about whether data was lost before a recovery or timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UndoEvidence {
-    /// Bytes by which SND.UNA advanced.
+    /// Bytes by which the ACK advances SND.UNA.
     pub(super) acked: u64,
     /// Whether data that was sent once, before the recovery or timeout, has arrived.
     pub(super) original: bool,
@@ -110,7 +113,8 @@ mod tests {
     use crate::tcp::config::test_config;
     use eastwest_types::Span;
 
-    /// Returns whether an echo of `echo_us` comes before a retransmission at `retransmitted_us`.
+    /// Whether an ACK that echoes `echo_us` acknowledges an original transmission, if the
+    /// retransmission was at `retransmitted_us`.
     fn is_original(echo_us: u32, retransmitted_us: u32) -> bool {
         let mut config = TcpConfig { timestamps: true, ..test_config() };
         config.recovery.timestamp_clock = Span::from_ms(1);

@@ -7,7 +7,8 @@ use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_engine::random::Stream;
 use eastwest_types::Side;
 
-/// Returns the mean window in segments over `seconds`, sampled once per RTT, without the first tenth.
+/// Returns the mean congestion window in segments over `seconds` seconds, sampled once per RTT,
+/// without the first tenth. `lost` decides whether a data packet is lost.
 fn mean_window(config: TcpConfig, mut lost: impl FnMut() -> bool + 'static, seconds: u64) -> f64 {
     let mut net = Net::established(TcpConfig { max_window: 1 << 30, ..config });
     net.wires.fate = Box::new(move |s| match s.from == Side::Client && s.is_data() && lost() {
@@ -30,8 +31,8 @@ fn mean_window(config: TcpConfig, mut lost: impl FnMut() -> bool + 'static, seco
 
 #[test]
 fn the_mean_window_with_periodic_loss() {
-    // Every n-th segment is lost: the window moves between W/2 and W, and 3/8·W² = n segments are sent in a
-    // cycle.
+    // Every n-th segment is lost: the window varies between W/2 and W, and 3/8·W² = n segments are
+    // sent in a cycle.
     for sack in [true, false] {
         let mut count = 0;
         let lost = move || {

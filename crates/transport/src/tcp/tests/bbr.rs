@@ -37,7 +37,8 @@ fn finds_the_path_and_keeps_twice_its_product_under_way_at_most() {
     for ms in 1_000..3_000 {
         net.run_to(ms);
         net.wires.log.clear();
-        // 2·13 segments, three bursts of two, two for probing, one for rounding
+        // The bound is 2·13 segments, three bursts of two, two segments for probing, and two for
+        // rounding.
         assert!(net.end(Side::Client).outstanding() <= 36 * SEGMENT);
         assert_ne!(model(&net).mode, Mode::Startup);
     }
@@ -63,7 +64,7 @@ fn looks_for_the_round_trip_time_every_ten_seconds() {
     }
     assert_eq!(probes.len(), 2, "{probes:?}");
     assert!((10_000..10_300).contains(&(probes[1] - probes[0])), "{probes:?}");
-    // 200 ms and an RTT each
+    // ProbeRTT lasts 200 ms and an RTT each time.
     assert!((75..110).contains(&few), "{few} looks of 5 ms");
 }
 
@@ -81,7 +82,7 @@ fn losses_do_not_shrink_the_window() {
     net.run_to(6_000);
     let received = (net.end(Side::Server).received() - before) as f64;
     let most = 5.0 * 10e6 / 8.0 * 1000.0 / 1052.0;
-    // 2 % are lost; Reno would have √(1.5/0.02) = 8.7 segments, two thirds of the path
+    // 2 % are lost. Reno would have a window of √(1.5/0.02) = 8.7 segments, two thirds of the path.
     assert!(received / most > 0.85, "{} of the path", received / most);
 }
 
@@ -105,7 +106,8 @@ fn paced_segments_leave_spaced() {
     let mut net = Net::established(TcpConfig { rules, ..settings() });
     net.write_segments(200);
     net.run_to(100);
-    // the first ten at once; from then on at twice cwnd/SRTT, never two at a time
+    // The first ten segments are sent at once; later ones at twice cwnd/SRTT, and never two at a
+    // time.
     let times: Vec<u64> = net
         .wires
         .log
@@ -115,6 +117,6 @@ fn paced_segments_leave_spaced() {
         .collect();
     assert_eq!(times[..10], [20_000; 10]);
     assert!(times[11..].windows(2).all(|w| w[1] > w[0]), "{times:?}");
-    // 20 segments in the second RTT at 400 % of ten: at most one in 250 µs
+    // 20 segments in the second RTT at 400 % of ten segments per RTT: at most one in 250 µs.
     assert!(times[11..25].windows(2).all(|w| w[1] - w[0] >= 240), "{times:?}");
 }

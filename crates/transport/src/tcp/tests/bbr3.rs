@@ -26,7 +26,8 @@ fn model(net: &Net) -> &Bbr3 {
     }
 }
 
-/// Returns the states, sampled every millisecond, and the time at which each began.
+/// Returns the states of BBR, sampled every millisecond, each with the time in ms at which it
+/// began.
 fn modes(net: &mut Net, from_ms: u64, to_ms: u64) -> Vec<(u64, Mode)> {
     let mut seen: Vec<(u64, Mode)> = Vec::new();
     for ms in from_ms..to_ms {
@@ -45,13 +46,14 @@ fn finds_the_path_then_cruises_and_probes_in_turn() {
     let mut net = endless();
     let seen = modes(&mut net, 20, 4_500);
     let order: Vec<Mode> = seen.iter().map(|s| s.1).collect();
-    // Drain has emptied the queue, so the first Down ends immediately
+    // Drain has emptied the queue, so the first phase Down ends immediately.
     assert_eq!(order[..2], [Mode::Startup, Mode::Drain], "{seen:?}");
     let cycle = [Mode::Cruise, Mode::Refill, Mode::Up, Mode::Down];
     for (i, mode) in order[2..].iter().enumerate() {
         assert_eq!(*mode, cycle[i % 4], "{seen:?}");
     }
-    // as many rounds as the window has segments, 12 of 11 ms or more: long before two seconds
+    // Probing begins after as many rounds as the window has segments: 12 of 11 ms or more, which is
+    // long before two seconds.
     let probes: Vec<u64> = seen.iter().filter(|s| s.1 == Mode::Refill).map(|s| s.0).collect();
     assert!(probes.len() > 10, "{probes:?}");
     for pair in probes.windows(2) {
@@ -80,11 +82,12 @@ fn looks_for_the_round_trip_time_every_five_seconds_with_half_the_window() {
     }
     assert!((3..=4).contains(&probes.len()), "{probes:?}");
     assert!(probes.windows(2).all(|w| (5_000..5_700).contains(&(w[1] - w[0]))), "{probes:?}");
-    // half of twelve segments
+    // ProbeRTT halves the window of twelve segments.
     assert!((5 * SEGMENT..=7 * SEGMENT).contains(&least), "{least}");
 }
 
-/// Returns the share of the path that is used with `lost` random losses per thousand segments.
+/// Returns the share of the bottleneck's rate that is used, if `lost` per thousand segments are
+/// lost at random.
 fn used(lost: u64) -> f64 {
     let mut net = endless();
     net.run_to(1_000);
@@ -100,7 +103,8 @@ fn used(lost: u64) -> f64 {
 
 #[test]
 fn some_losses_are_borne_and_many_are_heeded() {
-    // Reno would have √(1.5/p) segments: 39 with 0.1 % (the path has 12), 12 with 1 %
+    // Reno would have a window of √(1.5/p) segments: 39 with 0.1 % loss (the path holds 12), 12
+    // with 1 %.
     let (few, some, many) = (used(1), used(10), used(150));
     assert!(few > 0.9 && some > 0.7, "{few} {some}");
     assert!(many < 0.75 * some, "{many} {some}");

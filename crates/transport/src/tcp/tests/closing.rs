@@ -7,7 +7,7 @@ use eastwest_types::{Packet, Side, Span, flag};
 #[test]
 fn the_fin_goes_with_the_last_byte_where_that_is_still_to_be_sent() {
     let mut net = Net::established(settings());
-    net.write_segments(11); // one more than the window
+    net.write_segments(11); // one segment more than the window
     net.close(Side::Client);
     net.run_to(40);
     let last = net.wires.log.iter().rfind(|s| s.is_data()).expect("data");
@@ -24,7 +24,7 @@ fn one_side_closes_then_the_other() {
     net.run_to(40);
     net.close(Side::Client);
     net.run_to(100);
-    net.write(Side::Server, 20); // half closed: the other way is still open
+    net.write(Side::Server, 20); // half closed: the server may still send
     net.run_to(120);
     net.close(Side::Server);
     net.run_to(5000);
@@ -40,7 +40,7 @@ fn one_side_closes_then_the_other() {
          120 < FIN 21:22 ack 12
          125 > ack 22",
     );
-    // the server's FIN is acknowledged at 130 ms; both stay in TIME-WAIT for a second
+    // The server's FIN is acknowledged at 130 ms, and both ends stay in TIME-WAIT for a second.
     assert_eq!(net.told(Side::Client), [(1130, Notice::Closed)]);
     assert_eq!(net.told(Side::Server), []);
 }
@@ -104,7 +104,7 @@ fn a_lost_fin_is_sent_again() {
 fn a_lost_ack_of_the_last_fin_is_answered_again_however_long_it_takes() {
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| {
-        // five consecutive losses: longer than TIME-WAIT
+        // Five consecutive losses last longer than TIME-WAIT.
         let lost = s.from == Side::Client && (2..=6).contains(&s.nth);
         if lost { Fate::Drop } else { Fate::Deliver }
     });
@@ -130,7 +130,7 @@ fn nobody_answers_late_packets_of_a_connection_that_is_gone() {
     let mut late = Packet::blank(host);
     (late.seq, late.payload, late.flags, late.dst_endpoint) = (1, 1000, flag::ACK, old.1);
     net.stack.on_packet(net.now(), &late, None, &mut net.wires);
-    // the slots are used again
+    // The new connection uses the slots of the ended connection again.
     net.open();
     assert_eq!((net.client.slot(), net.server.slot()), (old.0.slot(), old.1.slot()));
     assert_ne!((net.client, net.server), old);
@@ -139,7 +139,7 @@ fn nobody_answers_late_packets_of_a_connection_that_is_gone() {
         (late.flags, late.payload) = (flags, payload);
         net.stack.on_packet(net.now(), &late, None, &mut net.wires);
     }
-    net.stack.close(net.now(), old.0, &mut net.wires); // closing what is gone does nothing
+    net.stack.close(net.now(), old.0, &mut net.wires); // closing an ended connection does nothing
     net.run_to(4000);
     assert_dialogue(
         &net,
@@ -206,7 +206,7 @@ fn an_aborted_connection_is_gone_at_both_ends_at_once() {
     net.run_to(3000);
     assert_eq!((net.wires.log.len(), net.wires.notices.len()), (0, 0));
     assert_eq!(net.stack.totals().retransmits, again);
-    net.stack.abort(client); // a second time does nothing
+    net.stack.abort(client); // a second abort does nothing
     net.stack.close(net.now(), client, &mut net.wires);
     net.wires.fate = Box::new(|_| Fate::Deliver);
     net.open();

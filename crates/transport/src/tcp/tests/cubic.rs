@@ -1,5 +1,5 @@
-//! Tests of CUBIC: mean window under periodic loss against tables 1 and 2 of RFC 8312 (RFC 9438 has them as
-//! figures), and the end of slow start by HyStart at a bottleneck.
+//! Tests of CUBIC: mean window under periodic loss, compared with tables 1 and 2 of RFC 8312 (RFC
+//! 9438 shows them as figures), and the end of slow start by HyStart at a bottleneck.
 
 use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
@@ -16,8 +16,8 @@ fn cubic(variant: Variant) -> TcpConfig {
     TcpConfig { congestion, rules, algorithms, max_window: 1 << 30, ..settings() }
 }
 
-/// Returns the mean window in segments over `seconds` if every `every`-th segment is lost, without the first
-/// quarter.
+/// Returns the mean congestion window in segments over `seconds` seconds, without the first
+/// quarter, if every `every`-th segment is lost.
 fn mean_window(config: TcpConfig, rtt: Span, every: u64, start: u64, seconds: u64) -> f64 {
     let mut net = Net::new(config);
     net.wires.delay = Span(rtt.0 / 2);
@@ -54,21 +54,23 @@ fn the_mean_window_is_that_of_the_tables() {
         let ratio = mean / expected as f64;
         assert!((ratio - 1.0).abs() < 0.06, "{rtt}, 1/{every}: {mean}");
     }
-    // the plateau of a small window is flatter than one segment, so a cycle that ends with 40 to 47 segments is
-    // followed by one with an equal end: the first cycle decides
+    // The plateau of a small window is flatter than one segment. A cycle that ends with 40 to 47
+    // segments is therefore followed by one with an equal end: the first cycle determines the mean.
     for start in [20, 30, 40, 50, 60] {
         let mean = mean_window(cubic(Variant::Linux), long, 1_000, start, 200);
         assert!((38.0..44.0).contains(&mean), "{mean} from {start}");
     }
-    // RFC 9438 grows like Reno once its estimate is reached again; and on the plateau a window up to a fifth
-    // above the table's value is stable, so it stays where the first cycle has led it
+    // RFC 9438 grows like Reno once its estimate is reached again. On the plateau, a window up to a
+    // fifth above the value in the table is stable, so the window stays where the first cycle
+    // ended.
     for (every, low, high) in [(1_000, 40.0, 46.0), (10_000, 180.0, 225.0)] {
         let mean = mean_window(cubic(Variant::Rfc9438), long, every, 38, 200);
         assert!((low..high).contains(&mean), "1/{every}: {mean}");
     }
 }
 
-/// Returns the window at which slow start ended, at a bottleneck of 100 Mbit/s with 40 ms and no loss.
+/// Returns the window in segments at which slow start ended, at a bottleneck of 100 Mbit/s with 40
+/// ms and no loss.
 fn end_of_slow_start(rule: HyStartRule) -> u64 {
     let mut config = cubic(Variant::Linux);
     config.rules.hystart = rule;
@@ -87,7 +89,7 @@ fn end_of_slow_start(rule: HyStartRule) -> u64 {
 
 #[test]
 fn hystart_leaves_slow_start_near_the_bandwidth_delay_product() {
-    // 40 ms at 100 Mbit/s with 1052 B per segment: 475 segments
+    // 40 ms at 100 Mbit/s with 1052 B per segment are 475 segments.
     let linux = end_of_slow_start(HyStartRule::Linux);
     assert!((200..=700).contains(&linux), "{linux}");
     let plus_plus = end_of_slow_start(HyStartRule::PlusPlus);

@@ -23,7 +23,7 @@ fn dctcp() -> TcpConfig {
     }
 }
 
-/// Returns the number of packets sent by the client that match.
+/// Returns the number of packets sent by the client for which `which` is true.
 fn count(net: &Net, which: impl Fn(&super::net::Sent) -> bool) -> usize {
     net.wires.log.iter().filter(|s| s.from == Side::Client && which(s)).count()
 }
@@ -117,11 +117,11 @@ fn a_mark_is_echoed_until_cwr_and_cuts_once_per_window() {
         (net.end(Side::Client).cwnd(), net.end(Side::Client).ssthresh()),
         (5 * SEGMENT, 5 * SEGMENT)
     );
-    // all ten ACKs of the first window carry ECE; the window is reduced once
+    // All ten ACKs of the first window carry ECE, but the window is reduced only once.
     assert_eq!(net.wires.log.iter().filter(|s| s.has(flag::ECE)).count(), 10);
     assert_eq!(net.stack.totals().ecn_reductions, 1);
     net.run_to(40);
-    // the next new segment has CWR, and its ACK has no ECE
+    // The next new segment carries CWR, and its ACK has no ECE.
     assert_eq!(count(&net, |s| s.has(flag::CWR)), 1);
     let cwr = net.wires.log.iter().find(|s| s.has(flag::CWR)).expect("a CWR");
     assert_eq!(cwr.packet.seq, 1 + 10 * SEGMENT);
@@ -134,7 +134,8 @@ fn a_mark_is_echoed_until_cwr_and_cuts_once_per_window() {
 
 #[test]
 fn marks_after_the_cut_cut_again_one_window_later() {
-    // as in Linux with a step marking queue: data sent after the reduction still meets the queue
+    // As in Linux with a step marking queue, data sent after the reduction still reaches the full
+    // queue.
     let mut net = Net::established(with(EcnRule::On));
     net.mark(&[1, 2, 3, 11, 12]);
     net.write_segments(400);
@@ -147,7 +148,7 @@ fn the_window_does_not_grow_until_the_window_of_the_mark_is_acknowledged() {
     let mut net = Net::established(with(EcnRule::On));
     net.mark(&[1]);
     net.write_segments(400);
-    net.run_to(30); // ten ACKs: the first cuts to 5, the others find it held
+    net.run_to(30); // ten ACKs: the first reduces the window to 5
     assert_eq!(net.end(Side::Client).cwnd(), 5 * SEGMENT);
     net.run_to(40); // congestion avoidance over five segments
     assert_eq!(net.end(Side::Client).cwnd(), 6 * SEGMENT);
@@ -202,7 +203,8 @@ fn dctcp_echoes_each_mark_and_says_so_at_once_where_it_changes() {
     net.mark(&[2, 3, 4, 5]);
     net.write_segments(10);
     net.run_to(29);
-    // 1 alone in the old state; 2 at once; 3 and 4; 5 alone; 6 at once; 7 and 8; 9 and 10
+    // ACKs: segment 1 alone in the old state; 2 at once; 3 and 4; 5 alone; 6 at once; 7 and 8; 9
+    // and 10.
     assert_dialogue(
         &net,
         Some(Side::Server),
@@ -225,7 +227,8 @@ fn dctcp_cuts_by_half_of_alpha_and_never_without_marks() {
         Some(Algorithm::Dctcp(d)) => d.alpha as f64 / (1 << 20) as f64,
         other => panic!("{other:?}"),
     };
-    // twenty windows without a mark: α decreases by the factor 1 − g each, the window does not
+    // In twenty windows without a mark α decreases by the factor 1 − g each, and the window is not
+    // reduced.
     net.stack.endpoints[net.client.slot()].window.ssthresh = 20 * SEGMENT;
     net.run_to(226);
     let last = net.end(Side::Client).cwnd();
@@ -237,7 +240,8 @@ fn dctcp_cuts_by_half_of_alpha_and_never_without_marks() {
     net.run_to(245);
     let expected = last as f64 * (1.0 - before / 2.0);
     let cwnd = net.end(Side::Client).cwnd() as f64;
-    // one window later, with a sixteenth of its marked share added
+    // The reduction comes one window later, when α has also increased by a sixteenth of the marked
+    // share.
     assert!((cwnd / expected - 1.0).abs() < 0.05, "{cwnd} and {expected}");
     assert_eq!(net.stack.totals().ecn_reductions, 1);
 }
@@ -264,7 +268,8 @@ fn dctcp_halves_the_window_after_a_loss() {
 
 #[test]
 fn in_reno_a_timeout_after_a_mark_leaves_the_threshold() {
-    // The mark halves the window of ten. It has grown to eight when all segments are lost; NewReno halves that.
+    // The mark halves the window of ten segments. When all segments are lost it has grown to eight,
+    // which NewReno halves.
     for (partial_acks, threshold) in [(false, 5), (true, 4)] {
         let recovery = RecoveryRules { partial_acks, ..RecoveryRules::default() };
         let mut net = Net::established(TcpConfig { sack: false, recovery, ..with(EcnRule::On) });

@@ -4,7 +4,8 @@ use super::super::config::TcpConfig;
 use super::net::{Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::Side;
 
-/// Returns the data segments that the client sent at each time, as (milliseconds, number).
+/// Returns the numbers of data segments that the client sent at the same time, as (milliseconds,
+/// number).
 fn bursts(net: &Net) -> Vec<(u64, usize)> {
     let mut bursts: Vec<(u64, usize)> = Vec::new();
     for s in net.wires.log.iter().filter(|s| s.from == Side::Client && s.is_data()) {
@@ -25,7 +26,8 @@ fn slow_start_doubles_from_ten_segments() {
         net.run_to(29);
         assert_eq!(net.end(Side::Client).cwnd(), 10 * SEGMENT);
         net.run_to(30);
-        // ten ACKs of single segments, or five of two segments each (RFC 3465, L = 2)
+        // Ten ACKs of single segments, or five ACKs of two segments each, double the window (RFC
+        // 3465, L = 2).
         assert_eq!(net.end(Side::Client).cwnd(), 20 * SEGMENT);
         net.run_to(500);
         assert_eq!(bursts(&net), [(20, 10), (30, 20), (40, 40), (50, 30)]);
@@ -68,7 +70,7 @@ fn congestion_avoidance_adds_a_segment_in_each_round_trip() {
 fn after_an_idle_timeout_the_window_is_the_initial_one() {
     for (idle_restart, pause, burst) in [(true, 150, 40), (true, 201, 10), (false, 201, 40)] {
         let mut net = Net::established(TcpConfig { idle_restart, ..settings() });
-        net.write_segments(60); // 10, 20, 30: the window is 40 or more then
+        net.write_segments(60); // 10, 20 and 30 segments: the window is 40 or more then
         net.run_to(60);
         assert!(net.end(Side::Client).cwnd() >= 40 * SEGMENT);
         net.wires.log.clear();
@@ -107,7 +109,7 @@ fn a_window_below_a_segment_is_filled_when_nothing_is_under_way() {
 
 #[test]
 fn small_writes_leave_at_once() {
-    // without Nagle's algorithm, written data that fits the window is sent
+    // Without Nagle's algorithm, written data is sent if it fits into the window.
     let mut net = Net::established(settings());
     net.write(Side::Client, 10);
     net.write(Side::Client, 1500);
@@ -129,7 +131,7 @@ fn data_both_ways_carries_the_acknowledgements() {
     net.write(Side::Client, 100);
     net.write(Side::Server, 100);
     net.run_to(200);
-    // only the last segment of each side needs an ACK of its own, from the delayed-ACK timer
+    // Only the last segment of each end needs a separate ACK, which the delayed-ACK timer sends.
     assert_dialogue(
         &net,
         None,

@@ -26,7 +26,8 @@ fn three_packets_then_data() {
 
 #[test]
 fn lengths_of_syns_follow_their_options() {
-    // MSS 4, window scale 3 + 1, SACK-permitted 2 (+ 2 alone), timestamps 10 (+ 2 alone)
+    // Bytes of options: MSS 4, window scale 3 + 1, SACK-permitted 2 (+ 2 without timestamps),
+    // timestamps 10 (+ 2 without SACK).
     for (sack, timestamps, length) in
         [(true, true, 60), (false, true, 60), (true, false, 52), (false, false, 48)]
     {
@@ -57,7 +58,8 @@ fn a_lost_syn_is_sent_again_after_the_initial_timeout_which_doubles() {
     );
     let totals = net.stack.totals();
     assert_eq!((totals.retransmits, totals.timeouts), (3, 3));
-    // more than one SYN lost: the initial window is one segment (RFC 6928, 2); not so at the server
+    // After the loss of more than one SYN the client's initial window is one segment (RFC 6928, 2),
+    // but not the server's.
     assert_eq!(net.end(Side::Client).cwnd(), SEGMENT);
     assert_eq!(net.end(Side::Server).cwnd(), 10 * SEGMENT);
 }
@@ -70,7 +72,7 @@ fn one_lost_syn_leaves_the_initial_window_and_its_echo_still_gives_a_sample() {
         net.open();
         net.run_to(2000);
         assert_eq!(net.end(Side::Client).cwnd(), 10 * SEGMENT);
-        // Karn's rule without timestamps
+        // Without timestamps, Karn's algorithm takes no RTT sample from a retransmitted SYN.
         let sample = timestamps.then_some(Span::from_ms(10));
         assert_eq!(net.end(Side::Client).timers.rtt.srtt(), sample);
         assert_eq!(net.end(Side::Server).timers.rtt.srtt(), Some(Span::from_ms(10)));
@@ -141,7 +143,7 @@ fn data_stands_in_for_a_lost_third_ack() {
 
 #[test]
 fn the_timeout_of_the_first_data_counts_from_its_own_echo() {
-    // five idle seconds after the handshake are no RTT sample
+    // Five idle seconds after the handshake do not count as an RTT sample.
     let mut net = Net::new(settings());
     net.run_to(1); // a timestamp of 0 would not be echoed
     net.open();
@@ -158,7 +160,7 @@ fn a_server_that_never_answers_is_given_up() {
     net.wires.fate = Box::new(|_| Fate::Drop);
     net.open();
     net.run_to(20_000);
-    // 200 + 400 + 800 + 1600 ms
+    // The connection fails after timeouts of 200 + 400 + 800 + 1600 ms.
     assert_eq!(net.wires.log.iter().filter(|s| s.has(flag::SYN)).count(), 4);
     assert_eq!(net.told(Side::Client), [(3000, Notice::Failed)]);
 }

@@ -1,4 +1,4 @@
-//! Tests of acknowledging, the receive window and small segments as in Linux.
+//! Tests of ACKs, the receive window and small segments as in Linux.
 
 use super::super::config::TcpConfig;
 use super::super::rules::{AckRule, ReceiverRules};
@@ -13,7 +13,7 @@ fn linux() -> TcpConfig {
     }
 }
 
-/// Returns the positions that the server acknowledges, as (milliseconds, segments).
+/// Returns the ACKs of the server, as (milliseconds, acknowledged segments).
 fn acks(net: &Net) -> Vec<(u64, u64)> {
     let of_server = net.wires.log.iter().filter(|s| s.from == Side::Server);
     of_server.map(|s| (s.at.0 / 1_000_000_000, s.packet.ack / SEGMENT)).collect()
@@ -44,15 +44,16 @@ fn an_odd_last_full_segment_of_a_write_is_acknowledged_when_it_is_read() {
     let mut net = Net::established(TcpConfig { initial_window: 40, ..linux() });
     net.write_segments(16 + 5);
     net.run_to(500);
-    // at once: it ends the write, and the server has sent nothing itself
+    // The last ACK is sent at once: the segment ends the write, and the server has sent no data
+    // itself.
     assert_eq!(acks(&net).last(), Some(&(25, 21)));
     assert!(acks(&net).iter().all(|a| a.0 == 25));
 }
 
 #[test]
 fn requests_and_answers_carry_each_others_acks() {
-    // Ping-pong mode: the server answers each request, so its ACK waits for the answer, or for 40 ms if there
-    // is none.
+    // In ping-pong mode the server answers each request. Its ACK waits for the answer, or for 40 ms
+    // if there is no answer.
     let mut net = Net::established(linux());
     for round in 0..3u64 {
         let at = 20 + 20 * round;
@@ -71,7 +72,7 @@ fn requests_and_answers_carry_each_others_acks() {
         "80 > 301:401 ack 901
          125 < ack 401",
     );
-    // the timer has ended ping-pong mode: the next segment is acknowledged when it is read
+    // The timer has ended ping-pong mode, so the next segment is acknowledged when it is read.
     net.wires.log.clear();
     net.write(Side::Client, 100);
     net.run_to(400);
@@ -107,7 +108,8 @@ fn acks_of_segments_out_of_order_are_put_together_after_the_third() {
         .filter(|s| s.from == Side::Server && !s.sack.is_empty())
         .map(|s| s.at.0 / 100_000_000)
         .collect();
-    // a segment arrives every 100 µs: three ACKs at once, then one for each 0.5 ms (a twentieth of 10 ms)
+    // A segment arrives every 100 µs: three ACKs are sent at once, then one for each 0.5 ms (a
+    // twentieth of 10 ms).
     assert!(sacks.len() * 2 < ordinary, "{sacks:?} and {ordinary}");
     assert_eq!(sacks[..4], [252, 253, 254, 260]);
     assert_eq!(net.end(Side::Server).received(), 30 * SEGMENT);
@@ -130,7 +132,8 @@ fn the_window_grows_with_what_arrives_and_its_right_edge_never_moves_back() {
     assert!(offered.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0 + w[1].1), "an edge moved back");
     assert_eq!(offered.last().unwrap().1, 600 * SEGMENT);
     assert_eq!(net.end(Side::Server).received(), 3000 * SEGMENT);
-    // the window was not the limit: as fast as with the whole window from the start
+    // The growing window was not the limit: the transfer is as fast as with the whole window from
+    // the start.
     let finish = |config: TcpConfig| {
         let mut net = Net::established(config);
         net.stack.expect(net.server, 3000 * SEGMENT);
@@ -152,7 +155,8 @@ fn with_nagle_a_small_segment_waits_for_the_one_before() {
     }
     net.write(Side::Client, 1500);
     net.run_to(200);
-    // full segments are sent at once (Minshall: a full segment does not delay a small one)
+    // Full segments are sent at once (Minshall: a small segment waits only for another small
+    // segment).
     assert_dialogue(
         &net,
         Some(Side::Client),
@@ -175,7 +179,8 @@ fn with_nagle_a_small_segment_waits_for_the_one_before() {
 
 #[test]
 fn nagle_and_delayed_acks_wait_for_each_other_but_not_for_ever() {
-    // the classic problem: two small writes, then waiting for the answer
+    // Nagle's algorithm and delayed ACKs: the client sends two small writes and then waits for the
+    // answer.
     let config = TcpConfig { nagle: true, ack_every: 2, ..settings() };
     let mut net = Net::established(config);
     net.wires.fate = Box::new(|_| Fate::Deliver);
@@ -184,7 +189,7 @@ fn nagle_and_delayed_acks_wait_for_each_other_but_not_for_ever() {
     net.run_to(200);
     assert_eq!(net.end(Side::Server).received(), 200);
     let second = net.wires.log.iter().filter(|s| s.from == Side::Client).nth(1).unwrap();
-    // 5 ms there, 40 ms of delay, 5 ms back
+    // The delay is 5 ms to the server, 40 ms of delayed ACK, and 5 ms back.
     assert_eq!(second.at.0 / 1_000_000_000, 20 + 5 + 40 + 5);
 }
 
@@ -197,7 +202,8 @@ fn segments_that_let_the_window_grow_are_acknowledged_one_by_one() {
     net.write_segments(40);
     net.run_to(26);
     let numbers: Vec<u64> = acks(&net).iter().map(|a| a.1).collect();
-    // from 64 to 80 segments in eight steps of two segments: eight ACKs more than the sixteen
+    // The window grows from 64 to 80 segments in eight steps of two segments: eight ACKs in
+    // addition to the sixteen.
     let mut expected: Vec<u64> = (1..=24).collect();
     expected.extend((26..=40).step_by(2));
     assert_eq!(numbers, expected);
@@ -213,7 +219,8 @@ fn the_first_mark_and_what_is_sent_again_are_acknowledged_quickly() {
     net.run_to(26);
     let numbers: Vec<u64> = acks(&net).iter().map(|a| a.1).collect();
     let mut expected: Vec<u64> = (1..=16).collect();
-    // 22 is acknowledged anyway, 23 because two segments are; the mark on 25 is not the first
+    // Segment 22 is acknowledged in any case, 23 because two segments are; the mark on 25 is not
+    // the first mark.
     expected.extend([18, 20, 22, 23, 25, 27, 29, 31, 33, 35, 37, 39, 40]);
     assert_eq!(numbers, expected);
 }

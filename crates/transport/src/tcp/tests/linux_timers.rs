@@ -1,5 +1,5 @@
 //! Tests of timers as in Linux: the formula of the timeout, ticks of the timer wheel, SYNs that are
-//! retransmitted at a constant interval, and giving up by time.
+//! retransmitted at a constant interval, and connections that fail after a time.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -15,21 +15,24 @@ fn linux(tick: Span) -> TcpConfig {
     }
 }
 
-/// Returns the times of the client's retransmissions, in microseconds.
+/// Returns the times of the client's retransmissions in microseconds.
 fn again_us(net: &Net) -> Vec<u64> {
     net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000).collect()
 }
 
 #[test]
 fn the_timeout_is_the_round_trip_and_the_minimum_rounded_to_ticks_of_the_wheel() {
-    // 10 ms + 200 ms = 52.5 ticks of 4 ms: 53, and the wheel expires at the tick after it, 5 + 53 + 1
+    // The timeout of 10 ms + 200 ms is 52.5 ticks of 4 ms: 53, set in tick 5. The wheel expires at
+    // the tick after it, 5 + 53 + 1.
     let mut net = Net::established(linux(Span::from_ms(4)));
     net.lose(&[1, 2]);
     net.write(Side::Client, 100);
     net.run_to(2000);
-    // doubled: 106 ticks from tick 59, on the level of eight ticks: 165 / 8 + 1 = 21, times 8
+    // The doubled timeout is 106 ticks from tick 59, on the wheel level of eight ticks: 165 / 8 + 1
+    // = 21, times 8.
     assert_eq!(again_us(&net), [59 * 4_000, 168 * 4_000]);
-    // 1 ms: 210 ticks from 20, on the level of eight: 230 / 8 + 1 = 29
+    // With ticks of 1 ms: 210 ticks from tick 20, on the wheel level of eight ticks: 230 / 8 + 1 =
+    // 29.
     let mut net = Net::established(linux(Span::from_ms(1)));
     net.lose(&[1]);
     net.write(Side::Client, 100);
@@ -39,7 +42,7 @@ fn the_timeout_is_the_round_trip_and_the_minimum_rounded_to_ticks_of_the_wheel()
 
 #[test]
 fn a_minimum_below_the_tick_is_a_tick() {
-    // rto_min 1 ms where HZ is 250: 10 ms + max(20, 1) ms is 8 ticks, from tick 5
+    // With rto_min 1 ms and ticks of 4 ms, 10 ms + max(20, 1) ms are 8 ticks, from tick 5.
     let config = TcpConfig { min_rto: Span::from_ms(1), ..linux(Span::from_ms(4)) };
     let mut net = Net::established(config);
     net.lose(&[1]);
@@ -53,7 +56,7 @@ fn delayed_acks_wait_for_a_tick_too() {
     let mut net = Net::established(TcpConfig { ack_every: 2, ..linux(Span::from_ms(4)) });
     net.write(Side::Client, 100);
     net.run_to(200);
-    // arrives in tick 6; ten ticks later plus one
+    // The segment arrives in tick 6; its ACK is sent ten ticks later plus one.
     assert_dialogue(&net, Some(Side::Server), "68 < ack 101");
 }
 
@@ -64,7 +67,8 @@ fn the_first_syns_are_sent_again_at_an_even_pace() {
     net.wires.fate = Box::new(|_| Fate::Drop);
     net.open();
     net.run_until(Time::ZERO + Span::from_secs(200));
-    // tcp_syn_retries = 6 counts those that double: the last SYN is sent after 67 s, as Linux documents
+    // tcp_syn_retries = 6 counts the timeouts that double: the last SYN is sent after 67 s, as
+    // Linux documents.
     let at: Vec<u64> = net.wires.log.iter().map(|s| s.at.0 / 1_000_000_000_000).collect();
     assert_eq!(at, [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
     assert_eq!(net.told(Side::Client), [(131_000, Notice::Failed)]);
@@ -72,8 +76,8 @@ fn the_first_syns_are_sent_again_at_an_even_pace() {
 
 #[test]
 fn a_connection_is_given_up_by_time() {
-    // three doublings from 200 ms: 3 s after the first retransmission at 220 ms. Timeouts at 620, 1420
-    // and 3020 are too early, that at 6220 is not.
+    // Three doublings from 200 ms are 3 s after the first retransmission at 220 ms. The timeouts at
+    // 620, 1420 and 3020 ms are too early; at 6220 ms the connection fails.
     let timers = TimerRules { give_up: GiveUp::Time, ..TimerRules::default() };
     let mut net = Net::established(TcpConfig { timers, max_retries: 3, ..settings() });
     net.wires.fate = Box::new(|_| Fate::Drop);

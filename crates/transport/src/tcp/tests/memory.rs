@@ -1,5 +1,5 @@
-//! Tests of the memory of an idle connection: the structs of both ends in the pool, and all that they own on
-//! the heap. The overhead of the allocator and pending timer events are not counted.
+//! Tests of the memory of an idle connection: the structs of both ends in the pool, and all their
+//! memory on the heap. The overhead of the allocator and pending timer events are not counted.
 
 use super::super::config::TcpConfig;
 use super::super::endpoint::Endpoint;
@@ -11,7 +11,7 @@ use crate::congestion::rules::{CongestionRules, Counting, HyStartRule};
 use crate::congestion::small_queue::SmallQueueRules;
 use eastwest_types::Side;
 
-/// Returns settings with all mechanisms of the profile `linux` that keep state.
+/// Returns TCP settings with all mechanisms of the profile `linux` that keep state.
 fn linux() -> TcpConfig {
     TcpConfig {
         congestion: CongestionKind::Cubic,
@@ -39,7 +39,7 @@ fn linux() -> TcpConfig {
     }
 }
 
-/// Returns the bytes of one end.
+/// Returns the bytes of memory of one end of a connection.
 fn taken(e: &Endpoint) -> usize {
     assert!(e.recovery.sacked.is_empty() && e.receiver.out_of_order.is_empty());
     let scoreboard =
@@ -54,7 +54,8 @@ fn taken(e: &Endpoint) -> usize {
     size_of::<Endpoint>() + scoreboard + control + cold + linux
 }
 
-/// Returns the bytes of an idle connection that has carried data in one or both directions.
+/// Returns the bytes of memory of an idle connection that has carried data in one or both
+/// directions.
 fn idle(config: TcpConfig, both_ways: bool) -> usize {
     let mut net = Net::established(config);
     net.write_segments(500);
@@ -73,6 +74,6 @@ fn an_idle_connection_takes_less_than_a_kilobyte() {
     assert_eq!(idle(settings(), true), 512);
     let bytes = idle(linux(), false);
     assert!(bytes < 1024, "{bytes}");
-    // both ends have sent and received, so both have all state
+    // Both ends have sent and received, so both have all state.
     assert!(idle(linux(), true) < 1600);
 }

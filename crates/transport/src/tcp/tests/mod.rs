@@ -1,4 +1,5 @@
-//! Tests: dialogues between two endpoints, packet by packet, and properties of random dialogues.
+//! Tests of TCP: dialogues between two endpoints, packet by packet, and properties of random
+//! dialogues.
 
 mod aimd;
 mod bbr;

@@ -1,6 +1,6 @@
-//! Two endpoints joined by a small deterministic network: a fixed delay each way, optionally a rate, and a
-//! script that decides the fate of each packet. All packets are logged, and the properties that hold for every
-//! packet are asserted.
+//! Test network: two TCP endpoints joined by a fixed delay in each direction, optionally a rate,
+//! and a function that decides the fate of each packet. It logs all packets, and asserts the
+//! properties that hold for every packet.
 
 use super::super::config::{TcpConfig, test_config};
 use super::super::range_set::RangeSet;
@@ -8,12 +8,12 @@ use super::super::{Connect, Endpoint, Notice, RecoveryEvent, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, ecn, flag};
 use std::collections::BTreeMap;
 
-/// Payload of a full segment in these tests, so that positions are easy to read.
+/// Payload bytes of a full segment in these tests, so that positions are easy to read.
 pub const SEGMENT: u64 = 1000;
-/// One-way delay in these tests: the RTT is 10 ms.
+/// One-way delay of packets in these tests: the RTT is 10 ms.
 pub const DELAY: Span = Span::from_ms(5);
 
-/// Returns the settings of S1 with segments of 1000 bytes, one ACK per segment.
+/// Returns TCP settings for tests: segments of 1000 payload bytes, one ACK for each segment.
 pub fn settings() -> TcpConfig {
     TcpConfig { segment: SEGMENT as u32, ..test_config() }
 }
@@ -23,7 +23,7 @@ pub fn settings() -> TcpConfig {
 pub struct Sent {
     pub at: Time,
     pub from: Side,
-    /// Number of packets that this side has sent, including this one.
+    /// Number of packets that the end `from` has sent, including this one.
     pub nth: usize,
     pub packet: Packet,
     pub sack: Vec<(u64, u64)>,
@@ -42,14 +42,15 @@ impl Sent {
         self.packet.flags & flags == flags
     }
 
-    /// Returns the position after the last one in the segment.
+    /// Returns the stream position after the last one in the segment.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.has(flag::SYN)) + u64::from(self.has(flag::FIN));
         self.packet.seq + u64::from(self.packet.payload) + control
     }
 
-    /// Returns a line such as `25 > 1:1001 ack 1` or `30 < ack 1001 sack 2001:3001`: times in milliseconds, `>`
-    /// from the client, `*` for retransmissions, `ect` for ECN-capable packets.
+    /// Returns a line of the log, such as `25 > 1:1001 ack 1` or `30 < ack 1001 sack 2001:3001`:
+    /// time in milliseconds, `>` from the client, `*` for a retransmission, `ect` for an
+    /// ECN-capable packet.
     fn line(&self) -> String {
         let us = self.at.0 / 1_000_000;
         let mut s = format!("{}", us / 1000);
@@ -85,11 +86,11 @@ impl Sent {
 pub enum Fate {
     Deliver,
     Drop,
-    /// Arrives later by this time, behind packets that were sent after it.
+    /// The packet arrives later by this time, behind packets that were sent after it.
     Late(Span),
-    /// Arrives a second time, later by this time.
+    /// The packet arrives, and a copy arrives later by this time.
     Twice(Span),
-    /// Arrives with a CE mark if it is ECN-capable.
+    /// The packet arrives with a CE mark if it is ECN-capable.
     Mark,
 }
 
@@ -98,21 +99,22 @@ enum Event {
     Wake(EndpointId),
 }
 
-/// Cables and clock of the network.
+/// Links and clock of the test network, with the log of its packets.
 pub struct Wires {
     now: Time,
     config: TcpConfig,
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     pub delay: Span,
-    /// Rate of the client's link; the server's link has no limit.
+    /// Rate of the client's link; `None` for no limit. The server's link has no limit.
     pub rate: Option<Rate>,
     busy_until: Time,
     pub fate: Box<dyn FnMut(&Sent) -> Fate>,
     pub log: Vec<Sent>,
     pub notices: Vec<(Time, EndpointId, Notice)>,
     sent: [usize; 2],
-    /// Highest position sent, and the ranges that SACK has reported to the sender.
+    /// Highest stream position that each end has sent. `told`: ranges that SACK has reported to
+    /// each end.
     highest: [u64; 2],
     told: [RangeSet; 2],
 }
@@ -123,8 +125,9 @@ impl Wires {
         self.events.insert((at, self.count), event);
     }
 
-    /// Checks every packet: a segment is marked as a retransmission exactly if it is one, lies completely on
-    /// one side of `highest`, and contains nothing that was SACKed.
+    /// Checks every packet. A segment must be marked as a retransmission exactly if it is one, must
+    /// lie completely below or above the highest position sent before, and must contain nothing
+    /// that was SACKed.
     fn check(&mut self, sent: &Sent) {
         let (from, seq, end) = (sent.from as usize, sent.packet.seq, sent.end());
         assert!(u64::from(sent.packet.payload) <= u64::from(self.config.segment));
@@ -190,7 +193,7 @@ impl Sink for Wires {
     }
 }
 
-/// A stack on two hosts, the cables between them, and one connection.
+/// Test network with a TCP stack on two hosts, the links between them, and one connection.
 pub struct Net {
     pub stack: Stack,
     pub wires: Wires,
@@ -199,7 +202,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// Returns a network without losses, before the SYN.
+    /// Returns a test network without losses, before the SYN is sent.
     pub fn new(config: TcpConfig) -> Net {
         let wires = Wires {
             now: Time::ZERO,
@@ -220,7 +223,7 @@ impl Net {
         Net { stack: Stack::new(config), wires, client: nobody, server: nobody }
     }
 
-    /// Returns a network with an established connection, at 20 ms and with an empty log.
+    /// Returns a test network with an established connection, at 20 ms and with an empty log.
     pub fn established(config: TcpConfig) -> Net {
         let mut net = Net::new(config);
         net.open();
@@ -263,7 +266,7 @@ impl Net {
         self.stack.write(self.wires.now, self.id(side), bytes, &mut self.wires);
     }
 
-    /// Writes this many full segments at the client.
+    /// Writes `n` full segments at the client.
     pub fn write_segments(&mut self, n: u64) {
         self.write(Side::Client, n * SEGMENT);
     }
@@ -272,7 +275,7 @@ impl Net {
         self.stack.close(self.wires.now, self.id(side), &mut self.wires);
     }
 
-    /// Loses the client's packets with these numbers, counted from now on.
+    /// Loses the client's packets with these numbers; the next packet has number 1.
     pub fn lose(&mut self, client_packets: &'static [usize]) {
         let before = self.wires.sent[Side::Client as usize];
         self.wires.fate = Box::new(move |s| {
@@ -281,7 +284,7 @@ impl Net {
         });
     }
 
-    /// Marks the client's packets with these numbers, counted from now on.
+    /// Marks the client's packets with these numbers with CE; the next packet has number 1.
     pub fn mark(&mut self, client_packets: &'static [usize]) {
         let before = self.wires.sent[Side::Client as usize];
         self.wires.fate = Box::new(move |s| {
@@ -290,7 +293,7 @@ impl Net {
         });
     }
 
-    /// Carries out all events up to this time, including it.
+    /// Executes all events up to and including the time `end`.
     pub fn run_until(&mut self, end: Time) {
         while let Some(entry) = self.wires.events.first_entry() {
             let (at, _) = *entry.key();
@@ -312,7 +315,8 @@ impl Net {
         match event {
             Event::Wake(id) => self.stack.on_timer(self.wires.now, id, &mut self.wires),
             Event::Arrive(side, packet, sack) => {
-                // SACK blocks of an overtaken ACK are evaluated only with `late_sacks`
+                // SACK blocks of an ACK that arrives after a later ACK count only with
+                // `late_sacks`.
                 let late = packet.ack < self.end(side).stream.una;
                 let heeded = !late || self.stack.config().recovery.late_sacks;
                 if packet.dst_endpoint == self.id(side) && heeded {
@@ -331,7 +335,7 @@ impl Net {
         }
     }
 
-    /// Checks invariants of a sender.
+    /// Checks invariants of the sender at one end.
     fn check_sender(&self, side: Side) {
         let e = self.end(side);
         let config = self.stack.config();
@@ -342,7 +346,7 @@ impl Net {
             e.recovery.lost_to() <= e.stream.next && e.recovery.retransmitted_to() <= e.stream.next
         );
         assert!(e.outstanding() <= config.max_window);
-        // RFC 6675, SetPipe, summed in steps that no border of a range divides
+        // Sums the bytes in flight (RFC 6675, SetPipe) in steps that no border of a range divides.
         if let Some(scoreboard) = &e.recovery.scoreboard {
             scoreboard.check(e.stream.una, e.stream.next, &e.recovery.sacked);
         } else if config.sack && e.stream.next <= 200 * SEGMENT {
@@ -358,20 +362,22 @@ impl Net {
         }
     }
 
-    /// Returns the log since it was last cleared, one line per packet, only for one side if given.
+    /// Returns the log since it was last cleared, one line for each packet; with `side` only
+    /// packets of this end.
     pub fn dialogue(&self, side: Option<Side>) -> String {
         let lines = self.wires.log.iter().filter(|s| side.is_none_or(|side| s.from == side));
         lines.map(Sent::line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the notices of `side`, as (milliseconds, notice).
+    /// Returns the notices to the application at `side`, as (milliseconds, notice).
     pub fn told(&self, side: Side) -> Vec<(u64, Notice)> {
         let mut all = self.all_told(side);
         all.retain(|n| !matches!(n.1, Notice::LossRecovery { .. }));
         all
     }
 
-    /// Returns the steps of loss recovery at one side: (ms, step, first position, position after the last).
+    /// Returns the steps of loss recovery at one end: (ms, step, first position, position after the
+    /// last).
     pub fn repairs(&self, side: Side) -> Vec<(u64, RecoveryEvent, u64, u64)> {
         let of = |n: (u64, Notice)| match n.1 {
             Notice::LossRecovery { event: step, from, to } => Some((n.0, step, from, to)),
@@ -386,7 +392,7 @@ impl Net {
     }
 }
 
-/// Asserts a dialogue line by line, ignoring leading blanks of `expected`.
+/// Asserts that the log is the dialogue `expected`, line by line; leading blanks are ignored.
 #[track_caller]
 pub fn assert_dialogue(net: &Net, side: Option<Side>, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();

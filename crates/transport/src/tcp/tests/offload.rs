@@ -1,5 +1,6 @@
-//! Tests of segmentation offload. The link carries a segment per millisecond, with 5 ms of delay each way;
-//! every second segment is acknowledged, so each ACK makes room for two or three.
+//! Tests of segmentation offload. The link carries a segment per millisecond, with 5 ms of delay
+//! each way. Every second segment is acknowledged, so each ACK makes room for two or three
+//! segments.
 
 use super::super::config::TcpConfig;
 use super::super::offload::OffloadRules;
@@ -8,8 +9,8 @@ use super::net::{Net, SEGMENT, settings};
 use crate::congestion::rules::CongestionRules;
 use eastwest_types::{Rate, Side, Span};
 
-/// Returns the sizes in segments of transmissions at one time, after the first RTTs; 8 Mbit/s for each segment
-/// per millisecond.
+/// Returns the numbers of segments that were sent at the same time, after the first RTTs; `per_ms`:
+/// rate of the link in segments per millisecond (8 Mbit/s each).
 fn bursts(offload: OffloadRules, pacing: bool, per_ms: u64) -> Vec<usize> {
     let mut net = Net::established(TcpConfig {
         ack_every: 2,
@@ -39,12 +40,14 @@ fn mean(bursts: &[usize]) -> f64 {
 
 #[test]
 fn small_bursts_wait_for_a_milliseconds_worth() {
-    // eight segments per millisecond, 1.2 times that at the pacing rate: bursts of nine
+    // The link carries eight segments per millisecond, and the pacing rate is 1.2 times that:
+    // bursts of nine.
     let without = bursts(OffloadRules::default(), false, 8);
     assert!(mean(&without) < 2.5, "{}", mean(&without));
     let with = bursts(on(), false, 8);
     assert!((6.0..=10.0).contains(&mean(&with)), "{} {with:?}", mean(&with));
-    // one segment per millisecond: at the second ACK a millisecond has passed since the last burst
+    // With one segment per millisecond, a millisecond has passed since the last burst at the second
+    // ACK.
     let slow = bursts(on(), false, 1);
     assert!(mean(&slow) < 3.5, "{}", mean(&slow));
 }
@@ -54,16 +57,17 @@ fn a_paced_sender_sends_the_same_bytes_in_fewer_pieces() {
     let without = bursts(OffloadRules::default(), true, 2);
     assert!(without.iter().all(|n| *n == 1));
     let with = bursts(on(), true, 2);
-    // twice the window's rate in slow start: about three segments in a millisecond
+    // In slow start the rate is twice the window per RTT: about three segments in a millisecond.
     assert!(with.iter().all(|n| *n <= 4) && mean(&with) > 1.8, "{with:?}");
-    // bursts of four leave no room for more
+    // Bursts of four segments leave no room for more.
     let four = bursts(OffloadRules { min_segments: 4, ..on() }, true, 2);
     assert!(four.iter().filter(|n| **n == 4).count() * 10 > four.len() * 9, "{four:?}");
 }
 
 #[test]
 fn what_is_left_of_a_stream_leaves_in_time() {
-    // writes of a few segments, each while the previous one is in flight
+    // The application writes a few segments at a time, each time while the previous ones are in
+    // flight.
     let mut net = Net::established(TcpConfig {
         offload: on(),
         recovery: RecoveryRules { rack: RackRule::Linux, ..RecoveryRules::default() },

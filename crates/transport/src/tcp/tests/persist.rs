@@ -1,12 +1,12 @@
-//! Tests of a closed window. Receivers here never close their window, so the client gets packets with a zero
-//! window that the server has not sent.
+//! Tests of a closed window. Receivers in the simulation never close their window, so the test
+//! delivers packets with a zero window to the client that the server has not sent.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
 use super::net::{Net, SEGMENT, settings};
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, Side, Span, flag};
 
-/// Delivers an ACK of all that the client has sent, with this window.
+/// Delivers to the client an ACK of all that it has sent, with the receive window `window`.
 fn window(net: &mut Net, window: u32) {
     let (una, next) = (net.end(Side::Client).acknowledged(), net.end(Side::Client).stream.next);
     assert_eq!(una, next);
@@ -29,7 +29,7 @@ fn window(net: &mut Net, window: u32) {
     net.stack.on_packet(net.now(), &packet, None, &mut net.wires);
 }
 
-/// Returns the times of the client's window probes, in milliseconds.
+/// Returns the times in ms at which the client sent window probes.
 fn probes(net: &Net) -> Vec<u64> {
     let sent = net.wires.log.iter().filter(|s| s.from == Side::Client && !s.is_data());
     sent.map(|s| s.at.0 / 1_000_000_000).collect()
@@ -39,10 +39,11 @@ fn probes(net: &Net) -> Vec<u64> {
 fn a_closed_window_is_probed_until_it_opens() {
     let mut net = Net::established(settings());
     window(&mut net, 0);
-    net.wires.delay = Span::from_secs(100); // nobody answers
+    net.wires.delay = Span::from_secs(100); // the server's answers do not arrive
     net.write_segments(3);
     net.run_to(1_900);
-    // 200 ms, the minimum, then doubled each time
+    // The first probe is sent after 200 ms, the minimum timeout; then the interval doubles each
+    // time.
     assert_eq!(probes(&net), [220, 620, 1_420]);
     assert_eq!(net.end(Side::Client).outstanding(), 0);
     window(&mut net, 1 << 20);
@@ -56,7 +57,7 @@ fn a_server_answers_a_probe_with_its_window() {
     window(&mut net, 0);
     net.write_segments(3);
     net.run_to(300);
-    // the probe is sent at 220 ms, and its answer opens the window at 230 ms
+    // The probe is sent at 220 ms, and its answer opens the window at 230 ms.
     assert_eq!(probes(&net), [220]);
     let data: Vec<u64> =
         (net.wires.log.iter().filter(|s| s.is_data())).map(|s| s.at.0 / 1_000_000_000).collect();

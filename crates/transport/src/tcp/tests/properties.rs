@@ -1,6 +1,6 @@
-//! Random dialogues over a network that loses, reorders and duplicates packets: every byte arrives once and in
-//! order, the connection closes, and the counters agree with the packets. Properties of single packets and
-//! events are asserted in `net`.
+//! Random dialogues over a network that loses, reorders and duplicates packets. Checks that every
+//! byte arrives once and in order, that the connection closes, and that the counters agree with the
+//! packets. Properties of single packets and events are asserted in `net`.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -26,7 +26,8 @@ struct Case {
     late_percent: u64,
     twice_percent: u64,
     rate: Option<Rate>,
-    /// Writes of the application: at the client or not, bytes, time since the previous write.
+    /// Writes of the applications: whether at the client, number of bytes, ms since the previous
+    /// write.
     writes: Vec<(bool, u64, u64)>,
     sack: bool,
     timestamps: bool,
@@ -42,7 +43,7 @@ struct Case {
     control: (CongestionKind, CongestionRules),
 }
 
-/// Generates algorithms with all mechanisms that can be combined with them.
+/// Generates congestion control algorithms with all mechanisms that can be combined with them.
 fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
     let kind = prop_oneof![
         2 => Just(CongestionKind::NewReno),
@@ -137,7 +138,7 @@ fn case() -> impl Strategy<Value = Case> {
                     window_from: receiver.window_from.map(|w| w.min(t.4)),
                     ..receiver
                 },
-                // these mechanisms need SACK
+                // These recovery mechanisms need SACK.
                 recovery: if t.0 {
                     recovery
                 } else {
@@ -226,13 +227,13 @@ fn check(case: &Case) {
         assert_eq!(net.end(side.other()).received(), sent);
         let told = net.told(side.other());
         let delivered = told.iter().filter(|n| n.1 == Notice::Delivered).count();
-        // at least one notice, about the last position, if anything was written
+        // If anything was written, there is at least one notice, about the last position.
         assert!((delivered > 0) == (sent > 0), "{told:?}");
     }
     let marked = net.wires.log.iter().filter(|s| s.is_again()).count();
     let syns = net.wires.log.iter().filter(|s| s.has(eastwest_types::flag::SYN)).count();
     assert_eq!(net.stack.totals().retransmits as usize, marked + syns - 2);
-    // payload sent for the first time is exactly what was written
+    // The payload that was sent for the first time is exactly what was written.
     let first: u64 =
         net.wires.log.iter().filter(|s| !s.is_again()).map(|s| u64::from(s.packet.payload)).sum();
     assert_eq!(first, written[0] + written[1]);
@@ -252,7 +253,7 @@ proptest! {
     }
 }
 
-/// Returns a case with few mechanisms: SACK, timestamps, undo.
+/// Returns a test case with few mechanisms: SACK, timestamps and undo.
 fn simple(seed: u64, max_window: u64) -> Case {
     Case {
         seed,
@@ -280,8 +281,8 @@ fn simple(seed: u64, max_window: u64) -> Case {
     }
 }
 
-/// Checks a timeout whose first segment is delayed by pacing, found spurious before it was sent: the timer must
-/// keep running for what is really lost.
+/// Checks a timeout whose first segment is delayed by pacing, and that is found spurious before the
+/// segment is sent. The timer must continue for data that is really lost.
 #[test]
 fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
     let case = simple(12_967_472_748_507_154_978, 4500);
@@ -308,8 +309,8 @@ fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
     });
 }
 
-/// Checks a timeout shorter than the delay of ACKs, which is undone: its retransmission does not count as in
-/// flight.
+/// Checks a timeout shorter than the delay of ACKs, which is undone. Its retransmission must not
+/// count as in flight.
 #[test]
 fn the_copies_of_a_timeout_taken_back_are_not_under_way() {
     let case = simple(5_013_117_966_392_724_586, 1000);

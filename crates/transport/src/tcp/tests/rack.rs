@@ -1,5 +1,5 @@
-//! Tests of RACK and tail loss probes. If not stated otherwise, the link carries a segment per millisecond, so
-//! that the ACK of the n-th segment sent at 20 ms arrives at 30 + n ms.
+//! Tests of RACK and tail loss probes. Unless stated otherwise, the link carries a segment per
+//! millisecond, so that the ACK of the n-th segment sent at 20 ms arrives at 30 + n ms.
 
 use super::super::config::TcpConfig;
 use super::super::rules::{PrrRule, RackRule, RecoveryRules};
@@ -22,7 +22,7 @@ fn rack() -> TcpConfig {
     TcpConfig { recovery: rules(), ..settings() }
 }
 
-/// Returns a connection whose link carries a segment per millisecond.
+/// Returns a test network with a connection whose link carries a segment per millisecond.
 fn paced(config: TcpConfig) -> Net {
     let mut net = Net::established(config);
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
@@ -48,8 +48,9 @@ fn the_third_sacked_segment_starts_the_recovery_at_once() {
 
 #[test]
 fn with_fewer_the_loss_is_judged_when_the_window_for_reordering_has_passed() {
-    // Segment 9 of ten is lost, and the SACK of segment 10 arrives at 40 ms: both were sent at 20 ms, so the
-    // RTT is 20 ms. The reordering window is a quarter of the smallest RTT, 2.5 ms; the timer adds 2 ms.
+    // Segment 9 of ten is lost, and the SACK of segment 10 arrives at 40 ms. Both were sent at 20
+    // ms, so the RTT is 20 ms. The reordering window is a quarter of the smallest RTT, 2.5 ms; the
+    // timer adds 2 ms.
     let mut net = paced(rack());
     net.lose(&[9]);
     net.write_segments(10);
@@ -64,7 +65,7 @@ fn with_fewer_the_loss_is_judged_when_the_window_for_reordering_has_passed() {
 
 #[test]
 fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
-    // The smallest RTT is 10 ms: two segments late by 2 ms are overtaken by two each.
+    // The smallest RTT is 10 ms. Two segments are 2 ms late, and each is overtaken by two others.
     let mut net = paced(rack());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 3 | 12) => Fate::Late(Span::from_us(2_200)),
@@ -76,8 +77,8 @@ fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
 }
 
-/// Delays segments 5 to 7, and three single ones later, by four places. Returns the number of retransmissions,
-/// and the degree of reordering.
+/// Delays segments 5 to 7, and three single segments later, so that each arrives four places later.
+/// Returns the number of retransmissions and the degree of reordering.
 fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
     let mut net = paced(TcpConfig { recovery, ..settings() });
     net.wires.fate = Box::new(|s| match (s.from, s.packet.seq / SEGMENT) {
@@ -92,8 +93,8 @@ fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
 
 #[test]
 fn the_degree_of_reordering_grows_with_what_comes_late() {
-    // two segments are SACKed above the first hole, which begins five segments below their end; four above the
-    // others
+    // Two segments are SACKed above the first hole, which begins five segments below their end.
+    // Four are SACKed above each later hole.
     let plain = RecoveryRules::default();
     assert_eq!(late_by_four(plain.clone()), (3, 3));
     let adapting = RecoveryRules { adapt_reordering: true, ..plain.clone() };
@@ -122,8 +123,9 @@ fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
 
 #[test]
 fn without_timestamps_each_ack_times_a_round_trip() {
-    // Ten segments wait for each other: the ACKs arrive 11, 12, … 20 ms after all were sent. With one sample
-    // per ACK the average rises from 10 to 14.8 ms; with one per window it would rise to 10.1 ms.
+    // Ten segments wait in one queue: their ACKs arrive 11, 12, … 20 ms after all were sent. With
+    // one sample per ACK the average rises from 10 to 14.8 ms; with one per window it would rise to
+    // 10.1 ms.
     let mut net = Net::established(TcpConfig { timestamps: false, ..rack() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 40) * 1000));
     net.write_segments(10);
@@ -134,7 +136,7 @@ fn without_timestamps_each_ack_times_a_round_trip() {
 
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
-    // segment 1, retransmitted as the 13th packet, is lost again
+    // Segment 1 is lost, and its retransmission, which is the 13th packet, is lost too.
     let mut net = paced(rack());
     net.lose(&[1, 13]);
     net.write_segments(40);
@@ -142,7 +144,7 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
     let sent = again(&net);
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert_eq!((sent[0], sent[1].1), ((34, 1), 1));
-    // an RTT later, when data sent after it is SACKed
+    // The lost retransmission is found an RTT later, when data sent after it is SACKed.
     assert!(sent[1].0 < 60, "{sent:?}");
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.lost_retransmits), (0, 1));
@@ -150,8 +152,8 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
 
 #[test]
 fn a_timeout_spares_what_was_sent_last() {
-    // All ACKs are lost from 20 ms on: the timer expires 200 ms after the first segment; a segment written at
-    // 215 ms is younger than the RTT and not deemed lost.
+    // All ACKs are lost from 20 ms on. The timer expires 200 ms after the first segment. A segment
+    // written at 215 ms was sent less than an RTT ago and is not deemed lost.
     let mut net = Net::established(TcpConfig {
         recovery: RecoveryRules { probes: false, ..rules() },
         ..settings()
@@ -167,7 +169,7 @@ fn a_timeout_spares_what_was_sent_last() {
         (RecoveryPhase::Loss, 2 * SEGMENT)
     );
     net.run_to(1000);
-    // the fourth segment arrives and is SACKed, so it is not retransmitted
+    // The fourth segment arrives and is SACKed, so it is not retransmitted.
     assert_eq!(again(&net), [(220, 1), (225, 2), (230, 3)]);
     assert_eq!(net.stack.totals().timeouts, 1);
 }
@@ -186,7 +188,7 @@ fn reordering_costs_fewer_needless_retransmissions_than_counting_duplicates() {
         net.write_segments(2000);
         net.run_to(20_000);
         assert_eq!(net.end(Side::Server).received(), 2000 * SEGMENT);
-        // nothing is lost, so every retransmission is spurious
+        // No packet is lost, so every retransmission is spurious.
         net.stack.totals().retransmits
     };
     let counting = run(RecoveryRules { prr: PrrRule::Linux, ..RecoveryRules::default() });
@@ -198,9 +200,9 @@ fn reordering_costs_fewer_needless_retransmissions_than_counting_duplicates() {
 
 #[test]
 fn a_lost_tail_costs_a_probe_and_no_timeout() {
-    // Segments 8 to 10 of ten are lost. The last ACK of new data arrives at 37 ms, when the smoothed RTT is
-    // 12.6 ms: the probe, a copy of segment 10, is sent 2·SRTT + 2 ms later. Its SACK shows that the others are
-    // lost, after the reordering window.
+    // Segments 8 to 10 of ten are lost. The last ACK of new data arrives at 37 ms, when the
+    // smoothed RTT is 12.6 ms. The probe, a copy of segment 10, is sent 2·SRTT + 2 ms later. Its
+    // SACK shows, after the reordering window, that the other two are lost.
     let mut net = paced(rack());
     net.lose(&[8, 9, 10]);
     net.write_segments(10);
@@ -232,7 +234,8 @@ fn a_probe_that_repairs_the_only_loss_cuts_the_window_once_more_is_acknowledged(
 
 #[test]
 fn a_probe_that_was_not_needed_leaves_the_window() {
-    // only the ACK of the last segment is lost: the probe arrives as a duplicate, which DSACK reports
+    // Only the ACK of the last segment is lost. The probe arrives as a duplicate, which DSACK
+    // reports.
     let mut net = paced(rack());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Server, 10) => Fate::Drop,
@@ -249,7 +252,8 @@ fn a_probe_that_was_not_needed_leaves_the_window() {
 
 #[test]
 fn new_data_is_the_better_probe() {
-    // The window of four is full and its ACKs are lost: the probe is the fifth segment, new data.
+    // The window of four segments is full and their ACKs are lost. The probe is the fifth segment,
+    // which is new data.
     let mut net = Net::established(TcpConfig { initial_window: 4, ..rack() });
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Server, 1..=4) => Fate::Drop,
@@ -272,8 +276,8 @@ fn new_data_is_the_better_probe() {
 
 #[test]
 fn a_single_segment_is_given_time_for_a_delayed_ack() {
-    // 2·10 ms plus the minimum timeout would be later than the RTO of 200 ms, which therefore limits it: the
-    // probe is sent instead of the timeout, which follows one RTO later
+    // The RTO of 200 ms limits the time of the probe, since 2·10 ms plus the minimum timeout would
+    // be later. The probe is sent instead of the timeout, which follows one RTO later.
     let mut net = Net::established(rack());
     net.lose(&[1, 2]);
     net.write(Side::Client, 100);

@@ -1,4 +1,4 @@
-//! Tests of when the receiver sends ACKs, and of what SACK reports.
+//! Tests of the receiver: when it sends ACKs, and which SACK blocks it reports.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -46,7 +46,7 @@ fn out_of_order_and_the_filling_of_a_gap_are_acknowledged_at_once() {
     );
 }
 
-/// Delivers a data segment directly to the server.
+/// Delivers a data segment with the positions `from..to` directly to the server.
 fn arrive(net: &mut Net, from: u64, to: u64) {
     let mut packet = Packet::blank(net.end(Side::Server).local());
     packet.born = net.now();
@@ -62,15 +62,16 @@ fn arrive(net: &mut Net, from: u64, to: u64) {
 fn sack_blocks_start_with_the_latest_and_then_repeat_the_most_recent() {
     for (timestamps, with_two_more) in [(true, ""), (false, " 2001:3001")] {
         let mut net = Net::established(TcpConfig { timestamps, ..settings() });
-        // RFC 2018, section 4: the most recent block comes first, not the lowest
+        // The block that has changed most recently comes first, and not the lowest (RFC 2018,
+        // section 4).
         arrive(&mut net, 2001, 3001);
         arrive(&mut net, 8001, 9001);
         arrive(&mut net, 4001, 5001);
         arrive(&mut net, 6001, 7001);
-        arrive(&mut net, 9001, 10001); // grows an old block: that comes first
-        arrive(&mut net, 5001, 6001); // joins two
-        arrive(&mut net, 1, 1001); // fills the first gap, none of the blocks is new
-        arrive(&mut net, 1, 1001); // an old segment again
+        arrive(&mut net, 9001, 10001); // extends an old block, which comes first
+        arrive(&mut net, 5001, 6001); // joins two blocks
+        arrive(&mut net, 1, 1001); // fills the first gap: no block is new
+        arrive(&mut net, 1, 1001); // a segment that has arrived before
         arrive(&mut net, 1001, 2001);
         arrive(&mut net, 3001, 4001);
         arrive(&mut net, 7001, 8001);
@@ -93,7 +94,7 @@ fn sack_blocks_start_with_the_latest_and_then_repeat_the_most_recent() {
             ),
         );
         let lengths: Vec<u16> = net.wires.log.iter().map(|s| s.packet.ip_len).collect();
-        // 40 B of headers, timestamps 12 B, and 4 + 8 B for each block
+        // The ACK has 40 B of headers, 12 B of timestamps, and 4 + 8 B for each SACK block.
         let bare = if timestamps { 52 } else { 40 };
         let blocks = if timestamps { 3 } else { 4 };
         assert_eq!([lengths[0], lengths[3], lengths[10]], [bare + 12, bare + 4 + 8 * blocks, bare]);
@@ -155,7 +156,7 @@ fn delivery_is_told_once_and_exactly() {
     net.write(Side::Client, SEGMENT);
     net.run_to(400);
     assert_eq!(net.told(Side::Server).len(), 1, "nothing was expected");
-    // the FIN is not a byte
+    // The FIN does not count as a byte.
     assert!(!net.stack.expect(server, 3501));
     net.close(Side::Client);
     net.run_to(500);

@@ -1,5 +1,6 @@
-//! Tests of fast retransmit and fast recovery. The client's link carries a segment per millisecond, so that
-//! each ACK arrives at a different time: that of the n-th segment sent at 20 ms at 30 + n ms.
+//! Tests of fast retransmit and fast recovery. The client's link carries a segment per millisecond,
+//! so that each ACK arrives at a different time: the ACK of the n-th segment sent at 20 ms arrives
+//! at 30 + n ms.
 
 use super::super::RecoveryEvent;
 use super::super::config::TcpConfig;
@@ -8,7 +9,8 @@ use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span, Time};
 
-/// Writes `segments` at the client and loses those with these numbers; the log begins after the initial window.
+/// Writes `segments` segments at the client and loses those numbered in `lost`. The log begins
+/// after the initial window.
 fn after_loss(config: TcpConfig, segments: u64, lost: &'static [usize]) -> Net {
     let mut net = Net::established(config);
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
@@ -19,7 +21,7 @@ fn after_loss(config: TcpConfig, segments: u64, lost: &'static [usize]) -> Net {
     net
 }
 
-/// Returns the threshold in segments after everything is acknowledged.
+/// Returns the slow-start threshold in segments after everything is acknowledged.
 fn finish(net: &mut Net, segments: u64) -> u64 {
     net.run_to(2000);
     assert_eq!(net.end(Side::Server).received(), segments * SEGMENT);
@@ -30,8 +32,8 @@ fn finish(net: &mut Net, segments: u64) -> u64 {
 
 #[test]
 fn the_third_duplicate_sends_the_lost_segment_at_once() {
-    // The ACKs of 1 and 2 at 31 and 32 ms release two segments each; 12 are outstanding then. Duplicates arrive
-    // at 34, 35 and 36 ms, and there is no new data to send.
+    // The ACKs of segments 1 and 2 at 31 and 32 ms release two segments each, so that 12 are
+    // outstanding. Duplicate ACKs arrive at 34, 35 and 36 ms, and there is no new data to send.
     for sack in [true, false] {
         let mut net = after_loss(TcpConfig { sack, ..settings() }, 14, &[3]);
         assert_eq!(finish(&mut net, 14), 6);
@@ -46,7 +48,8 @@ fn the_third_duplicate_sends_the_lost_segment_at_once() {
         );
         let totals = net.stack.totals();
         assert_eq!((totals.retransmits, totals.fast_recoveries, totals.timeouts), (1, 1, 0));
-        // positions outstanding, and positions that the last ACK of the recovery acknowledged
+        // Each step has the outstanding positions, or the positions that the last ACK of the
+        // recovery acknowledged.
         let steps = [
             (36, RecoveryEvent::Recovery, 2001, 14001),
             (47, RecoveryEvent::Recovered, 2001, 14001),
@@ -67,7 +70,8 @@ fn limited_transmit_sends_one_new_segment_for_each_of_the_first_two_duplicates()
              33 > 11001:12001 ack 1
              34 > 1:1001* ack 1",
         );
-        // these two segments do not count for the threshold (RFC 5681, 3.2 step 2)
+        // The two segments of limited transmit do not count for the threshold (RFC 5681, 3.2 step
+        // 2).
         assert_eq!(finish(&mut net, 14), 5);
 
         let without = TcpConfig { sack, limited_transmit: false, ..settings() };
@@ -80,8 +84,9 @@ fn limited_transmit_sends_one_new_segment_for_each_of_the_first_two_duplicates()
 
 #[test]
 fn recovery_with_sack_fills_the_holes_in_order_as_the_pipe_allows() {
-    // RFC 6675: 12 outstanding at the third duplicate, window 5. The pipe is 9 then and decreases by one with
-    // each SACK (none at 36 ms: segment 6 is lost), so the second hole is retransmitted at 39 ms.
+    // RFC 6675: 12 segments are outstanding at the third duplicate ACK, and the window is 5. There
+    // are 9 in flight then, one less with each SACK (none at 36 ms, since segment 6 is lost), so
+    // the second hole is retransmitted at 39 ms.
     let mut net = after_loss(settings(), 18, &[1, 3, 6]);
     assert_eq!(finish(&mut net, 18), 5);
     assert_dialogue(
@@ -104,9 +109,9 @@ fn recovery_with_sack_fills_the_holes_in_order_as_the_pipe_allows() {
 
 #[test]
 fn recovery_without_sack_repairs_one_hole_in_each_round_trip() {
-    // RFC 6582: a window of 5 and one segment for each duplicate, so the first new segment is sent at the
-    // eighth; the ACK at 46 ms is a partial ACK of two segments: the next hole, and 5 + 10 − 2 + 1 − 13 = 1 new
-    // segment
+    // RFC 6582: the window is 5 plus one segment for each duplicate ACK, so the first new segment
+    // is sent at the eighth. The ACK at 46 ms is a partial ACK of two segments. It releases the
+    // next hole and 5 + 10 − 2 + 1 − 13 = 1 new segment.
     let mut net = after_loss(TcpConfig { sack: false, ..settings() }, 18, &[1, 3]);
     assert_eq!(finish(&mut net, 18), 5);
     assert_dialogue(
@@ -129,8 +134,8 @@ fn recovery_without_sack_repairs_one_hole_in_each_round_trip() {
 
 #[test]
 fn suspicion_is_acted_on_where_nothing_better_can_be_sent() {
-    // At the end of a stream, too few segments follow to prove a loss: one is SACKed above segment 8 (NextSeg
-    // rule 3), none above segment 10 (rule 4). No timeout is needed.
+    // At the end of a stream, too few segments follow to prove a loss: one is SACKed above segment
+    // 8 (NextSeg rule 3), none above segment 10 (rule 4). Both are retransmitted without a timeout.
     let mut net = after_loss(settings(), 10, &[1, 8, 10]);
     assert_eq!(finish(&mut net, 10), 5);
     assert_dialogue(
@@ -153,7 +158,7 @@ fn the_end_is_sent_again_on_suspicion_only_once() {
 
 #[test]
 fn a_loss_above_the_last_recovery_cuts_the_window_again() {
-    // the 14th packet is new data that is sent in the recovery from the loss of the first
+    // The 14th packet is new data, sent in the recovery from the loss of the first.
     let mut net = after_loss(settings(), 40, &[1, 14]);
     finish(&mut net, 40);
     let totals = net.stack.totals();
@@ -162,8 +167,8 @@ fn a_loss_above_the_last_recovery_cuts_the_window_again() {
 
 #[test]
 fn the_pipe_keeps_counting_what_is_under_way_when_all_sacks_are_behind_it() {
-    // Segment 10 is the last of its window and lost as well: the ACK of the first retransmission leaves nothing
-    // SACKed, while data sent in recovery is still in flight.
+    // Segment 10 is the last of its window and is lost as well. After the ACK of the first
+    // retransmission no data is SACKed, while data sent in the recovery is still in flight.
     let mut net = after_loss(settings(), 60, &[1, 10]);
     for ms in 35..120 {
         net.run_to(ms);
@@ -195,8 +200,9 @@ fn what_comes_late_by_three_segments_is_taken_for_lost() {
 
 #[test]
 fn duplicates_of_what_was_sent_again_needlessly_start_no_recovery() {
-    // The ACKs of a window are late: the timeout and the slow start after it retransmit segments that had
-    // arrived. Their duplicate ACKs must not count as a loss of later data (RFC 6582, 3.2 step 2).
+    // The ACKs of a window are late. The timeout and the following slow start retransmit segments
+    // that have arrived. Their duplicate ACKs must not count as a loss of later data (RFC 6582, 3.2
+    // step 2).
     let mut net = Net::established(TcpConfig { sack: false, ..settings() });
     let opens = Time::ZERO + Span::from_ms(320);
     net.wires.fate = Box::new(move |s| match s.from {
@@ -214,8 +220,9 @@ fn duplicates_of_what_was_sent_again_needlessly_start_no_recovery() {
 
 #[test]
 fn a_partial_ack_sends_the_next_hole_at_once() {
-    // Seven of ten segments are lost and five duplicates arrive: the five segments that the pipe still counts
-    // are lost as well, so the window alone would wait for the timer (RFC 6582, 3.2 step 3).
+    // Seven of ten segments are lost, and five duplicate ACKs arrive. The five segments that still
+    // count as in flight are lost as well, so the window alone would wait for the timer (RFC 6582,
+    // 3.2 step 3).
     let lost = &[1, 2, 3, 4, 5, 6, 7];
     let mut net = after_loss(TcpConfig { sack: false, ..settings() }, 12, lost);
     net.run_to(200);
@@ -242,8 +249,9 @@ fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer
 
 #[test]
 fn in_reno_duplicates_below_the_last_recovery_begin_another() {
-    // Duplicates for 2 to 5 and 7 to 10 arrive, so that 11, 12 and 13 are sent. The retransmission of 1 causes
-    // an ACK of 6, which ends the recovery, and these three cause duplicates.
+    // Duplicate ACKs for segments 2 to 5 and 7 to 10 arrive, so that 11, 12 and 13 are sent. The
+    // retransmission of 1 causes an ACK of 6, which ends the recovery, and these three cause
+    // duplicate ACKs.
     let recovery = RecoveryRules { partial_acks: false, ..RecoveryRules::default() };
     let reno = TcpConfig { sack: false, limited_transmit: false, recovery, ..settings() };
     let mut net = after_loss(reno, 30, &[1, 6]);
@@ -269,9 +277,9 @@ fn in_reno_duplicates_below_the_last_recovery_begin_another() {
 
 #[test]
 fn in_reno_duplicates_after_a_timeout_inflate_the_window() {
-    // The timeout at 248 ms is after a recovery. Segments 5, 6, 9 (late), 10, 11 and 12, sent at 270 and 271
-    // ms, cause five duplicates, of which the fourth and fifth release a segment each. With the ACK of 14000
-    // the window is two segments again, the threshold.
+    // The timeout at 248 ms comes after a recovery. Segments 5, 6, 9 (late), 10, 11 and 12, sent at
+    // 270 and 271 ms, cause five duplicate ACKs, of which the fourth and the fifth release a
+    // segment each. With the ACK of 14000 the window is reduced to two segments, the threshold.
     let recovery = RecoveryRules { partial_acks: false, ..RecoveryRules::default() };
     let reno = TcpConfig { sack: false, limited_transmit: false, recovery, ..settings() };
     let mut net = Net::established(reno);
@@ -300,8 +308,8 @@ fn in_reno_duplicates_after_a_timeout_inflate_the_window() {
 
 #[test]
 fn what_one_recovery_has_sent_again_the_next_does_not_repeat() {
-    // Segment 13, new in the recovery from the losses of 1 and 8, is lost, found lost and retransmitted before
-    // that recovery ends: the retransmission of 8 arrives late.
+    // Segment 13 is new data in the recovery from the losses of 1 and 8. It is lost, found lost and
+    // retransmitted before this recovery ends, since the retransmission of 8 arrives late.
     let mut net = Net::established(settings());
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
     net.wires.fate = Box::new(|s| match (s.from, s.packet.seq / SEGMENT + 1, s.is_again()) {

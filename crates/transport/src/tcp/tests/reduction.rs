@@ -1,4 +1,5 @@
-//! Tests of proportional rate reduction in dialogues. Times are as in [`recovery`](super::recovery).
+//! Tests of proportional rate reduction in dialogues. The link carries a segment per millisecond,
+//! as in [`recovery`](super::recovery).
 
 use super::super::config::TcpConfig;
 use super::super::rules::{PrrRule, RecoveryRules};
@@ -17,9 +18,10 @@ fn after_loss(prr: PrrRule, sack: bool, lost: &'static [usize]) -> Net {
 
 #[test]
 fn segments_leave_at_half_the_pace_of_acks() {
-    // Segment 2 of ten is lost; the ACK of segment 1 and two duplicates release segments 11 to 14. The window
-    // is 11 at the third duplicate, 35 ms, and the threshold 5.5. From there, about one segment is sent for
-    // every second ACK (none arrives at 41 ms: the link was idle at 30 ms).
+    // Segment 2 of ten is lost. The ACK of segment 1 and two duplicate ACKs release segments 11 to
+    // 14. At the third duplicate ACK, at 35 ms, the window is 11 and the threshold 5.5 segments.
+    // From then on, about every second ACK releases a segment (none arrives at 41 ms, since the
+    // link was idle at 30 ms).
     let mut net = after_loss(PrrRule::Linux, true, &[2]);
     net.run_to(45);
     assert_dialogue(
@@ -54,7 +56,8 @@ fn every_rule_ends_with_the_threshold_and_all_there() {
 
 #[test]
 fn after_heavy_loss_the_window_grows_back_to_the_threshold_in_slow_start() {
-    // seven of ten lost: below the threshold of 5 each ACK of a retransmission releases two segments
+    // Seven of ten segments are lost. Below the threshold of 5, each ACK of a retransmission
+    // releases two segments.
     for prr in [PrrRule::Rfc6937, PrrRule::Linux] {
         let mut net = after_loss(prr, true, &[1, 2, 3, 4, 5, 6, 7]);
         net.run_to(1000);

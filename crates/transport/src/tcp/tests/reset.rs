@@ -5,7 +5,7 @@ use super::super::info::ConnectionState;
 use super::net::{Fate, Net, assert_dialogue, settings};
 use eastwest_types::{HostId, Packet, Side, flag};
 
-/// Delivers a packet to the server that the client has not sent.
+/// Delivers to the server a packet that the client has not sent.
 fn inject(net: &mut Net, seq: u64, payload: u16, flags: u8) {
     let mut packet = Packet::blank(HostId(1));
     packet.dst_endpoint = net.id(Side::Server);
@@ -38,8 +38,8 @@ fn a_reset_ends_the_connection_only_with_the_sequence_number_expected_next() {
     let mut net = Net::established(settings());
     inject(&mut net, 500, 0, flag::RST);
     assert_dialogue(&net, None, "20 < ack 1");
-    inject(&mut net, (1 << 20) + 1, 0, flag::RST); // behind the window
-    inject(&mut net, 0, 0, flag::RST); // before it
+    inject(&mut net, (1 << 20) + 1, 0, flag::RST); // above the receive window
+    inject(&mut net, 0, 0, flag::RST); // below the receive window
     assert_eq!(net.wires.log.len(), 1);
     assert_eq!(state(&net, Side::Server), ConnectionState::Established);
     net.write(Side::Server, 100_000);
@@ -47,7 +47,7 @@ fn a_reset_ends_the_connection_only_with_the_sequence_number_expected_next() {
     inject(&mut net, 1, 0, flag::RST | flag::ACK);
     assert_eq!(net.told(Side::Server), [(20, Notice::Failed)]);
     net.run_to(5000);
-    assert_dialogue(&net, Some(Side::Server), ""); // neither data nor its retransmission
+    assert_dialogue(&net, Some(Side::Server), ""); // neither data nor its retransmission is sent
 }
 
 #[test]

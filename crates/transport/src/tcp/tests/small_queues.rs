@@ -1,5 +1,5 @@
-//! Tests of small queues. The client's link carries a segment per millisecond, with 5 ms of delay each way:
-//! packets that cannot leave at once wait in the client's NIC.
+//! Tests of TCP small queues. The client's link carries a segment per millisecond, with 5 ms of
+//! delay each way. Packets that cannot be sent at once wait in the client's NIC.
 
 use super::super::config::TcpConfig;
 use super::super::offload::OffloadRules;
@@ -19,7 +19,8 @@ fn net_with(config: TcpConfig) -> Net {
     net
 }
 
-/// Returns, for every data packet of the client, the number of packets in the NIC when it was handed over.
+/// Returns, for every data packet of the client, the number of packets that were in the NIC when it
+/// was handed over.
 fn waiting(net: &Net) -> Vec<usize> {
     let mut leave: Vec<Time> = Vec::new();
     let data = net.wires.log.iter().filter(|s| s.from == Side::Client && s.is_data());
@@ -34,12 +35,13 @@ fn waiting(net: &Net) -> Vec<usize> {
 
 #[test]
 fn little_waits_in_the_card_and_the_link_stays_busy() {
-    // at twice the window's rate in slow start, a millisecond's worth is a little more than two segments
+    // In slow start the rate is twice the window per RTT, so a millisecond's worth is a little more
+    // than two segments.
     for (rules, most) in [(SmallQueueRules::default(), 100), (on(), 2)] {
         let mut net = net_with(TcpConfig { small_queues: rules, ..settings() });
         net.write_segments(400);
         net.run_to(20 + 400 + 12);
-        // 10 ms for both ways, and no millisecond lost
+        // The transfer needs 10 ms for both directions, and the link is never idle.
         assert_eq!(net.end(Side::Server).received(), 400 * SEGMENT);
         let waiting = waiting(&net);
         let longest = *waiting.iter().max().expect("data");
@@ -56,7 +58,7 @@ fn a_window_that_the_card_keeps_from_filling_does_not_grow() {
     let mut net = net_with(TcpConfig { small_queues: on(), ..settings() });
     net.write_segments(2000);
     net.run_to(1500);
-    // twelve segments are in flight, two of them in the NIC; slow start stops at twice as many
+    // Twelve segments are in flight, two of them in the NIC. Slow start stops at twice this number.
     let cwnd = net.end(Side::Client).cwnd() / SEGMENT;
     assert!((20..=30).contains(&cwnd), "{cwnd}");
 }
@@ -72,7 +74,8 @@ fn with_offload_the_next_burst_follows_when_little_more_than_one_is_left() {
     net.write_segments(3000);
     net.run_to(2500);
     let late = waiting(&net).split_off(1000);
-    // two packets of 20,896 B in pieces of 1,896 B each: 22 may wait when 20 more are handed over
+    // The limit is two bursts of 20,896 B, in segments of 1,896 B each: 22 may wait when 20 more
+    // are handed over.
     assert_eq!((late.iter().min(), late.iter().max()), (Some(&22), Some(&41)));
 }
 

@@ -1,4 +1,4 @@
-//! Tests of spurious timeouts and recoveries: detected and undone, or not.
+//! Tests of spurious timeouts and recoveries, which are detected and undone, or not.
 
 use super::super::config::TcpConfig;
 use super::super::rules::{RackRule, RecoveryRules};
@@ -6,13 +6,13 @@ use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Rate, Side, Span};
 
-/// Returns the segments that the client has retransmitted, by number.
+/// Returns the numbers of the segments that the client has retransmitted.
 fn again(net: &Net) -> Vec<u64> {
     net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.packet.seq / SEGMENT + 1).collect()
 }
 
-/// Returns a network in which all of the first window is 300 ms late: the timer expires at 220 ms though
-/// nothing is lost.
+/// Returns a test network in which the whole first window is 300 ms late. The timer expires at 220
+/// ms although nothing is lost.
 fn delayed_window(config: TcpConfig) -> Net {
     let mut net = Net::established(config);
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
@@ -39,7 +39,7 @@ fn frto(rack: RackRule, sack: bool) -> TcpConfig {
     TcpConfig { recovery, sack, timestamps: false, ..settings() }
 }
 
-/// Values of RACK and SACK.
+/// Combinations of the RACK rule and SACK that are tested.
 const VARIANTS: [(RackRule, bool); 4] = [
     (RackRule::Off, false),
     (RackRule::Off, true),
@@ -51,13 +51,13 @@ const VARIANTS: [(RackRule, bool); 4] = [
 fn frto_sends_new_data_after_the_first_ack_and_falls_back_on_duplicates() {
     for (rack, sack) in VARIANTS {
         let mut net = delayed_window(frto(rack, sack));
-        // the retransmission was acknowledged at 230 ms: new data is sent instead of segment 2
+        // The retransmission was acknowledged at 230 ms: new data is sent instead of segment 2.
         net.run_to(231);
         let last = net.wires.log.iter().rev().filter(|s| s.from == Side::Client).take(2);
         let last: Vec<u64> = last.map(|s| s.packet.seq / SEGMENT + 1).collect();
         assert_eq!(last, [12, 11], "{rack:?} {sack}");
         assert_eq!(again(&net), [1]);
-        // it arrives out of order at 235 ms, which looks like a real loss
+        // The new data arrives out of order at 235 ms, which looks like a real loss.
         net.run_to(241);
         assert_eq!(again(&net)[..2], [1, 2]);
         assert_eq!(net.stack.totals().spurious_timeouts, 0);
@@ -68,13 +68,13 @@ fn frto_sends_new_data_after_the_first_ack_and_falls_back_on_duplicates() {
 
 #[test]
 fn frto_undoes_a_timeout_of_acks_that_were_late() {
-    // The data arrives, its ACKs are late: the first ACK after the timeout is that of segment 1, new data is
-    // sent, and the ACK of segment 2 shows that the timeout was spurious.
+    // The data arrives, but its ACKs are late. The first ACK after the timeout acknowledges segment
+    // 1, so new data is sent. The ACK of segment 2 shows that the timeout was spurious.
     for (rack, sack) in VARIANTS {
         let mut net = Net::established(frto(rack, sack));
         net.wires.fate = Box::new(|s| match (s.from, s.nth) {
             (Side::Server, n @ 1..=10) => Fate::Late(Span::from_ms(300 + n as u64)),
-            (Side::Server, 11) => Fate::Drop, // the answer to the copy
+            (Side::Server, 11) => Fate::Drop, // the answer to the retransmission
             _ => Fate::Deliver,
         });
         net.write_segments(40);
@@ -128,7 +128,7 @@ fn an_echo_from_before_the_timeout_undoes_it_at_once() {
 
 #[test]
 fn a_coarse_timestamp_clock_hides_it() {
-    // in units of a second the echo and the retransmission have equal times
+    // In units of a second, the echoed time and the time of the retransmission are equal.
     let recovery = RecoveryRules {
         undo: true,
         timestamp_clock: Span::from_secs(1),
@@ -139,7 +139,8 @@ fn a_coarse_timestamp_clock_hides_it() {
     assert!(net.end(Side::Client).ssthresh() < u64::MAX);
 }
 
-/// Returns a network in which segment 2 arrives behind five others: three duplicates and a spurious recovery.
+/// Returns a test network in which segment 2 arrives behind five others: three duplicate ACKs start
+/// a spurious recovery.
 fn reordered(recovery: RecoveryRules, timestamps: bool) -> Net {
     let mut net = Net::established(TcpConfig { recovery, timestamps, ..settings() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
@@ -157,7 +158,7 @@ fn reordered(recovery: RecoveryRules, timestamps: bool) -> Net {
 fn a_dsack_undoes_a_recovery_even_after_its_end() {
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let recovery = RecoveryRules { undo: true, dsack: true, rack, ..RecoveryRules::default() };
-        // 11 segments: the window at the second ACK, after growth by one
+        // At the second ACK the window is 11 segments, after it has grown by one.
         let mut net = reordered(recovery, false);
         finish(&mut net);
         let totals = net.stack.totals();
@@ -196,7 +197,7 @@ fn a_true_recovery_is_not_undone() {
 
 #[test]
 fn a_timeout_in_a_recovery_cuts_again_or_not() {
-    // the first segment and its retransmission are lost
+    // The first segment and its retransmission are lost.
     for (one_cut, segments) in [(false, 5), (true, 5)] {
         let recovery = RecoveryRules { one_cut, ..RecoveryRules::default() };
         let mut net = Net::established(TcpConfig { recovery, ..settings() });

@@ -1,4 +1,5 @@
-//! Tests of the causes of timeouts: one dialogue for each, without other timeouts.
+//! Tests of the causes of retransmission timeouts: one dialogue for each cause, without other
+//! timeouts.
 
 use super::super::TimeoutCause;
 use super::super::config::TcpConfig;
@@ -6,7 +7,7 @@ use super::super::rules::RackRule;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Side, Span};
 
-/// Asserts that there were timeouts of these causes and no others.
+/// Asserts that timeouts of these causes, in these numbers, and no others have occurred.
 fn assert_causes(net: &Net, expected: &[(TimeoutCause, u32)]) {
     let totals = net.stack.totals();
     let mut causes = [0; TimeoutCause::COUNT];
@@ -36,7 +37,7 @@ fn a_syn_and_a_syn_ack() {
         net.open();
         net.write(Side::Client, 100);
         net.run_to(3000);
-        // if the SYN-ACK is lost, both ends wait for an answer
+        // If the SYN-ACK is lost, both ends wait for an answer.
         let n = if cause == TimeoutCause::Syn { 1 } else { 2 };
         assert_causes(&net, &[(cause, n)]);
     }
@@ -58,24 +59,24 @@ fn a_whole_window_and_a_whole_message() {
         &[(TimeoutCause::FullWindow, 1)],
     );
     assert_causes(&lost(settings(), &[1, 2], 2), &[(TimeoutCause::FullWindow, 1)]);
-    // the second window: segments that the ACKs of the first have released
+    // The second window is lost: the segments that the ACKs of the first have released.
     let config = TcpConfig { initial_window: 2, ..settings() };
     assert_causes(&lost(config, &[3, 4, 5, 6], 20), &[(TimeoutCause::FullWindow, 1)]);
 }
 
 #[test]
 fn the_end_of_a_message() {
-    // the last segment; the last two; the third last, which two follow
+    // Lost are the last segment; the last two; the third last, which two segments follow.
     for packets in [&[10][..], &[9, 10], &[8]] {
         assert_causes(&lost(settings(), packets, 10), &[(TimeoutCause::Tail, 1)]);
     }
-    // the last six of ten: less than a window, with nothing after them
+    // The last six of ten segments are lost: less than a window, with nothing after them.
     assert_causes(&lost(settings(), &[5, 6, 7, 8, 9, 10], 10), &[(TimeoutCause::Tail, 1)]);
 }
 
 #[test]
 fn too_few_duplicates() {
-    // of ten segments two arrive above the hole; limited transmit would add more
+    // Two of ten segments arrive above the hole. Limited transmit would add more.
     let config = TcpConfig { limited_transmit: false, ..settings() };
     let net = lost(config, &[1, 2, 3, 4, 5, 6, 7, 8], 40);
     assert_causes(&net, &[(TimeoutCause::FewDuplicates, 1)]);
@@ -83,7 +84,8 @@ fn too_few_duplicates() {
 
 #[test]
 fn a_retransmission() {
-    // the fourth segment and its fast retransmission; when the timer expires, the rest is acknowledged
+    // The fourth segment and its fast retransmission are lost. When the timer expires, all before
+    // it is acknowledged.
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let mut config = settings();
         config.recovery.rack = rack;
@@ -108,7 +110,8 @@ fn a_row_of_timeouts_begins_with_its_cause() {
     );
 }
 
-/// Returns the numbers of whole windows lost: of data, of ACKs.
+/// Returns the number of whole windows of data that were lost, and the number of whole windows of
+/// ACKs.
 fn windows(net: &Net) -> (u32, u32) {
     let totals = net.stack.totals();
     (totals.lost_windows, totals.lost_ack_windows)
@@ -117,11 +120,11 @@ fn windows(net: &Net) -> (u32, u32) {
 #[test]
 fn windows_of_which_nothing_arrives() {
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 20)), (1, 0));
-    // one segment arrives: not the whole window
+    // One segment arrives, so this is not a loss of the whole window.
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9], 10)), (0, 0));
-    // a window of one segment counts once, with its retransmissions
+    // A window of one segment counts once, together with its lost retransmissions.
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4], 1)), (1, 0));
-    // all ACKs of a window are lost; then all but one, which acknowledges everything
+    // First all ACKs of a window are lost; then all but one, which acknowledges everything.
     for (from, to, expected) in [(1, 10, (0, 1)), (1, 9, (0, 0))] {
         let mut net = Net::established(settings());
         net.wires.fate = Box::new(move |s| match (s.from, s.nth) {
@@ -132,7 +135,7 @@ fn windows_of_which_nothing_arrives() {
         net.run_to(3000);
         assert_eq!(windows(&net), expected, "ACKs {from} to {to}");
     }
-    // late packets are not lost
+    // Packets that are only late do not count as lost.
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
@@ -157,7 +160,7 @@ fn a_fin() {
 
 #[test]
 fn what_was_only_late_is_no_loss() {
-    // original and retransmission are in a queue; the echoed timestamp shows it
+    // Original and retransmission are both late in a queue, which the echoed timestamp shows.
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
@@ -168,7 +171,8 @@ fn what_was_only_late_is_no_loss() {
     net.run_to(3000);
     assert_causes(&net, &[(TimeoutCause::Spurious, 1)]);
 
-    // the original is lost, its retransmissions only late: the second of two timeouts was spurious
+    // The original is lost, and its retransmissions are only late: the second of two timeouts was
+    // spurious.
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Drop,
@@ -180,7 +184,7 @@ fn what_was_only_late_is_no_loss() {
     net.run_to(3000);
     assert_causes(&net, &[(TimeoutCause::Request, 1), (TimeoutCause::Spurious, 1)]);
 
-    // the ACK is delayed; without timestamps no packet shows it
+    // The ACK is delayed. Without timestamps, no packet shows that the timeout was spurious.
     let delayed = Span::from_ms(300);
     let config = TcpConfig { ack_every: 2, delayed_ack_timeout: delayed, ..settings() };
     let mut net = Net::established(TcpConfig { timestamps: false, ..config });
@@ -194,7 +198,7 @@ fn what_was_only_late_is_no_loss() {
 fn an_ack_lost_and_an_ack_late() {
     for (fate, cause) in [
         (Fate::Drop, TimeoutCause::Ack),
-        // the retransmission, sent at 220 ms, is acknowledged first
+        // The retransmission, sent at 220 ms, is acknowledged first.
         (Fate::Late(Span::from_ms(300)), TimeoutCause::Ack),
         (Fate::Late(Span::from_ms(195)), TimeoutCause::Spurious),
     ] {

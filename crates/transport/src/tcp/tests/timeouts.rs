@@ -1,4 +1,4 @@
-//! Tests of retransmission timeouts.
+//! Tests of retransmission timeouts: their times, the backoff, and the loss phase after them.
 
 use super::super::config::TcpConfig;
 use super::super::rules::TimerRules;
@@ -24,13 +24,13 @@ fn the_timeout_doubles_up_to_its_maximum() {
          3420 > 1:11* ack 1",
     );
     assert_eq!(net.stack.totals().timeouts, 5);
-    // the ACK has given an RTT sample, which ends the backoff
+    // The ACK has given an RTT sample, which ends the backoff.
     assert_eq!(net.end(Side::Client).rto(net.stack.config()), Span::from_ms(200));
 }
 
 #[test]
 fn without_timestamps_the_doubled_timeout_stays_until_something_new_is_timed() {
-    // Karn's algorithm (RFC 6298, section 3 and 5.7)
+    // Karn's algorithm (RFC 6298, section 3 and 5.7) takes no sample from a retransmitted segment.
     let mut net = Net::established(TcpConfig { timestamps: false, ..settings() });
     let rto = |net: &Net| net.end(Side::Client).rto(net.stack.config());
     net.lose(&[1, 2]);
@@ -62,12 +62,13 @@ fn after_a_timeout_all_is_sent_again_in_slow_start() {
         net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         net.write_segments(20);
         net.run_to(221);
-        // half of the ten outstanding segments (RFC 5681, equation 4)
+        // The threshold is half of the ten outstanding segments (RFC 5681, equation 4).
         assert_eq!(net.end(Side::Client).ssthresh(), 5 * SEGMENT);
         assert_eq!(net.end(Side::Client).cwnd(), SEGMENT);
         net.wires.log.drain(..10);
         net.run_to(255);
-        // 1, 2, 4 segments, then one more for each ACK up to the threshold of 5
+        // Slow start sends 1, 2 and 4 segments, then one more for each ACK up to the threshold of
+        // 5.
         assert_dialogue(
             &net,
             Some(Side::Client),
@@ -93,7 +94,7 @@ fn after_a_timeout_all_is_sent_again_in_slow_start() {
 
 #[test]
 fn what_was_sacked_is_not_sent_again_after_a_timeout() {
-    // two SACKs are too few for fast retransmit; limited transmit is off and the stream ends
+    // Two SACKs are too few for a fast retransmit; limited transmit is off and the stream ends.
     let mut net = Net::established(TcpConfig { limited_transmit: false, ..settings() });
     net.lose(&[1, 3, 4, 5, 6, 7, 8, 9]);
     net.write_segments(10);
@@ -106,7 +107,7 @@ fn what_was_sacked_is_not_sent_again_after_a_timeout() {
 
 #[test]
 fn a_segment_that_times_out_again_does_not_lower_the_threshold_again() {
-    // RFC 5681, 3.1: the threshold is constant from the second timeout of a segment on
+    // The threshold is constant from the second timeout of a segment on (RFC 5681, 3.1).
     let mut net = Net::established(settings());
     net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     net.write_segments(10);
@@ -117,7 +118,8 @@ fn a_segment_that_times_out_again_does_not_lower_the_threshold_again() {
 
 #[test]
 fn a_timeout_of_another_segment_lowers_the_threshold_without_timestamps_too() {
-    // 1 is repaired at 220 ms; 2, retransmitted at 230 ms, is lost again: nine are outstanding
+    // Segment 1 is repaired at 220 ms; segment 2, retransmitted at 230 ms, is lost again: nine are
+    // outstanding.
     for timestamps in [true, false] {
         let mut net = Net::established(TcpConfig { timestamps, ..settings() });
         net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]);
@@ -140,16 +142,18 @@ fn a_lost_retransmission_is_left_to_the_timer_and_leaves_the_threshold() {
     net.run_to(500);
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000_000).collect();
-    // 34 ms, and 200 ms later: the timer is restarted when the first segment is retransmitted
+    // The timer restarts at 34 ms, when the first segment is retransmitted, and expires 200 ms
+    // later.
     assert_eq!(again, [34, 234]);
-    // 17 or more are outstanding at the timeout: half of that must not raise the threshold of 5
+    // At the timeout 17 or more segments are outstanding. Half of them must not raise the threshold
+    // of 5.
     assert_eq!(net.end(Side::Client).ssthresh(), 5 * SEGMENT);
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
 }
 
 #[test]
 fn the_timer_starts_anew_with_every_ack_that_moves_on() {
-    // RFC 6298, 5.3
+    // An ACK of new data restarts the timer (RFC 6298, 5.3).
     let mut net = Net::established(settings());
     net.lose(&[2]);
     net.write(Side::Client, 100);
@@ -168,7 +172,7 @@ fn timeouts_are_rounded_up_to_the_granularity() {
     net.lose(&[1]);
     net.write(Side::Client, 100);
     net.run_to(500);
-    // one sample of 10 ms: 10 + 4·5 = 30 ms, rounded up to 35
+    // After one sample of 10 ms the timeout is 10 + 4·5 = 30 ms, rounded up to 35 ms.
     assert_eq!(net.wires.log[1].at.0, 55_000_000_000);
     assert!(net.wires.log[1].is_again());
 }
@@ -184,22 +188,24 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     net.run_to(210);
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
     net.run_to(1000);
-    // the retransmission of 220 ms arrives first and is acknowledged for itself: not known to be spurious
+    // The ACK of the retransmission at 220 ms arrives first, so the timeout is not known to be
+    // spurious.
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
 
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
-        // both leave the queue at 455 ms
+        // Both packets leave the queue at 455 ms.
         (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
         (Side::Client, 2) => Fate::Late(Span::from_ms(230)),
         _ => Fate::Deliver,
     });
     net.write(Side::Client, 100);
     net.run_to(2000);
-    // original and retransmission were in a queue: the ACK echoes the timestamp of the original
+    // Original and retransmission were late in a queue; the ACK echoes the timestamp of the
+    // original.
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.spurious_timeouts), (1, 1));
-    // the ACK that ends the loss phase shows that the timeout was spurious
+    // The ACK that ends the loss phase shows that the timeout was spurious.
     assert_eq!(
         net.repairs(Side::Client),
         [
@@ -212,7 +218,8 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
 
 #[test]
 fn a_second_timeout_does_not_make_a_true_one_spurious() {
-    // the original is lost, its retransmission only late: the ACK arrives after the second timeout
+    // The original is lost, and its retransmission is only late: the ACK arrives after the second
+    // timeout.
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Drop,
@@ -248,7 +255,7 @@ fn a_connection_that_times_out_too_often_is_given_up() {
 
 #[test]
 fn timeouts_with_progress_between_them_never_give_a_connection_up() {
-    // every original is lost, every retransmission arrives: no two timeouts are consecutive
+    // Every original is lost and every retransmission arrives, so no two timeouts are consecutive.
     let config = TcpConfig { max_retries: 1, timestamps: false, ..settings() };
     let mut net = Net::established(config);
     net.wires.fate = Box::new(|s| match s.from {
