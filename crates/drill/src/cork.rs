@@ -8,7 +8,7 @@ use eastwest_types::{Span, Time};
 /// Written data that an endpoint does not send yet because of `MSG_MORE` or `TCP_CORK`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cork {
-    /// Whether `TCP_CORK` is set.
+    /// Whether `TCP_CORK` is set, with which all incomplete segments are held back.
     pub on: bool,
     /// Number of written bytes that are held back.
     held: u64,

@@ -42,7 +42,7 @@ pub struct Epoll {
     watched: BTreeMap<i64, Entry>,
 }
 
-/// A socket in an epoll set.
+/// State of one socket in an epoll set.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// Bit mask of requested events and flags; 0 after the single event of `EPOLLONESHOT`.
@@ -56,7 +56,7 @@ struct Entry {
 /// State of a connection whose changes trigger edge-triggered epoll events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// Bytes received in order.
+    /// Payload bytes that have arrived in order.
     pub received: u64,
     /// Whether no more data can arrive, because the other end has closed or the connection has
     /// failed.

@@ -38,7 +38,7 @@ const CONSTANTS: [(&str, i64); 22] = [
 /// Slow-start threshold that Linux reports before the first loss, in segments.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// State of the endpoint from which fields of `tcp_info` are computed.
+/// State of the endpoint under test, from which fields of `tcp_info` are computed.
 struct View<'a> {
     host: &'a Host,
     now: Time,

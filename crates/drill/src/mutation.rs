@@ -56,7 +56,7 @@ fn step(n: u32, by: u32, sign: i8) -> u32 {
 /// An alteration that a script does not detect: with it the script still passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unnoticed {
-    /// Place of the altered event in the script.
+    /// Line and column of the altered event in the script.
     pub place: Place,
     /// Description of the alteration.
     pub what: String,

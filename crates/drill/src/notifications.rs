@@ -42,7 +42,7 @@ impl Notifications {
         }
     }
 
-    /// Whether the application has read all notifications.
+    /// Whether the error queue holds no notification for the application.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -55,7 +55,7 @@ pub struct Event {
     pub place: Place,
     /// Time at which the event happens or is expected.
     pub when: When,
-    /// Action of the event.
+    /// Kind of the event, with its data.
     pub action: Action,
 }
 
@@ -70,7 +70,7 @@ pub enum When {
     After(u64, u64),
 }
 
-/// Action of an event.
+/// Kind of an event of a script, with its data.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// A packet arrives at the endpoint.
@@ -108,11 +108,11 @@ pub struct Packet {
 /// An option of the TCP header. Padding is not represented: simulated packets have none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
-    /// Maximum segment size.
+    /// Maximum segment size in bytes.
     Mss(u16),
     /// Window scale (shift count, RFC 7323).
     Wscale(u8),
-    /// SACK permitted.
+    /// SACK-permitted option.
     SackOk,
     /// SACK blocks: each has its first sequence number, and the number after its last.
     Sack(Vec<(u32, u32)>),
@@ -147,7 +147,7 @@ pub enum Value {
     Number(i64),
     /// Name of a constant, such as `SOL_TCP`.
     Name(String),
-    /// Text in quotation marks.
+    /// Text in quotation marks, without the marks.
     Text(String),
     /// List `[a, b]`.
     List(Vec<Value>),

@@ -138,7 +138,8 @@ impl Setup {
     pub fn new(profile: Profile, mss: u16) -> Setup {
         // A socket uses Nagle's algorithm until TCP_NODELAY is set; hosts of scenarios set it.
         let mut config = TcpConfig { nagle: true, ..profile.config() };
-        // Linux hands bursts to any network card. Later splitting into segments is not visible
+        // Linux hands bursts to any network card. The simulated endpoint does not see how they are
+        // split into segments later.
         // here.
         config.offload.on = profile == Profile::Linux;
         let hystart = config.rules.hystart;

@@ -12,7 +12,7 @@ use crate::problem::{Place, Problem};
 pub struct Setting {
     /// Line and column of the setting in the script.
     pub place: Place,
-    /// Kind and value of the setting.
+    /// Kind and value of the setting of the host.
     pub what: What,
 }
 
@@ -95,13 +95,14 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
             }
             _ => return Err(unknown()),
         },
-        // Removes a file of an earlier run, which does not exist here.
+        // `rm` of a file is ignored: every script starts without files.
         "rm" if matches!(plain[..], ["-f", _]) => {}
         "dd" => set(first.place, zeroes(&plain).ok_or_else(unknown)?),
         // Offload of the test device has no effect: an expected long packet matches a run of
         // segments.
         "ethtool" => {}
-        // Restores what set_sysctls.py has changed. Here every script starts with the defaults.
+        // This script restores what set_sysctls.py has changed. It is ignored, since every script
+        // starts with the defaults.
         _ if first.text.starts_with("/tmp/sysctl_restore_") => {}
         _ => return Err(unknown()),
     }

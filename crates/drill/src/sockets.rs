@@ -24,7 +24,7 @@ pub enum Role {
 /// State of one socket of a script.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket {
-    /// Role of the socket.
+    /// Role of the socket: new, listening or connected.
     pub role: Role,
     /// Whether the socket is non-blocking, so that calls return at once.
     pub nonblocking: bool,
@@ -88,7 +88,7 @@ pub enum Outcome {
 /// All sockets of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Sockets {
-    /// Sockets by file descriptor.
+    /// Sockets of the script by file descriptor.
     pub all: BTreeMap<i64, Socket>,
     /// Whether the application has accepted the connection, or has opened it itself.
     pub accepted: bool,

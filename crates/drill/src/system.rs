@@ -19,7 +19,7 @@ pub fn seconds(t: Time) -> String {
 
 /// Result of a system call: an outcome at once, or a condition for which the call waits.
 pub enum Does {
-    /// The call returns at once with this outcome.
+    /// The call returns at once with this result.
     Returns(Outcome),
     /// The call blocks until this condition is true.
     Waits(Wish),
@@ -45,7 +45,7 @@ pub fn waits(wish: Wish) -> Answer {
 
 /// Host under test of a script: its settings, its sockets and the TCP endpoint.
 pub struct System {
-    /// Simulated time.
+    /// Current simulated time.
     pub now: Time,
     /// Settings of the host, which apply when the connection opens.
     pub setup: Setup,
@@ -54,7 +54,7 @@ pub struct System {
     /// Conversion between the sequence numbers and timestamps of the script and those of the
     /// simulation.
     pub wire: Wire,
-    /// Sockets of the script.
+    /// Sockets of the script, with the blocked system call.
     pub sockets: Sockets,
     /// Log of the script, with one line for each event so far.
     pub log: Vec<String>,

@@ -28,11 +28,11 @@ pub struct Wire {
     /// Window scales (shift counts) of the other end and of the endpoint; both 0 without window
     /// scaling.
     pub scales: (u8, u8),
-    /// Whether both ends use timestamps.
+    /// Whether both ends use TCP timestamps.
     pub timestamps: bool,
     /// Options that the endpoint's SYN or SYN-ACK carries, without timestamps.
     pub offered: Vec<TcpOption>,
-    /// Whether the endpoint's SYN or SYN-ACK offers timestamps.
+    /// Whether the endpoint's SYN or SYN-ACK offers TCP timestamps.
     pub offers_timestamps: bool,
     /// Timestamp values in the script, each with the send time of its packet in µs of the
     /// simulation.

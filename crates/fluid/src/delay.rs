@@ -48,11 +48,11 @@ impl Queue {
 /// Rate, delay and queue of one direction of a link (an egress port).
 #[derive(Clone, Copy, Debug)]
 pub struct PortSpec {
-    /// Rate of the link.
+    /// Rate of the link in bit/s.
     pub rate: Rate,
     /// Propagation delay of the link, plus the mean delay in the host if the link ends at one.
     pub delay: Span,
-    /// Queue at the egress port.
+    /// Behaviour of the queue at the egress port when it is full.
     pub queue: Queue,
 }
 
@@ -91,7 +91,7 @@ mod tests {
             delay: Span::from_us(5),
             queue: Queue::DropTail(125_000),
         };
-        let base = Span::from_us(100); // 100 kbit
+        let base = Span::from_us(100); // the path holds 100 kbit
         assert_eq!(standing(&port, 1, 50e3, base), Span::ZERO);
         assert_eq!(standing(&port, 1, 300e3, base), Span::from_us(200));
         // The queue and the path hold 1.1 Mbit: three quarters of it, minus the path.

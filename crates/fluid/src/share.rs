@@ -25,7 +25,8 @@ const SLOWEST_BPS: u64 = 1_000;
 /// Value for no limit, in bit/s: the cap of a flow without cap, and the level (rate per weight) of
 /// a port that is not full.
 pub const NO_LIMIT: u64 = u64::MAX;
-/// A change of acknowledgements below this fraction (1/200) of a port's rate causes no further filling.
+/// Fraction of a port's rate (1/200). A change of acknowledgements below it does not repeat the
+/// filling.
 const ECHO_PART: u64 = 200;
 /// Maximum number of repetitions of the filling because the rates of acknowledgements have changed.
 const ECHO_PASSES: u32 = 2;
@@ -50,8 +51,8 @@ struct Port {
     echo_bps: u64,
     /// Time at which the load of the port last changed.
     since: Time,
-    /// Number of the last filling that included the port. `place`: index of the port in that
-    /// filling.
+    /// Number of the last computation of rates (filling) that included the port. `place`: index of
+    /// the port in this filling.
     stamp: u32,
     place: u32,
 }
@@ -73,7 +74,7 @@ struct Flow {
     cap_bps: u64,
     rate_bps: u64,
     stamp: u32,
-    /// Number of the last filling that recorded a change of the flow's rate.
+    /// Number of the last computation of rates (filling) that changed the flow's rate.
     noted: u32,
     frozen: bool,
 }
@@ -93,7 +94,7 @@ pub struct Demand<'a> {
     pub cap_bps: u64,
 }
 
-/// State of a port in one filling (progressive computation of the rates).
+/// State of a port during one computation of rates (filling).
 #[derive(Clone, Copy, Debug)]
 struct Vessel {
     port: u32,
@@ -101,7 +102,7 @@ struct Vessel {
     room_bps: u64,
     /// Sum of the weights of the port's flows that still grow.
     growing: u64,
-    /// Whether the filling includes all flows of the port.
+    /// Whether the computation of rates (filling) includes all flows of the port.
     whole: bool,
     /// Rate per weight at which the port became full, or [`NO_LIMIT`].
     level_bps: u64,
@@ -392,8 +393,8 @@ impl Share {
         }
     }
 
-    /// Returns the index of a port in this filling, and includes the port if it is not part of it.
-    /// Full ports are marked, so that all their flows are included.
+    /// Returns the index of a port in the current computation of rates (filling), and includes the
+    /// port if it is new. Full ports are marked, so that all their flows are included.
     fn vessel(&mut self, port: u32) -> usize {
         let p = &mut self.ports[port as usize];
         if p.stamp != self.stamp {

@@ -13,7 +13,7 @@ pub(crate) struct Pending {
     pub bytes: u64,
 }
 
-/// One direction of a connection.
+/// One direction of a connection in flow mode: its messages and its flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub waiting: VecDeque<Pending>,

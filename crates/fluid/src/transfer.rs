@@ -33,7 +33,7 @@ pub struct Rules {
     pub idle_restart: Option<Span>,
 }
 
-/// Packets of one message on a link, and their acknowledgements.
+/// Packets of one message on a link, and the acknowledgements of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
     /// Number of packets of the message.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum What {
-    /// A packet was lost.
+    /// A packet of the connection was lost.
     Drop = 0,
     /// A retransmission timer expired.
     Timeout = 1,
@@ -18,9 +18,9 @@ pub enum What {
     Recovery = 2,
     /// All data is acknowledged that was outstanding when fast recovery began, or at a timeout.
     Recovered = 3,
-    /// A timeout was found to be spurious.
+    /// A retransmission timeout was found to be spurious.
     Spurious = 4,
-    /// A connection was aborted.
+    /// The connection failed.
     Failed = 5,
 }
 
@@ -32,7 +32,7 @@ impl What {
 /// Event of a connection or datagram: one row of the table `events`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EventRow {
-    /// Time of the event.
+    /// Simulated time of the event.
     pub at: Time,
     /// Kind of the event.
     pub what: What,

@@ -175,10 +175,10 @@ table! {
     /// it
     start_s: seconds = flow.start;
 
-    /// time at which the last byte of the message had arrived in order
+    /// time at which the last byte of the message had arrived in order at the receiver
     finish_s: seconds = flow.finish;
 
-    /// `finish_s` − `start_s`, computed in picoseconds
+    /// completion time of the message, `finish_s` − `start_s`, computed in picoseconds
     fct_us: us = flow.finish.since(flow.start);
 
     /// `fct_us` divided by the time that the message needs alone on the idle path, without
@@ -195,7 +195,7 @@ table! {
     /// number of the job or transaction to which the message belongs; −1 if it belongs to none
     job: i64 = flow.job.map_or(-1, i64::from);
 
-    /// number of the connection, from 0 in order of opening
+    /// number of the connection that carried the message, from 0 in order of opening
     connection since 2: u64 = flow.connection;
 
     /// bytes of the sender's stream before this message. The message has the positions

@@ -138,7 +138,7 @@ pub fn tcp(
     segment.extend(ack.to_be_bytes());
     segment.extend([(length as u8 / 4) << 4, packet.flags]);
     segment.extend((window as u16).to_be_bytes());
-    segment.extend([0; 4]); // checksum, urgent pointer
+    segment.extend([0; 4]); // placeholder of the checksum, and urgent pointer 0
     segment.extend(listed);
     let checksum = transport_checksum(direction, TCP, &segment, packet.payload);
     segment[16..18].copy_from_slice(&checksum.to_be_bytes());

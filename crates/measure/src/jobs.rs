@@ -27,10 +27,10 @@ table! {
     /// time of the job's submission
     submitted_s: seconds = job.submitted;
 
-    /// time at which the first task of the job started to read
+    /// time at which the first task of the job began to read
     started_s: seconds = job.started;
 
-    /// time at which the last task had reported and the clean-up was complete
+    /// time at which the last task of the job had reported and the clean-up was complete
     finished_s: seconds = job.finished;
 
     /// `finished_s` − `submitted_s`, including set-up and waiting
@@ -73,7 +73,7 @@ table! {
     /// number of the task within its job and kind
     task: u32 = task.task;
 
-    /// `map` or `reduce`
+    /// kind of the task: `map` or `reduce`
     kind: few = task.kind.name();
 
     /// number of the host on which the task ran

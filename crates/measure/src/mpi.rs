@@ -65,7 +65,7 @@ table! {
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// number of the rank
+    /// number of the rank in its program
     rank: u32 = state.rank;
 
     /// state of the rank: `compute`, `sleep`, `send`, `receive`, `wait` or `collective`
@@ -115,7 +115,7 @@ table! {
     /// time at which the send was called
     sent_s: seconds = message.sent;
 
-    /// time at which the message or its rendezvous request was matched with a receive
+    /// time at which a receive was found for the message or its rendezvous request
     matched_s: seconds = message.matched;
 
     /// time at which the last byte of the message had arrived

@@ -166,7 +166,7 @@ table! {
     /// number of frames that the source generated
     frames_sent: u64 = stream.sent;
 
-    /// bytes of the sent frames, without framing
+    /// bytes of the frames that the source generated, without framing
     bytes_sent: u64 = stream.sent_bytes;
 
     /// number of frames that arrived
@@ -184,11 +184,12 @@ table! {
     /// number of frames that a receiver would have to hold to deliver all frames in order
     resequenced since 6: u64 = stream.order.waited();
 
-    /// largest number of frames that such a receiver would hold at one time
+    /// largest number of frames that a receiver would hold at one time to deliver all frames in
+    /// order
     resequenced_most since 6: u64 = stream.order.most();
 
-    /// mean number of frames that such a receiver would hold, from the first sent frame to the last
-    /// arrived frame
+    /// mean number of frames that a receiver would hold to deliver all frames in order, from the
+    /// first sent frame to the last arrived frame
     resequenced_mean since 6: f64 = stream.order.mean(stream.first, stream.last);
 
     /// time at which the first frame was generated

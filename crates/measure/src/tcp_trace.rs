@@ -6,7 +6,7 @@ use crate::table::Table;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Row of the table `tcp_trace`: state of a sender's congestion control from a time on.
+/// Row of the table `tcp_trace`: state of a sender's congestion control from the time `at` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRow {
     /// Time of the change; the values hold until the sender's next row.

@@ -39,7 +39,8 @@ const FULL_ROUNDS: u32 = 3;
 /// Length of each of the two windows over which the maximum ACK aggregation is taken, in round
 /// trips.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Time whose bytes, at the estimated bandwidth, limit the allowance for ACK aggregation.
+/// Time span: the allowance for ACK aggregation is at most the bytes of this span at the estimated
+/// bandwidth.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
 /// State of BBR's state machine (version 1).
@@ -47,11 +48,11 @@ const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 pub enum Mode {
     /// Searches for the bandwidth of the path with a high pacing gain.
     Startup,
-    /// Drains the queue that Startup has built.
+    /// Drains the queue at the bottleneck that Startup has built.
     Drain,
-    /// Probes for more bandwidth in a cycle of pacing gains.
+    /// Probes for more bandwidth of the path in a cycle of pacing gains.
     ProbeBw,
-    /// Measures the smallest RTT with a small window.
+    /// Measures the smallest RTT of the path with a small window.
     ProbeRtt,
 }
 
@@ -59,19 +60,19 @@ pub enum Mode {
 /// follow from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
-    /// State of the state machine.
+    /// State of BBR's state machine: Startup, Drain, ProbeBW or ProbeRTT.
     pub mode: Mode,
-    /// Sampler of the delivery rate.
+    /// Sampler of the delivery rate of this sender.
     pub sampler: RateSampler,
-    /// Congestion window in bytes.
+    /// Congestion window of the model in bytes.
     pub cwnd: u64,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate of the model in bytes per second.
     pub pacing_rate: u64,
     max_rate: WindowedMax,
     round: u64,
     round_start: bool,
     next_round_delivered: u64,
-    /// Smallest RTT; [`Span::MAX`] before the first sample.
+    /// Smallest RTT of the path; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
     probe_rtt_done: Option<Time>,
@@ -116,7 +117,7 @@ impl BuiltIn for Bbr {
 }
 
 impl CongestionControl for Bbr {
-    /// Does nothing: the window follows from the model, see [`CongestionControl::follow`].
+    /// Does nothing: BBR's window follows from its model, see [`CongestionControl::follow`].
     fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
 
     fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {

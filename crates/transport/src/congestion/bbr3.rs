@@ -33,7 +33,7 @@ const PROBE_RTT_CWND_GAIN: u64 = 500;
 /// Share of the estimated bandwidth that pacing leaves unused, in percent.
 const MARGIN_PERCENT: u64 = 1;
 /// Length of the window over which the maximum delivery rate is taken, in ProbeBW cycles.
-/// `AGGREGATION_ROUNDS`: the same for the maximum ACK aggregation, in round trips.
+/// `AGGREGATION_ROUNDS`: length of the window for the maximum ACK aggregation, in round trips.
 const RATE_CYCLES: u64 = 2;
 const AGGREGATION_ROUNDS: u64 = 10;
 /// Time for which the smallest RTT is valid. `PROBE_RTT_EVERY`: time without a new smallest RTT
@@ -54,7 +54,7 @@ const MOST_RENO_ROUNDS: u64 = 63;
 pub enum Mode {
     /// Searches for the bandwidth of the path with a high pacing gain.
     Startup,
-    /// Drains the queue that Startup has built.
+    /// Drains the queue at the bottleneck that Startup has built.
     Drain,
     /// Phase Down of ProbeBW: reduces the amount in flight after probing.
     Down,
@@ -64,7 +64,7 @@ pub enum Mode {
     Refill,
     /// Phase Up of ProbeBW: probes for more bandwidth.
     Up,
-    /// Measures the smallest RTT with a small window.
+    /// Measures the smallest RTT of the path with a small window.
     ProbeRtt,
 }
 
@@ -78,15 +78,15 @@ impl Mode {
 /// State of a BBR version 3 sender: model of the path, window and pacing rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
-    /// State of the state machine.
+    /// State of BBR's state machine (version 3).
     pub mode: Mode,
-    /// Sampler of the delivery rate.
+    /// Sampler of the delivery rate of this sender.
     pub sampler: RateSampler,
-    /// Congestion window in bytes.
+    /// Congestion window of the model in bytes.
     pub cwnd: u64,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate of the model in bytes per second.
     pub pacing_rate: u64,
-    /// Smallest RTT; [`Span::MAX`] before the first sample.
+    /// Smallest RTT of the path; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
     /// Smallest RTT of the last five seconds; `recent_rtt_at` is the time of its measurement.
@@ -136,7 +136,7 @@ impl BuiltIn for Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
-    /// Does nothing: the window follows from the model, see [`CongestionControl::follow`].
+    /// Does nothing: BBR's window follows from its model, see [`CongestionControl::follow`].
     fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
 
     fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {

@@ -174,8 +174,8 @@ impl Bounds {
         std::mem::take(&mut self.lost_in_round)
     }
 
-    /// Lowers the short-term bounds after a round with losses. Bounds that do not exist start from
-    /// `rate` (bytes per second) and `cwnd` (bytes).
+    /// Lowers the short-term bounds after a round trip with losses. A bound that does not exist yet
+    /// starts from `rate` (bytes per second) or `cwnd` (bytes).
     pub(super) fn lower_short(&mut self, rate: u64, cwnd: u64) {
         let from = |bound, first| if bound == u64::MAX { first } else { bound };
         let (rate, bytes) = (from(self.short_rate, rate), from(self.short, cwnd));

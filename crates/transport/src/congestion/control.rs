@@ -36,7 +36,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         self.after_loss(window, flight, segment)
     }
 
-    /// Observes an ACK; called for every ACK, even if the window does not grow.
+    /// Notifies the algorithm of an ACK. Called for every ACK, even if the window does not grow.
     fn observe(&mut self, seen: &Seen) {
         let _ = seen;
     }
@@ -126,11 +126,11 @@ pub trait BuiltIn: CongestionControl + Sized {
 pub struct Ack {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes that the ACK newly acknowledges.
+    /// Bytes that this ACK newly acknowledges.
     pub acked: u64,
     /// Payload of a full segment in bytes.
     pub segment: u64,
-    /// Whether the sender is recovering from a timeout.
+    /// Whether the sender is recovering from a retransmission timeout.
     pub after_timeout: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
@@ -188,7 +188,7 @@ pub struct SenderPlace {
     pub segment: u32,
     /// Initial window in segments.
     pub initial_window: u32,
-    /// Number of the slot of the sending endpoint, which a later connection may use again.
+    /// Number of the slot of the sending endpoint. A later connection may use the slot again.
     pub endpoint: u32,
     /// Rules of the scenario for the growth and the reductions of the window.
     pub rules: CongestionRules,

@@ -94,7 +94,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Returns the state of a new sender.
+    /// Returns the state of a CUBIC sender before its first loss.
     fn new(rules: CubicRules, counting: Counting, reduced_from: ReducedFrom) -> Cubic {
         Cubic {
             rules,
@@ -277,7 +277,8 @@ impl Cubic {
         }
     }
 
-    /// Returns W(t), the window `t_us` microseconds after the begin of the epoch.
+    /// Returns the cubic function W(t) in bytes, `t_us` µs after the begin of the epoch (the last
+    /// reduction).
     fn curve(&self, t_us: u64, segment: u64) -> u64 {
         let apart = u128::from(t_us.abs_diff(self.k_us).min(FAR_US));
         let delta = 2 * u128::from(segment) * apart * apart * apart;

@@ -46,7 +46,7 @@ pub trait CongestionModel: fmt::Debug + Send + Sync {
 /// Settings of a congestion control from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomCongestionConfig {
-    /// Settings of the algorithm.
+    /// Settings of the congestion control, which create the state of each sender.
     pub model: Arc<dyn CongestionModel>,
     /// Seed of the run.
     pub seed: u64,

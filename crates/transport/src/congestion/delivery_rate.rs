@@ -38,16 +38,16 @@ struct Record {
 /// A sample of the delivery rate, taken from one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSample {
-    /// Bytes delivered in `interval`.
+    /// Number of bytes delivered during the time `interval`.
     pub delivered: u64,
     /// Time in which `delivered` bytes were delivered; zero if the sample is not valid.
     pub interval: Span,
     /// Bytes delivered since the connection began, when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Round-trip time of the newest acknowledged segment that was sent once; `None` without such a
-    /// segment.
+    /// Round-trip time of the newest acknowledged segment that was sent once; `None` if there is
+    /// none.
     pub rtt: Option<Span>,
-    /// Bytes in flight when the newest acknowledged segment was sent, including it.
+    /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub in_flight: u64,
     /// Bytes lost since the connection began, when the newest acknowledged segment was sent.
     pub prior_lost: u64,
@@ -114,8 +114,8 @@ impl RateSampler {
         }
     }
 
-    /// Marks the next samples as application-limited: those of data sent until `in_flight` more
-    /// bytes are delivered.
+    /// Marks the next samples as application-limited, until `in_flight` more bytes have been
+    /// delivered.
     pub fn limited_by_application(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }

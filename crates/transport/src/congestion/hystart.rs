@@ -46,7 +46,7 @@ pub struct HyStart {
     samples: u32,
     smallest: Span,
     smallest_before: Span,
-    /// Smallest RTT of the connection.
+    /// Smallest RTT of the connection so far.
     delay_min: Span,
     /// HyStart++: number of rounds of conservative slow start so far, 0 outside of it; `baseline`:
     /// smallest RTT at its begin.
@@ -82,7 +82,7 @@ pub struct Sample {
 }
 
 impl HyStart {
-    /// Returns the state before the first RTT sample.
+    /// Returns the state of HyStart before the first RTT sample.
     pub fn new(rule: HyStartRule) -> HyStart {
         HyStart {
             rule,
@@ -100,7 +100,7 @@ impl HyStart {
         }
     }
 
-    /// Resets the state after a retransmission timeout.
+    /// Resets the state of HyStart after a retransmission timeout.
     pub fn forget(&mut self) {
         *self = HyStart::new(self.rule);
     }

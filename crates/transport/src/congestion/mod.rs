@@ -50,12 +50,12 @@ macro_rules! family {
         /// Congestion control algorithm that a connection uses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum CongestionKind {
-            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
-            /// An algorithm of a mechanism crate.
+            $(#[doc = concat!("The algorithm [`", stringify!($algorithm), "`].")] $name,)*
+            /// A congestion control algorithm of a mechanism crate.
             Custom {
                 /// Whether receivers echo each ECN mark, see [`CongestionKind::echoes_each_mark`].
                 echoes_each_mark: bool,
-                /// Whether the algorithm follows a model of the path, see
+                /// Whether the algorithm sets window and pacing rate from a model of the path, see
                 /// [`CongestionKind::follows_path`].
                 follows_path: bool,
                 /// Whether segments are paced, see [`CongestionKind::paces`].
@@ -70,7 +70,7 @@ macro_rules! family {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $(
-                #[doc = concat!("Of [`", stringify!($algorithm), "`].")]
+                #[doc = concat!("Settings of [`", stringify!($algorithm), "`].")]
                 pub $settings: <$algorithm as BuiltIn>::Settings,
             )*
         }
@@ -85,8 +85,8 @@ macro_rules! family {
         /// State of the congestion control algorithm of one sender.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Algorithm {
-            $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($held),)*
-            /// An algorithm of a mechanism crate.
+            $(#[doc = concat!("The algorithm [`", stringify!($algorithm), "`].")] $name($held),)*
+            /// A congestion control algorithm of a mechanism crate.
             #[serde(skip)]
             Custom(Box<dyn CongestionControl>),
         }
@@ -169,14 +169,14 @@ impl CongestionKind {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
-    /// Whether the algorithm sets the pacing rate.
+    /// Whether the algorithm sets the pacing rate of the sender.
     #[inline]
     pub fn paces(self) -> bool {
         let own = matches!(self, CongestionKind::Custom { paces: true, .. });
         own || self.follows_path()
     }
 
-    /// Whether the algorithm samples delivery rates.
+    /// Whether the algorithm needs samples of the delivery rate.
     #[inline]
     pub fn samples_rate(self) -> bool {
         let own = matches!(self, CongestionKind::Custom { samples_rate: true, .. });

@@ -17,13 +17,13 @@ const UNPACED: u8 = 10;
 pub struct Pacing {
     /// Pacing rate in bytes per second; 0 while unknown.
     pub rate: u64,
-    /// Earliest time of the next transmission.
+    /// Earliest time of the sender's next transmission.
     pub next: Time,
-    /// Whether a segment waits for the time `next`.
+    /// Whether a segment waits until the time `next`.
     pub waits: bool,
     /// Number of segments sent since the connection began; it stops at 255.
     sent: u8,
-    /// Segments of the current burst that may be sent without waiting for `next`.
+    /// Number of segments of the current burst that may be sent without waiting for `next`.
     pub burst_left: u16,
     /// Whether a burst is deferred until the congestion window has more room.
     pub held_by_window: bool,

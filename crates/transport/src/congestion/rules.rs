@@ -11,7 +11,7 @@ pub enum Counting {
     /// The ACK counts for the bytes that it acknowledges; in slow start for at most `limit`
     /// segments, after a timeout for one segment (RFC 3465, 2.1 to 2.3).
     Bytes {
-        /// Limit L of RFC 3465, in segments.
+        /// Limit L of RFC 3465: largest growth for one ACK in slow start, in segments.
         limit: u16,
     },
     /// The ACK counts for one segment, whatever it acknowledges (RFC 5681, 3.1, equations 2 and 3).
@@ -31,7 +31,7 @@ pub enum ReducedFrom {
     Window,
 }
 
-/// Use of explicit congestion notification.
+/// Use of explicit congestion notification (ECN).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EcnRule {
     /// ECN is not used.
@@ -43,7 +43,7 @@ pub enum EcnRule {
     On,
 }
 
-/// Rules of explicit congestion notification.
+/// Rules of explicit congestion notification (ECN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnRules {
     /// Whether ECN is requested, accepted or not used.
@@ -61,7 +61,7 @@ impl Default for EcnRules {
     }
 }
 
-/// Mechanism that ends slow start before a loss.
+/// Mechanism that ends slow start before a loss occurs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
     /// No mechanism: slow start ends at the threshold or at a loss.
@@ -83,7 +83,7 @@ pub struct CongestionRules {
     /// Whether the window is halved for each RTO of idle time (RFC 2861; Linux,
     /// `tcp_cwnd_restart`). If false, it is set to the initial window after one RTO.
     pub idle_decay: bool,
-    /// Mechanism that ends slow start before a loss.
+    /// Mechanism that ends slow start before a loss occurs.
     pub hystart: HyStartRule,
     /// Whether segments are paced; with BBR they always are.
     pub pacing: bool,

@@ -32,7 +32,7 @@ const PACING_SHIFT: u32 = 10;
 /// Settings of TCP small queues: the limit of a connection's bytes in the queue of its host's NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallQueueRules {
-    /// Whether the bytes of a connection in the NIC are limited.
+    /// Whether the bytes of a connection in its host's NIC are limited.
     pub on: bool,
     /// Upper bound of the limit, in bytes of memory (Linux, `tcp_limit_output_bytes`); above 0.
     pub most: u64,
@@ -113,7 +113,7 @@ impl SmallQueue {
     /// Whether less than `limit` bytes of memory wait in the NIC, as segments of `segment` payload
     /// bytes. If not, `free_at` becomes the time from which there is room.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
-        // Linux counts the socket itself as 1, so a limit of two packets blocks a third.
+        // Linux counts the socket itself as 1 byte, so a limit of two packets blocks a third.
         let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
         let waiting = self.leave_at.len() as u64;
         if waiting <= fit {

@@ -26,7 +26,7 @@ pub struct RoceV2Config {
     pub retries: u32,
     /// Rate control of all queue pairs, with its settings.
     pub control: ControlSettings,
-    /// Differentiated services codepoint of congestion notification packets.
+    /// Differentiated services codepoint (0–63) of congestion notification packets.
     pub cnp_dscp: u8,
     /// Bytes of a packet on a link in addition to its IP length (framing); rates include them.
     pub framing: u32,

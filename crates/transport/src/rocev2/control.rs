@@ -17,7 +17,7 @@ macro_rules! family {
         pub enum ControlSettings {
             /// No control: a queue pair sends at the rate of its link, and its packets are not ECN-capable.
             None,
-            $(#[doc = concat!("See [`", stringify!($control), "`].")]
+            $(#[doc = concat!("The rate control [`", stringify!($control), "`].")]
             $name(<$control as RateControl>::Settings),)*
         }
 
@@ -26,7 +26,7 @@ macro_rules! family {
         pub enum Control {
             /// No control: the end sends at the rate of its link.
             None(Rate),
-            $(#[doc = concat!("See [`", stringify!($control), "`].")] $name($control),)*
+            $(#[doc = concat!("The rate control [`", stringify!($control), "`].")] $name($control),)*
         }
 
         impl ControlSettings {

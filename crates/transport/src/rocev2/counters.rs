@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 /// Counters of one end of a queue pair, or sums over all ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Packets with payload sent, including retransmissions.
+    /// Number of packets with payload sent, including retransmissions.
     pub packets: u64,
-    /// Packets retransmitted.
+    /// Number of packets retransmitted.
     pub retransmits: u64,
-    /// Payload bytes retransmitted.
+    /// Number of payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Acknowledgements sent.
+    /// Number of acknowledgements sent.
     pub acks: u64,
-    /// Negative acknowledgements sent.
+    /// Number of negative acknowledgements (NAKs) sent.
     pub naks: u64,
-    /// Packets received out of sequence, and dropped.
+    /// Number of packets received out of sequence, which were dropped.
     pub out_of_sequence: u64,
-    /// Packets received whose payload had arrived before.
+    /// Number of packets received whose payload had arrived before.
     pub duplicates: u64,
-    /// Packets received with a CE mark.
+    /// Number of packets received with a CE mark.
     pub marked: u64,
-    /// Congestion notification packets sent.
+    /// Number of congestion notification packets sent.
     pub cnps: u64,
     /// Reductions of the sending rate because of received congestion notification packets.
     pub cuts: u64,

@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 /// Settings of DCQCN at the sender and the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DcqcnConfig {
-    /// Minimum time between two CNPs of a flow (N).
+    /// Minimum time between two congestion notification packets (CNPs) of a flow (N).
     pub cnp_interval: Span,
-    /// Gain g of the moving average α: the weight of one CNP in it.
+    /// Gain g of the moving average α: the weight of one CNP in this average.
     pub gain: f64,
     /// Time without a CNP after which α decays (K).
     pub alpha_timer: Span,
@@ -40,18 +40,18 @@ pub struct DcqcnConfig {
     pub increase_timer: Span,
     /// Length of a cycle of the byte counter in bytes on the link, with framing (B).
     pub byte_counter: u64,
-    /// Number of cycles of fast recovery (F).
+    /// Number of cycles of fast recovery before the target rate is increased (F).
     pub fast_recovery: u32,
     /// Increment of the target rate in each cycle of additive increase (R_AI).
     pub additive_increase: Rate,
     /// Increment of the target rate in hyper increase, multiplied by the number of the cycle
     /// (R_HAI).
     pub hyper_increase: Rate,
-    /// Minimum rate of a flow.
+    /// Lower limit of the sending rate of a flow.
     pub min_rate: Rate,
 }
 
-/// Notification point: decides at the receiver when to send a CNP.
+/// Notification point: decides at the receiver when to send a congestion notification packet (CNP).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct NotificationPoint {
     /// Time at which the last CNP was sent; `None` before the first one.
@@ -59,7 +59,8 @@ pub struct NotificationPoint {
 }
 
 impl NotificationPoint {
-    /// Handles a packet with a CE mark. Returns whether to send a CNP.
+    /// Handles a packet with a CE mark. Returns whether to send a congestion notification packet
+    /// (CNP).
     pub fn sends_cnp(&mut self, now: Time, c: &DcqcnConfig) -> bool {
         let due = self.last.is_none_or(|last| now >= last + c.cnp_interval);
         if due {
@@ -90,7 +91,7 @@ pub struct ReactionPoint {
 }
 
 impl ReactionPoint {
-    /// Returns the state of a new flow, at the rate of its link.
+    /// Returns the state of a new flow, whose rate is that of its link.
     pub fn new(line: Rate) -> ReactionPoint {
         ReactionPoint {
             current: line.0,

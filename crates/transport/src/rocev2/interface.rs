@@ -2,7 +2,7 @@
 
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
 
-/// Receiver of a timer event.
+/// Destination of a timer event: an end of a queue pair, or a NIC queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerTarget {
     /// Timer of one end of a queue pair.
@@ -14,7 +14,8 @@ pub enum TimerTarget {
 impl TimerTarget {
     const NIC: u64 = 1 << 32;
 
-    /// Returns the target as a number, from which [`TimerTarget::of_number`] restores it.
+    /// Returns the timer's destination as a number, from which [`TimerTarget::of_number`] restores
+    /// it.
     pub fn number(self) -> u64 {
         match self {
             TimerTarget::QueuePair(id) => u64::from(id.0),
@@ -22,7 +23,7 @@ impl TimerTarget {
         }
     }
 
-    /// Returns the target that [`TimerTarget::number`] has encoded as `number`.
+    /// Returns the timer's destination that [`TimerTarget::number`] has encoded as `number`.
     pub fn of_number(number: u64) -> TimerTarget {
         match number & TimerTarget::NIC {
             0 => TimerTarget::QueuePair(EndpointId(number as u32)),

@@ -102,7 +102,7 @@ impl QueuePair {
         self.address.class
     }
 
-    /// Returns the payload bytes that the application has posted at this end.
+    /// Returns the payload bytes that the application has posted at this end of the queue pair.
     pub fn written(&self) -> u64 {
         self.requester.written
     }
@@ -155,7 +155,7 @@ impl QueuePair {
         self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
-    /// Whether this end has a packet to send, and its rate allows to send it at `now`.
+    /// Whether this end has a packet to send, and its rate permits sending at time `now`.
     pub(super) fn may_send(&self, now: Time) -> bool {
         self.has_to_send() && self.rate_allows_at() <= now
     }
@@ -187,7 +187,7 @@ impl QueuePair {
         packet
     }
 
-    /// Sends the next packet of this end; there must be one. Returns the IP bytes of the packet.
+    /// Sends the next packet of this end, which must exist. Returns the IP bytes of the packet.
     pub(super) fn send_next(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) -> u32 {
         let next = self.requester.take_next(now, c);
         let again = if next.is_retransmission { rocev2::AGAIN } else { 0 };
@@ -211,7 +211,7 @@ impl QueuePair {
         u32::from(ip_len)
     }
 
-    /// Handles a packet that arrives at this end.
+    /// Handles a packet that arrives at this end of the queue pair.
     pub(super) fn on_packet(
         &mut self,
         now: Time,
@@ -283,8 +283,8 @@ impl QueuePair {
         }
     }
 
-    /// Handles the timers of this end that have expired. Returns whether the queue pair has just
-    /// failed.
+    /// Handles the expired timers of this end: retransmission and rate control. Returns whether the
+    /// queue pair has just failed.
     pub(super) fn on_timers(&mut self, now: Time, c: &RoceV2Config) -> bool {
         if self.control.timer_at() <= now {
             self.control.after_timer(now, &c.control);

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// can distinguish.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
-/// Sending half of a queue pair. Positions count bytes from 0.
+/// Sending half of a queue pair. Stream positions count bytes from 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Requester {
     /// Stream positions at which the messages end that are not yet acknowledged.
@@ -95,7 +95,7 @@ impl Requester {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }
 
-    /// Removes and returns the next packet to send; there must be one.
+    /// Removes and returns the next packet to send, which must exist.
     pub(super) fn take_next(&mut self, now: Time, c: &RoceV2Config) -> NextPacket {
         let message = self.ends.partition_point(|end| *end <= self.next);
         let end = self.ends[message];

@@ -156,7 +156,7 @@ impl Stack {
             TimerTarget::QueuePair(id) => {
                 let end = &mut self.ends[id.slot()];
                 if end.id() != id || end.armed_at != now {
-                    return; // replaced by an earlier timer event
+                    return; // an earlier timer event has replaced this one
                 }
                 end.armed_at = Time::NEVER;
                 if end.on_timers(now, &self.config) {

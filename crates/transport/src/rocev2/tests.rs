@@ -229,7 +229,7 @@ fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
     b.write(id, 1024 * 60);
     b.finish();
     let c = b.stack.totals();
-    // one NAK until the missing packet arrives, however many packets follow it
+    // Only one NAK is sent until the missing packet arrives, however many packets follow it.
     assert_eq!((c.naks, c.timeouts), (1, 1));
     let delivered = b.delivered()[0];
     assert!(delivered > Time::ZERO + Span::from_us(1_000), "{delivered:?}");

@@ -20,7 +20,8 @@ use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
-    /// Processes an ACK of the slow path: with SACK blocks or ECE, a duplicate, or during a recovery.
+    /// Processes an ACK of the slow path: with SACK blocks or ECE, a duplicate ACK, or one in a
+    /// recovery.
     #[inline(never)]
     pub(super) fn on_ack_slow_path(
         &mut self,
@@ -105,7 +106,8 @@ impl Endpoint {
         self.transmit_after_ack(advice, acked > 0 || newly_sacked > 0, ctx);
     }
 
-    /// Returns the sender's state before an ACK is processed.
+    /// Returns the sender's state before an ACK is processed: bytes outstanding, SACKed, in flight
+    /// and lost.
     #[inline]
     fn state_before_ack(&self, config: &TcpConfig) -> BeforeAck {
         let (pipe, lost) = match config.congestion.follows_path() {
@@ -282,7 +284,7 @@ impl Endpoint {
         }
     }
 
-    /// Adds SACK blocks to the scoreboard. Returns how many bytes are newly SACKed.
+    /// Adds the SACK blocks of an ACK to the scoreboard. Returns how many bytes are newly SACKed.
     fn process_sack(
         &mut self,
         now: Time,
@@ -395,7 +397,7 @@ impl Endpoint {
 /// State of a sender before an ACK is processed, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct BeforeAck {
-    /// Bytes sent and not acknowledged.
+    /// Bytes sent and not acknowledged before the ACK.
     flight: u64,
     /// Outstanding bytes that are known to have arrived.
     sacked_out: u64,

@@ -72,7 +72,7 @@ impl Autotune {
             Some(rtt) if self.rtt == Span::ZERO || rtt < self.rtt => self.rtt = rtt,
             Some(rtt) => self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8),
             None if next >= self.window_end => {
-                // a whole window of data takes at least a round trip
+                // The arrival of a whole window of data takes at least a round trip.
                 let took = now.since(self.window_since);
                 if self.rtt == Span::ZERO || took < self.rtt {
                     self.rtt = took;

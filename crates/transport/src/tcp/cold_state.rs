@@ -10,12 +10,13 @@ use super::undo::UndoState;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Rarely used fields of a sender.
+/// Fields of a sender that are used only after losses, ECN marks or with Nagle's algorithm.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ColdState {
     /// Counters of the endpoint as a sender: retransmissions, timeouts, recoveries.
     pub(super) counters: Counters,
-    /// Position whose acknowledgement ends the recovery (`recover` of RFC 6582, RecoveryPoint of RFC 6675).
+    /// Stream position whose acknowledgement ends the recovery (`recover` of RFC 6582,
+    /// RecoveryPoint of RFC 6675).
     pub(super) recover: u64,
     /// Without RACK's scoreboard: stream position below which all bytes that are not SACKed are
     /// lost.
@@ -23,12 +24,14 @@ pub(super) struct ColdState {
     /// Without RACK's scoreboard: stream position below which all lost bytes have been
     /// retransmitted.
     pub(super) retransmitted_to: u64,
-    /// The rescue retransmission is allowed once ACKs are above this position (RFC 6675, `RescueRxt`).
+    /// Stream position that ACKs must exceed before a rescue retransmission is sent (RFC 6675,
+    /// `RescueRxt`).
     pub(super) rescue_above: u64,
     /// Time in µs of the first of the consecutive retransmission timeouts, until an ACK shows
     /// whether it was spurious; 0 if there is none.
     pub(super) first_timeout_us: u32,
-    /// Time of the first of consecutive timeouts, from which giving up is counted.
+    /// Time of the first of the consecutive timeouts, from which the time limit of the rule
+    /// `GiveUp::Time` counts.
     pub(super) first_retry: Time,
     /// Consecutive retransmission timeouts that a later ACK may show to be spurious.
     pub(super) timeout_run: TimeoutRun,
@@ -46,13 +49,15 @@ pub(super) struct ColdState {
     pub(super) undo: Option<UndoState>,
     /// State of proportional rate reduction.
     pub(super) prr: Prr,
-    /// After a reduction by ECE: the window is held until this position is acknowledged (Linux, `high_seq`).
+    /// Stream position that must be acknowledged before the window may grow after a reduction by
+    /// ECE (Linux, `high_seq`).
     pub(super) cwr_end: u64,
-    /// SND.NXT after the outstanding tail loss probe (RFC 8985, `TLP.end_seq`), or 0.
+    /// Value of SND.NXT after the outstanding tail loss probe (RFC 8985, `TLP.end_seq`); 0 if there
+    /// is none.
     pub(super) tlp_end: u64,
     /// Whether the outstanding tail loss probe was a retransmission, not new data (RFC 8985,
     /// `TLP.is_retrans`).
     pub(super) tlp_is_retransmission: bool,
-    /// Cause of the last reduction of the window.
+    /// Cause of the last reduction of the congestion window.
     pub(super) last_reduction: CwndReduction,
 }

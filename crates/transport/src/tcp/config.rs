@@ -9,30 +9,30 @@ use crate::congestion::{CongestionKind, Settings};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// TCP settings of endpoints. Every value is already checked.
+/// TCP settings of an endpoint, whose values are already checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpConfig {
     /// Payload bytes of a full segment (the MSS less options).
     pub segment: u32,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
-    /// Largest receive window offered, and largest send window used, in bytes.
+    /// Largest receive window that is offered, and largest send window that is used, in bytes.
     pub max_window: u64,
     /// Minimum retransmission timeout (RFC 6298, 2.4).
     pub min_rto: Span,
     /// Maximum retransmission timeout (RFC 6298, 2.5).
     pub max_rto: Span,
-    /// Retransmission timeout before the first round-trip sample, and of the SYN.
+    /// Retransmission timeout of the SYN, and of data before the first RTT sample.
     pub initial_rto: Span,
-    /// Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it.
+    /// Timer granularity G of RFC 6298. Timeouts are rounded up to a multiple of G.
     pub granularity: Span,
     /// Whether selective acknowledgements are used (RFC 2018, RFC 6675).
     pub sack: bool,
     /// Whether timestamps are used (RFC 7323): 12 bytes in every header, and an RTT sample from
     /// every ACK.
     pub timestamps: bool,
-    /// Segments, full or not, after which an ACK is sent at the latest (RFC 5681, 4.2: at most 2); below
-    /// 65,536.
+    /// Number of segments, full or not, after which an ACK is sent at the latest (RFC 5681, 4.2: at
+    /// most 2); below 65,536.
     pub ack_every: u32,
     /// Longest delay of an ACK after the arrival of the first segment that it acknowledges.
     pub delayed_ack_timeout: Span,
@@ -43,13 +43,13 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Congestion control algorithm.
     pub congestion: CongestionKind,
-    /// Settings of an algorithm from another crate, with [`CongestionKind::Custom`]; otherwise
-    /// `None`.
+    /// Settings of an algorithm from another crate, if `congestion` is [`CongestionKind::Custom`];
+    /// otherwise `None`.
     #[serde(skip)]
     pub custom: Option<CustomCongestionConfig>,
-    /// Rules common to all congestion control algorithms.
+    /// Rules of congestion control that are common to all algorithms.
     pub rules: CongestionRules,
-    /// Settings of each congestion control algorithm.
+    /// Settings of each built-in congestion control algorithm.
     pub algorithms: Settings,
     /// Number of consecutive retransmission timeouts after which a connection fails; below 65,536.
     pub max_retries: u32,
@@ -59,7 +59,7 @@ pub struct TcpConfig {
     pub timers: TimerRules,
     /// Rules of loss recovery.
     pub recovery: RecoveryRules,
-    /// Rules of acknowledging and of the receive window.
+    /// Rules of a receiver: ACKs and receive window.
     pub receiver: ReceiverRules,
     /// Rules of segmentation offload, by which a host hands segments to its NIC in bursts.
     pub offload: OffloadRules,
@@ -99,7 +99,7 @@ impl TcpConfig {
     }
 
     /// Whether congestion control needs no state beside the window: NewReno without HyStart,
-    /// pacing, offload and small queues.
+    /// pacing, segmentation offload and small queues.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.congestion == CongestionKind::NewReno
@@ -109,7 +109,7 @@ impl TcpConfig {
             && !self.small_queues.on
     }
 
-    /// Whether segments are paced.
+    /// Whether the sender paces its segments.
     #[inline]
     pub fn paces(&self) -> bool {
         self.rules.pacing || self.congestion.paces()

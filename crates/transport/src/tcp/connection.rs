@@ -19,7 +19,7 @@ impl Endpoint {
         self.rearm(ctx.sink);
     }
 
-    /// Sends the SYN or SYN-ACK, for the first time or again.
+    /// Sends the SYN or SYN-ACK of this end, or retransmits it.
     pub(super) fn send_syn(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let is_syn_ack = self.state == State::SynReceived;
         let is_retransmission = self.stream.next > 0;
@@ -55,7 +55,7 @@ impl Endpoint {
                 self.state = State::SynReceived;
                 self.send_syn(ctx);
             }
-            // A retransmitted SYN: the SYN-ACK was lost.
+            // The peer has retransmitted its SYN, because the SYN-ACK was lost.
             State::SynReceived if syn => self.send_syn(ctx),
             State::SynSent if syn && ack && packet.ack == 1 => {
                 self.learn_peer(packet, ctx.config);
@@ -92,7 +92,8 @@ impl Endpoint {
         if std::mem::take(&mut self.timers.timed_end) > 0 {
             self.timers.add_rtt_sample(now.since(self.timers.timed_at), &self.stream, config);
         } else {
-            // Sent more than once: the echoed timestamp tells which transmission is acknowledged (RFC 7323).
+            // The SYN was sent more than once: the echoed timestamp shows which transmission is
+            // acknowledged (RFC 7323).
             self.sample_timestamp_rtt(now, packet, config);
         }
     }
@@ -117,7 +118,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a segment of an established connection that has SYN or RST, or has no ACK.
+    /// Handles a segment of an established connection that has the flag SYN or RST, or lacks ACK.
     #[cold]
     #[inline(never)]
     pub(super) fn on_unusual_flags(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
@@ -128,7 +129,7 @@ impl Endpoint {
             // challenge ACK.
             self.send_ack(ctx);
         }
-        // a segment without ACK is dropped
+        // A segment without ACK is dropped.
     }
 
     /// Handles a reset. It ends the connection if it acknowledges the SYN of this end, or if its
@@ -165,7 +166,7 @@ impl Endpoint {
         self.fail_at_once();
     }
 
-    /// Fails the connection and cancels paced segments.
+    /// Fails the connection and cancels segments that wait for pacing.
     fn fail_at_once(&mut self) {
         self.fail();
         if self.has_control_state() {

@@ -3,29 +3,29 @@
 use super::timeout_cause::TimeoutCause;
 use serde::{Deserialize, Serialize};
 
-/// Counters of one endpoint as a sender.
+/// Counters of one TCP endpoint as a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Number of retransmitted segments.
     pub retransmits: u32,
     /// Expiries of the retransmission timer, including those of SYN and FIN.
     pub timeouts: u32,
-    /// Entries into fast recovery.
+    /// Number of entries into fast recovery.
     pub fast_recoveries: u32,
-    /// Spurious timeouts: an ACK showed afterwards that nothing had been lost (by the echoed
+    /// Number of spurious timeouts: a later ACK showed that nothing had been lost (by its echoed
     /// timestamp, Eifel detection, RFC 3522; or by DSACK or F-RTO).
     pub spurious_timeouts: u32,
-    /// Reductions of the window because of ECE.
+    /// Number of reductions of the window because of ECE.
     pub ecn_reductions: u32,
     /// Fast recoveries that timestamps or DSACKs showed to be spurious, so that they were undone.
     pub spurious_recoveries: u32,
     /// Number of times that RACK found retransmissions lost.
     pub lost_retransmits: u32,
-    /// Tail loss probes sent.
+    /// Number of tail loss probes sent.
     pub probes: u32,
-    /// Losses at the end of a flight that a tail loss probe repaired.
+    /// Number of losses at the end of a flight that a tail loss probe repaired.
     pub probe_recoveries: u32,
-    /// DSACKs received (RFC 2883).
+    /// Number of DSACKs received (RFC 2883).
     pub dsacks: u32,
     /// Retransmission timeouts at which none of the outstanding data had arrived. Only the first of
     /// consecutive timeouts counts.
@@ -67,7 +67,8 @@ pub(super) enum LostWindow {
     Acks,
 }
 
-/// Consecutive timeouts: those since SND.UNA last advanced. Later ACKs may show them to be spurious.
+/// Run of consecutive retransmission timeouts: all since SND.UNA last advanced. Later ACKs may show
+/// them to be spurious.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TimeoutRun {
     /// Number of the timeouts in the run by cause; the index is the number of the [`TimeoutCause`].

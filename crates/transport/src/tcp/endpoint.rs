@@ -39,11 +39,11 @@ pub struct Endpoint {
     pub(super) address: Address,
     pub(super) peer_window: u32,
     pub(super) state: State,
-    /// Whether the application has closed its side.
+    /// Whether the application has closed its sending direction, so that a FIN follows the data.
     pub(super) closing: bool,
-    /// State of ECN: bits that are declared in [`ecn`](super::ecn).
+    /// State of ECN of this endpoint: bits that are declared in [`ecn`](super::ecn).
     pub(super) ecn: u8,
-    /// Twice the number of the endpoint's [settings](super::Stack), plus 1 if its congestion
+    /// Number of the endpoint's [settings](super::Stack), multiplied by 2; plus 1 if its congestion
     /// control has state beside the window (`control`).
     pub(super) settings: u8,
     pub(super) stream: Stream,
@@ -119,7 +119,7 @@ impl Endpoint {
         self.stream.end - 1
     }
 
-    /// Returns the payload bytes that have arrived at this end in order.
+    /// Returns the payload bytes that have arrived in order at this end.
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }

@@ -103,7 +103,7 @@ impl Endpoint {
     }
 
     /// Handles an ACK of `acked` new bytes in fast recovery or after a timeout. Returns whether the
-    /// first segment has to be retransmitted at once.
+    /// caller must retransmit the first segment at once.
     pub(super) fn on_recovery_progress(
         &mut self,
         acked: u64,
@@ -228,7 +228,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window is being reduced step by step: in fast recovery, and after ECE.
+    /// Whether the congestion window is being reduced step by step: in fast recovery, and after
+    /// ECE.
     #[inline]
     pub(super) fn is_reducing_cwnd(&self) -> bool {
         self.recovery.phase == RecoveryPhase::Recovery

@@ -10,15 +10,15 @@ use eastwest_types::EndpointId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum CongestionState {
-    /// No losses, reordering or ECE.
+    /// No loss, reordering or ECE is known.
     Open = 0,
     /// Data has arrived out of order, as duplicate ACKs or SACK blocks show.
     Disorder = 1,
     /// ECE has reduced the window.
     Cwr = 2,
-    /// Fast recovery.
+    /// Fast recovery is in progress.
     Recovery = 3,
-    /// Recovery after a retransmission timeout.
+    /// Recovery after a retransmission timeout is in progress.
     Loss = 4,
 }
 
@@ -36,7 +36,7 @@ pub enum ConnectionState {
     FinWait1 = 4,
     /// This end has closed; its FIN is acknowledged.
     FinWait2 = 5,
-    /// Both ends have closed.
+    /// Both ends have closed their directions; late packets are answered.
     TimeWait = 6,
     /// The connection has failed.
     Failed = 7,
@@ -65,7 +65,7 @@ impl ConnectionState {
 /// State of one TCP endpoint in the terms of Linux's `struct tcp_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// State of the connection.
+    /// State of the connection (RFC 9293, 3.3.2).
     pub connection: ConnectionState,
     /// State of loss recovery and congestion avoidance.
     pub congestion: CongestionState,
@@ -89,15 +89,16 @@ pub struct Info {
     pub retries: u16,
     /// Consecutive window probes without an answer.
     pub probes: u16,
-    /// Number of times that the retransmission timeout is doubled.
+    /// Number of times that the retransmission timeout is currently doubled.
     pub backoff: u8,
     /// Degree of reordering: number of duplicate ACKs, or of segments SACKed above a hole, that
-    /// mean a loss.
+    /// indicates a loss.
     pub reordering: u32,
 }
 
 impl Stack {
-    /// Returns the settings with number 0, to change them while a connection is open.
+    /// Returns the TCP settings with number 0, so that a caller can change them while a connection
+    /// is open.
     pub fn config_mut(&mut self) -> &mut TcpConfig {
         &mut self.settings.first
     }

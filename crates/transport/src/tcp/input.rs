@@ -12,7 +12,7 @@ use super::states::{RecoveryPhase, State};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 impl Endpoint {
-    /// Processes an arriving packet.
+    /// Processes a packet that arrives at this endpoint.
     #[inline]
     pub(super) fn on_packet(
         &mut self,
@@ -46,7 +46,8 @@ impl Endpoint {
         self.on_ack(packet, sack, ctx);
     }
 
-    /// Processes the acknowledgement of a packet: fast path for an ACK of new data in the open phase.
+    /// Processes the acknowledgement in a packet. An ACK of new data in the open phase takes the
+    /// fast path.
     #[inline]
     fn on_ack(
         &mut self,
@@ -129,8 +130,8 @@ impl Endpoint {
         };
     }
 
-    /// Handles an ACK of new data: grows the window, or continues the recovery. Returns whether the first
-    /// segment has to be retransmitted at once.
+    /// Handles an ACK of new data: grows the window, or continues the recovery. Returns whether the
+    /// caller must retransmit the first segment at once.
     #[inline(always)]
     pub(super) fn on_new_ack(
         &mut self,

@@ -7,7 +7,7 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 
 /// Receives the actions of endpoints: packets, timers, events for applications.
 pub trait Sink {
-    /// Sends a packet through the network card (NIC) of `from`.
+    /// Sends a packet through the network card (NIC) of host `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
     /// Returns the time at which all packets handed to the NIC of `from` with this codepoint will
     /// have left it. Called only with [small queues](crate::congestion::small_queue). By default
@@ -17,13 +17,13 @@ pub trait Sink {
     }
     /// Arms a timer: [`super::Stack::on_timer`] is to be called for this endpoint at time `at`.
     fn arm(&mut self, at: Time, endpoint: EndpointId);
-    /// Notifies the application of an endpoint of an event.
+    /// Notifies the application of `endpoint` of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
 /// Context of an event at an endpoint: time, settings, and the sink that receives its actions.
 pub(super) struct Context<'a, S> {
-    /// Simulated time.
+    /// Current simulated time.
     pub(super) now: Time,
     /// Settings of the endpoint.
     pub(super) config: &'a TcpConfig,
@@ -36,11 +36,11 @@ pub(super) struct Context<'a, S> {
 pub enum Notice {
     /// The bytes up to the position given to [`super::Stack::expect`] have arrived in order.
     Delivered,
-    /// The connection is given up: there were too many timeouts in a row (RFC 9293, 3.8.3), or the other
-    /// end has reset it.
+    /// The connection has failed: there were too many consecutive timeouts (RFC 9293, 3.8.3), or
+    /// the other end has reset it.
     Failed,
-    /// A step of loss detection or recovery, for the event log. It concerns the stream positions `from..to`,
-    /// of which the SYN is 0 and the first byte 1.
+    /// A step of loss detection or recovery, for the event log. It concerns the stream positions
+    /// `from..to`; the SYN is position 0 and the first byte position 1.
     LossRecovery {
         /// Kind of the step.
         event: RecoveryEvent,
@@ -49,7 +49,7 @@ pub enum Notice {
         /// Stream position after the last one of the step.
         to: u64,
     },
-    /// Both ends are done; the slots are free for another connection.
+    /// Both ends have finished; their slots are free for another connection.
     Closed,
 }
 
@@ -74,7 +74,7 @@ pub enum RecoveryEvent {
 pub struct Connect {
     /// Host that sends the SYN.
     pub client: HostId,
-    /// Host that listens.
+    /// Host that receives the SYN.
     pub server: HostId,
     /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
     /// server to client.

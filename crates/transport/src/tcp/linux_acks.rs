@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 
 /// Minimum ACK timeout, and minimum delay of an ACK (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const ATO_MIN: Span = Span::from_ms(40);
-/// Maximum delay of an ACK (`TCP_DELACK_MAX`).
+/// Maximum delay of an ACK (Linux, `TCP_DELACK_MAX`).
 const DELAY_MAX: Span = Span::from_ms(200);
 const HALF_SECOND: Span = Span::from_ms(500);
-/// Maximum number of quick ACKs (`TCP_MAX_QUICKACKS`).
+/// Maximum number of segments that quick-ACK mode acknowledges at once (Linux,
+/// `TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
 const QUICK_AFTER_MARK: u8 = 2;
-/// Payload below which a segment is not taken for a full one (`TCP_MSS_DEFAULT`).
+/// Payload bytes below which a segment does not count as a full one (Linux, `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
 /// Maximum number of ACKs that SACK compression delays (Linux, `tcp_comp_sack_nr`). The next two
 /// constants are their longest delay (`tcp_comp_sack_delay_ns`), and the number of duplicate ACKs
@@ -166,7 +167,8 @@ impl LinuxAcks {
         ato.min(DELAY_MAX)
     }
 
-    /// Handles the expiry of the delayed-ACK timer.
+    /// Handles the expiry of the delayed-ACK timer: doubles the ACK timeout, or ends ping-pong
+    /// mode.
     pub(super) fn on_timer(&mut self, rto: Span) {
         if self.pingpong {
             self.pingpong = false;
@@ -176,8 +178,8 @@ impl LinuxAcks {
         }
     }
 
-    /// Handles the transmission of a packet, which acknowledges all data in order. `data`: the
-    /// packet has payload; `owed`: an ACK was due or delayed.
+    /// Handles the transmission of a packet, which acknowledges all data in order. `data`: whether
+    /// it has payload; `owed`: whether an ACK was due or delayed.
     pub(super) fn on_sent(&mut self, data: bool, now: Time, owed: bool) {
         if data && now.since(self.last_received) < self.ato {
             self.pingpong = true;
@@ -197,8 +199,8 @@ impl LinuxAcks {
         self.compressed > 0
     }
 
-    /// Handles an out-of-order segment. Returns whether its ACK is sent at once, is delayed, or is covered by
-    /// one already delayed.
+    /// Handles an out-of-order segment. Returns whether its ACK is sent at once or is delayed, or a
+    /// delayed ACK already covers it.
     pub(super) fn compress(&mut self, rtt: Option<Span>) -> Compression {
         if self.quick_acks > 0 && !self.pingpong {
             self.quick_acks -= 1;
@@ -224,7 +226,7 @@ impl LinuxAcks {
 pub(super) enum Compression {
     /// The ACK is sent at once.
     Send,
-    /// The ACK is delayed by this time.
+    /// The ACK is delayed by this time span.
     DelayBy(Span),
     /// An ACK that is already delayed covers the segment.
     AlreadyDelayed,

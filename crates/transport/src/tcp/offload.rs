@@ -24,7 +24,7 @@ pub(super) const MAX_BURST_BYTES: u64 = 65_536 - 320;
 /// Settings of segmentation offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadRules {
-    /// Whether segmentation offload is used.
+    /// Whether segmentation offload is used, so that segments leave the host in bursts.
     pub on: bool,
     /// Minimum number of segments of a burst (Linux, `tcp_min_tso_segs`); above 0.
     pub min_segments: u32,

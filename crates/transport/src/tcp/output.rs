@@ -1,4 +1,4 @@
-//! Output: what may be sent now, and the packets themselves.
+//! Output of an endpoint: which segments may be sent now, and how packets are built.
 
 use super::config::TcpConfig;
 use super::ecn;
@@ -20,7 +20,7 @@ const SYN_OPTIONS: u32 = 8;
 const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
-    /// Sends as many segments as the windows allow: first lost segments, then new data.
+    /// Sends segments until a window is full: first lost segments, then new data.
     pub(super) fn transmit(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;
         self.fill_window(true, ctx);
@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends new data as far as the windows allow, and no retransmissions.
+    /// Sends new data as far as the windows permit, and no retransmissions.
     #[inline(never)]
     pub(super) fn transmit_new(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;
@@ -39,8 +39,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends segments while congestion window, receive window and pacing allow; `may_retransmit`: lost segments
-    /// are sent too.
+    /// Sends segments while congestion window, receive window and pacing permit. `may_retransmit`:
+    /// whether lost segments are sent too.
     #[inline(always)]
     fn fill_window(&mut self, may_retransmit: bool, ctx: &mut Context<'_, impl Sink>) {
         let end = self.send_end();
@@ -127,7 +127,7 @@ impl Endpoint {
             stop = self.send_end(); // the FIN goes with the last byte
         }
         if stop > right_edge {
-            // a part of a segment is sent only if nothing is in flight (RFC 1122, 4.2.3.4)
+            // A part of a segment is sent only if nothing is in flight (RFC 1122, 4.2.3.4).
             if !nothing_in_flight {
                 return 0;
             }
@@ -137,7 +137,7 @@ impl Endpoint {
             return 0;
         }
         if ctx.config.nagle && stop - self.stream.next < u64::from(ctx.config.segment) {
-            // A FIN does not wait, nor does the data that is sent with it.
+            // Nagle's algorithm does not delay a FIN, nor data that is sent with the FIN.
             if stop <= self.stream.end && self.recovery.cold_mut().small_end > self.stream.una {
                 return 0;
             }
@@ -153,8 +153,8 @@ impl Endpoint {
     /// 6675, `NextSeg` rules 3 and 4). Returns the number of bytes sent.
     #[inline]
     fn retransmit_unconfirmed(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
-        // RACK needs no such retransmissions: it detects losses by time, and a tail loss probe
-        // tests the end of the flight.
+        // RACK does not retransmit unconfirmed data: it detects losses by time, and a tail loss
+        // probe tests the end of the flight.
         if self.recovery.phase != RecoveryPhase::Recovery
             || !ctx.config.sack
             || ctx.config.recovery.uses_rack()
@@ -213,7 +213,7 @@ impl Endpoint {
         packet.ip_len = payload + ctx.config.header() as u16;
         packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::SEND_ECE;
         if ctx.config.receiver.acks == AckRule::Linux && stop >= self.stream.end {
-            packet.flags |= flag::PSH; // end of what is written; the receiver's ACK policy uses it
+            packet.flags |= flag::PSH; // end of the written data, which the ACK policy uses
         }
         if is_retransmission {
             packet.notes |= Packet::RETRANSMISSION;
@@ -331,7 +331,7 @@ impl Endpoint {
         self.send_ack_with(None, ctx);
     }
 
-    /// Sends a pure ACK, with SACK blocks if given.
+    /// Sends a pure ACK, with the SACK blocks `sack` if given.
     pub(super) fn send_ack_with(
         &mut self,
         sack: Option<SackBlocks>,

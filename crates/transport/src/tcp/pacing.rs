@@ -90,7 +90,8 @@ impl Endpoint {
         send_gate
     }
 
-    /// Ends the current burst. Returns whether a burst is deferred because of the congestion window.
+    /// Ends the current burst of segments. Returns whether the next burst is deferred because of
+    /// the congestion window.
     pub(super) fn end_burst(&mut self) -> bool {
         let Some(control) = self.control.as_deref_mut() else { return false };
         control.pacing.burst_left = 0;

@@ -14,7 +14,7 @@
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
 
-/// State of proportional rate reduction in one recovery, in bytes.
+/// State of proportional rate reduction in one recovery; all numbers are bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prr {
     /// Bytes delivered since the reduction began (`prr_delivered`).
@@ -26,10 +26,10 @@ pub(super) struct Prr {
     recover_fs: u64,
 }
 
-/// Delivery reported by an ACK in a recovery.
+/// Data that an ACK in a recovery reports as delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeliveryReport {
-    /// Bytes newly acknowledged or SACKed.
+    /// Bytes that the ACK newly acknowledges or SACKs.
     pub(super) delivered: u64,
     /// Whether the ACK advanced SND.UNA.
     pub(super) advanced: bool,
@@ -48,7 +48,7 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// Returns how many bytes may be sent after an ACK (`sndcnt`).
+    /// Returns how many bytes may be sent after an ACK (`sndcnt` of RFC 6937).
     pub(super) fn send_count(
         &mut self,
         rule: PrrRule,

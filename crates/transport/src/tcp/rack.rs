@@ -32,7 +32,7 @@ pub(super) struct AckContext {
     pub(super) now: Time,
     /// Timestamp that the ACK echoes, in microseconds; `None` if RACK does not use it.
     pub(super) echo_us: Option<u32>,
-    /// Highest position SACKed before this ACK.
+    /// Highest stream position SACKed before this ACK.
     pub(super) highest: u64,
     /// Recovery point: position whose acknowledgement ends the recovery.
     pub(super) recover: u64,
@@ -111,7 +111,7 @@ impl Rack {
         if retransmitted {
             let echoes_older = |echo: u32| (echo.wrapping_sub(timestamp_us(at)) as i32) < 0;
             if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
-                return; // an earlier transmission of the segment is acknowledged
+                return; // the ACK is for an earlier transmission of the segment
             }
         } else if rtt <= self.min_rtt || c.now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
             (self.min_rtt, self.min_rtt_at) = (rtt, c.now);
@@ -145,7 +145,7 @@ impl Rack {
         self.has_new_delivery = true;
     }
 
-    /// Handles the end of a recovery that was not undone.
+    /// Handles the end of a recovery that was not undone: counts down the time of a wider window.
     pub(super) fn on_recovery_end(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
@@ -165,8 +165,8 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window. `enough`: whether so many segments are SACKed that the number
-    /// alone indicates a loss.
+    /// Returns the reordering window. `enough`: whether the number of SACKed segments alone
+    /// indicates a loss.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

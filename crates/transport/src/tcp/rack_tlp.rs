@@ -23,7 +23,7 @@ use eastwest_types::{Span, Time};
 /// Result of loss detection after an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DetectedLosses {
-    /// Whether a loss is newly detected.
+    /// Whether the ACK has revealed a new loss.
     pub(super) new_loss: bool,
     /// Whether the caller must retransmit the first lost segment at once.
     pub(super) retransmit_first: bool,

@@ -17,7 +17,7 @@ struct Content {
 }
 
 impl RangeSet {
-    /// Whether the set is empty.
+    /// Whether the set contains no position.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.content.is_none()
@@ -70,7 +70,7 @@ impl RangeSet {
         new
     }
 
-    /// Removes all positions below `position`.
+    /// Removes all positions below `position` from the set.
     pub fn remove_below(&mut self, position: u64) {
         let Some(c) = &mut self.content else { return };
         let gone = c.ranges.partition_point(|r| r.1 <= position);
@@ -119,8 +119,8 @@ impl RangeSet {
         ranges.get(i).copied().filter(|r| r.0 <= position)
     }
 
-    /// Returns start and end of the first gap at or after `position`; the gap after the last range ends at
-    /// `u64::MAX`.
+    /// Returns the start and the end of the first gap at or after `position`. The gap after the
+    /// last range ends at `u64::MAX`.
     pub fn gap_from(&self, position: u64) -> (u64, u64) {
         let ranges = self.slice();
         let mut i = ranges.partition_point(|r| r.1 <= position);

@@ -27,7 +27,7 @@ pub(super) struct Receiver {
     pub(super) next: u64,
     /// Stream position up to which the last ACK sent has acknowledged.
     pub(super) acked: u64,
-    /// Position of the other end's FIN; `u64::MAX` until it has arrived.
+    /// Stream position of the other end's FIN; `u64::MAX` until the FIN has arrived.
     pub(super) fin_at: u64,
     /// Position at whose arrival in order the application is notified; `u64::MAX` if no
     /// notification is requested.
@@ -36,7 +36,7 @@ pub(super) struct Receiver {
     pub(super) out_of_order: RangeSet,
     /// State of Linux's ACK policy and window autotuning; `None` if neither is in use.
     pub(super) linux: Option<Box<LinuxState>>,
-    /// Expiry of the delayed-ACK timer; [`Time::NEVER`] if it is not armed.
+    /// Expiry time of the delayed-ACK timer; [`Time::NEVER`] if the timer is not armed.
     pub(super) ack_at: Time,
     /// Timestamp to echo, in µs (RFC 7323, TS.Recent).
     pub(super) ts_recent_us: u32,
@@ -131,7 +131,7 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
-    /// Releases the buffers when the connection ends.
+    /// Releases the receiver's buffers when the connection ends.
     pub(super) fn drop_buffers(&mut self) {
         self.linux = None;
         self.out_of_order = RangeSet::default();

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Recovery {
     /// Stream positions above SND.UNA that are known to have arrived.
     pub(super) sacked: RangeSet,
-    /// With RACK: the outstanding segments, from the first transmission on; otherwise `None`.
+    /// With RACK: scoreboard of the outstanding segments, from the first transmission on; otherwise
+    /// `None`.
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     /// Fields that are rarely used, allocated at their first use.
     pub(super) cold: Option<Box<ColdState>>,
@@ -63,7 +64,7 @@ impl Recovery {
         self.cold.as_ref().map_or_else(Counters::default, |r| r.counters)
     }
 
-    /// Returns the recovery point: the position whose acknowledgement ends the recovery.
+    /// Returns the recovery point: the stream position whose acknowledgement ends the recovery.
     #[inline]
     pub(super) fn recover(&self) -> u64 {
         self.cold.as_ref().map_or(0, |r| r.recover)
@@ -256,7 +257,7 @@ impl Recovery {
         }
     }
 
-    /// Releases the buffers when the connection ends.
+    /// Releases the sender's buffers when the connection ends.
     pub(super) fn drop_buffers(&mut self) {
         self.sacked = RangeSet::default();
         self.scoreboard = None;

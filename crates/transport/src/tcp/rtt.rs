@@ -24,14 +24,14 @@ pub enum RttEstimator {
     /// No RTT sample has been added yet.
     #[default]
     Fresh,
-    /// Estimator of [`RtoRule::Rfc6298`].
+    /// Estimator of the rule [`RtoRule::Rfc6298`].
     Rfc6298 {
         /// Smoothed round-trip time.
         srtt: Span,
-        /// RTT variation.
+        /// Variation of the round-trip time (RTTVAR).
         rttvar: Span,
     },
-    /// Estimator of [`RtoRule::Linux`].
+    /// Estimator of the rule [`RtoRule::Linux`].
     Linux(LinuxRtt),
 }
 

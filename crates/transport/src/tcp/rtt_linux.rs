@@ -32,8 +32,8 @@ fn micros(span: Span) -> u32 {
 }
 
 impl LinuxRtt {
-    /// Returns the estimator after the first sample `rtt`, when positions up to `next` have been
-    /// sent.
+    /// Returns the estimator after the first sample `rtt`, when stream positions up to `next` have
+    /// been sent.
     pub fn new(rtt: Span, next: u64, min_rto: Span) -> LinuxRtt {
         let rtt = micros(rtt);
         let rttvar_4 = (2 * rtt).max(micros(min_rto));
@@ -46,7 +46,7 @@ impl LinuxRtt {
         }
     }
 
-    /// Adds an RTT sample while positions `una..next` are outstanding.
+    /// Adds an RTT sample while stream positions `una..next` are outstanding.
     #[inline]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, min_rto: Span) {
         let error = i64::from(micros(rtt)) - i64::from(self.srtt_8 >> 3);

@@ -1,12 +1,12 @@
-//! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the plain rules of the
-//! RFCs; the behaviour of Linux is switched on mechanism by mechanism.
+//! Settings of TCP timers, loss recovery and receivers: one setting for each mechanism. The
+//! defaults are the rules of the RFCs; each mechanism of Linux has its own setting.
 
 use eastwest_engine::random::mix;
 use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Computation of the retransmission timeout from RTT samples.
+/// Formula of the retransmission timeout from RTT samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RtoRule {
     /// RTO = SRTT + max(G, 4·RTTVAR), at least the minimum (RFC 6298).
@@ -170,7 +170,7 @@ pub struct RecoveryRules {
 }
 
 impl RecoveryRules {
-    /// Whether losses are detected by send times (RACK).
+    /// Whether losses are detected by send times (RACK) and not by duplicate ACKs.
     #[inline]
     pub(super) fn uses_rack(&self) -> bool {
         self.rack != RackRule::Off

@@ -22,7 +22,7 @@ const COPY_IN_FLIGHT: u64 = 8;
 const FLAG_BITS: u32 = 4;
 const FLAGS: u64 = SACKED | LOST | RETRANSMITTED | COPY_IN_FLIGHT;
 
-/// An outstanding segment.
+/// An outstanding segment of a sender with RACK.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SentSegment {
     /// Stream position after the last byte of the segment (high bits), and flags (low 4 bits).
@@ -56,9 +56,9 @@ pub(super) struct Delivery {
 /// give an RTT sample for each ACK, with or without timestamps (Linux, `tcp_clean_rtx_queue`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendTimes {
-    /// Send time of the first segment.
+    /// Send time of the first newly delivered segment.
     pub(super) first: Time,
-    /// Send time of the last segment.
+    /// Send time of the last newly delivered segment.
     pub(super) last: Time,
 }
 
@@ -86,11 +86,11 @@ pub(super) struct Scoreboard {
     retransmit_from: u64,
     /// Stream position below which all segments that were sent once have arrived or are lost.
     examined_to: u64,
-    /// Number of SACKed segments.
+    /// Number of outstanding segments that are SACKed.
     sacked_segments: u32,
     /// Retransmissions in the order of sending; `None` before the first one.
     retransmissions: Option<Box<Retransmissions>>,
-    /// State of RACK.
+    /// State of RACK (loss detection by send times).
     pub(super) rack: Rack,
     /// Expiry time of the RACK-TLP timer; meaningful only while the timer is armed.
     pub(super) rack_timer_at: Time,
@@ -129,7 +129,8 @@ impl Scoreboard {
         self.segments.front().is_some_and(|s| s.has(RETRANSMITTED))
     }
 
-    /// Returns the index of the segment that holds `position`, or the number of segments.
+    /// Returns the index of the segment that contains `position`; the number of segments if there
+    /// is none.
     fn index(&self, position: u64) -> usize {
         // Most segments have the length of the first, so this guess is usually right.
         if let Some(first) = self.segments.front()
@@ -267,7 +268,7 @@ impl Scoreboard {
         covered
     }
 
-    /// Returns the number of SACKed segments.
+    /// Returns the number of outstanding segments that are SACKed.
     pub(super) fn sacked_segments(&self) -> u32 {
         self.sacked_segments
     }
@@ -334,7 +335,7 @@ impl Scoreboard {
         Some((self.start(i), self.segments[i].end()))
     }
 
-    /// Marks the segment that begins at `start` as retransmitted.
+    /// Marks the segment that begins at position `start` as retransmitted at time `now`.
     pub(super) fn on_retransmit(&mut self, start: u64, now: Time) {
         let i = self.index(start);
         debug_assert_eq!(self.start(i), start);

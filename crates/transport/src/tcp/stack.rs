@@ -47,7 +47,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Returns a stack without connections; `config` has number 0 among its settings.
+    /// Returns a stack without connections; `config`: TCP settings with number 0.
     pub fn new(config: TcpConfig) -> Stack {
         Stack {
             settings: Settings { first: config, others: Vec::new() },
@@ -325,7 +325,7 @@ impl Stack {
         let (e, peer) = pair(&mut self.endpoints, id);
         let config = self.settings.get(e.settings());
         if e.address.id != id || e.timers.armed_at != now {
-            return; // replaced by an earlier timer event
+            return; // an earlier timer event has replaced this one
         }
         e.timers.armed_at = Time::NEVER;
         e.on_timer_expiry(peer, &mut Context { now, config, sink });

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// State of a connection (RFC 9293, 3.3.2) without its closing states. Two flags of
-/// [`Endpoint`](super::endpoint::Endpoint) hold those: both ends of a simulated connection close
-/// independently.
+/// [`Endpoint`](super::endpoint::Endpoint) stand for the closing states: both ends of a simulated
+/// connection close independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum State {
     /// A server that has not received the SYN.
@@ -22,7 +22,7 @@ pub(super) enum State {
 /// Phase of a sender's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum RecoveryPhase {
-    /// No loss is known.
+    /// No loss is known, so that no recovery is in progress.
     Open,
     /// Fast recovery (RFC 6675, RFC 6582).
     Recovery,
@@ -30,18 +30,19 @@ pub(super) enum RecoveryPhase {
     Loss,
 }
 
-/// Purpose for which the sender's second timer, that of RACK-TLP (RFC 8985), is armed.
+/// Purpose for which the RACK-TLP timer (RFC 8985), the sender's second timer, is armed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum RackTimer {
-    /// The timer is not armed.
+    /// The RACK-TLP timer is not armed.
     Off,
-    /// Sends a [tail loss probe](super::rack_tlp).
+    /// The timer sends a [tail loss probe](super::rack_tlp).
     TailLossProbe,
-    /// Checks again whether segments within the [reordering window](super::rack) are lost.
+    /// The timer checks again whether segments within the [reordering window](super::rack) are
+    /// lost.
     Reordering,
 }
 
-/// TIME-WAIT of a connection of which both FINs are acknowledged.
+/// State of TIME-WAIT of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum TimeWait {
     /// A FIN must still be sent, received or acknowledged.

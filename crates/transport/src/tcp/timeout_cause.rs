@@ -19,7 +19,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum TimeoutCause {
-    /// The SYN has not arrived.
+    /// The SYN has not arrived at the server.
     Syn = 0,
     /// The SYN-ACK has not arrived, or the ACK of the SYN-ACK has not arrived.
     SynAck = 1,
@@ -38,7 +38,8 @@ pub enum TimeoutCause {
     /// The hole (first unacknowledged segment) had been retransmitted before, and this
     /// retransmission has not arrived either.
     LostRetransmission = 6,
-    /// Enough segments had arrived for a fast retransmit; the timer expired before it was sent.
+    /// Enough segments above the hole (first unacknowledged segment) had arrived for a fast
+    /// retransmit, but the timer expired before it.
     Recovery = 7,
     /// Only the FIN is outstanding.
     Fin = 8,

@@ -59,11 +59,11 @@ pub(super) struct Timers {
     pub(super) timed_at: Time,
     /// Number of retransmission timeouts since SND.UNA last advanced.
     pub(super) retries: u16,
-    /// Number of times that the retransmission timeout is doubled (RFC 6298, 5.5).
+    /// Number of times that the retransmission timeout is currently doubled (RFC 6298, 5.5).
     pub(super) backoff: u8,
     /// Purpose for which the RACK-TLP timer of the [scoreboard](super::scoreboard) is armed.
     pub(super) rack_timer: RackTimer,
-    /// State of TIME-WAIT.
+    /// State of TIME-WAIT, in which a closed endpoint answers late packets.
     pub(super) time_wait: TimeWait,
 }
 
@@ -89,7 +89,7 @@ impl Timers {
         self.rtt.rto(self.backoff, config)
     }
 
-    /// Adds a round-trip sample, which ends the backoff (RFC 6298, 5.7).
+    /// Adds an RTT sample, which ends the backoff of the retransmission timeout (RFC 6298, 5.7).
     #[inline]
     pub(super) fn add_rtt_sample(&mut self, rtt: Span, stream: &Stream, config: &TcpConfig) {
         self.backoff = 0;

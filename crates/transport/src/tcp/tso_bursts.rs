@@ -24,7 +24,7 @@ pub(super) struct SendRoom {
     pub(super) right_edge: u64,
 }
 
-/// Decision whether the next burst is sent.
+/// Decision whether the next burst of segments is sent or deferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BurstDecision {
     /// Send a burst of at most this number of segments.
@@ -87,7 +87,7 @@ impl Endpoint {
         } else if sendable <= piece {
             return BurstDecision::Defer { for_window: false };
         }
-        // The application will not write more to the stream.
+        // The application has closed the stream, so the burst cannot grow.
         if self.closing && piece == unsent {
             return leaves;
         }

@@ -66,7 +66,7 @@ impl UndoState {
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
         let first_us = self.first_retransmission_us;
-        // Timestamps wrap after 71.6 minutes (RFC 7323, 5.2).
+        // Timestamps in µs wrap after 71.6 minutes (RFC 7323, 5.2).
         let is_before = (echo_us.wrapping_sub(first_us) as i32) < 0;
         let is_other_tick = echo_us / clock_us != first_us / clock_us;
         config.timestamps && echo_us != 0 && first_us != 0 && is_before && is_other_tick

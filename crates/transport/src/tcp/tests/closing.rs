@@ -202,7 +202,7 @@ fn an_aborted_connection_is_gone_at_both_ends_at_once() {
     assert!(!net.stack.is_live(client) && !net.stack.is_live(server));
     net.wires.log.clear();
     net.wires.notices.clear();
-    // late packets and timer events are ignored, and no application is notified
+    // Late packets and timer events are ignored, and no application is notified.
     net.run_to(3000);
     assert_eq!((net.wires.log.len(), net.wires.notices.len()), (0, 0));
     assert_eq!(net.stack.totals().retransmits, again);

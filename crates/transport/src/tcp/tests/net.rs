@@ -81,7 +81,7 @@ impl Sent {
     }
 }
 
-/// Fate of a packet in the network.
+/// What the test network does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Deliver,

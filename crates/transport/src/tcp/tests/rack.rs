@@ -100,7 +100,7 @@ fn the_degree_of_reordering_grows_with_what_comes_late() {
     let adapting = RecoveryRules { adapt_reordering: true, ..plain.clone() };
     assert_eq!(late_by_four(adapting), (0, 5));
     assert_eq!(late_by_four(RecoveryRules { reordering: 5, ..plain }), (0, 5));
-    // RACK detects the reordering as well
+    // RACK detects the reordering as well.
     assert_eq!(late_by_four(RecoveryRules { adapt_reordering: true, ..rules() }), (0, 5));
 }
 

@@ -1,4 +1,4 @@
-//! Tests of segments with flags that an established connection refuses, and of resets.
+//! Tests of resets, and of segments with flags that an established connection does not accept.
 
 use super::super::Notice;
 use super::super::info::ConnectionState;
