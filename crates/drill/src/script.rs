@@ -64,9 +64,9 @@ pub struct Event {
 pub enum When {
     /// Any time: `*`, and shell commands without a time.
     Any,
-    /// A range of times since the start of the script, in µs; both may be equal.
+    /// Earliest and latest time since the start of the script, in µs; they may be equal.
     At(u64, u64),
-    /// A range of times since the previous event, in µs; both may be equal.
+    /// Earliest and latest time since the previous event, in µs; they may be equal.
     After(u64, u64),
 }
 

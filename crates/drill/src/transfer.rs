@@ -9,8 +9,8 @@ use crate::script::{Call, Value};
 use crate::sockets::{Outcome, Role, Wish};
 use crate::system::{Answer, Does, System, error, value, waits};
 
-/// Maximum number of bytes that a script may write in total. It is well below 2³¹, the range in
-/// which 32-bit sequence numbers can be compared.
+/// Maximum number of bytes that a script may write in total. It is half of 2³¹, the range in which
+/// 32-bit sequence numbers can be compared.
 const MOST_WRITTEN: u64 = 1 << 30;
 
 /// Executes write(), send() or sendto(): writes one buffer to a socket.

@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 pub struct Pace {
     /// Constant part of the minimum time between two computations of fair rates.
     pub least: Span,
-    /// Additional part of the minimum time for each flow that the last computation included.
+    /// Additional minimum time between two computations of rates, for each flow in the last one.
     pub per_flow: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct Carried {
 /// Numbers of flow starts at which the first burst would have lost packets in a real network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
-    /// Number of starts at which the initial window did not fit into the queue of a port on the
+    /// Number of starts at which the window of the flow did not fit into the queue of a port on the
     /// path.
     pub starts: u64,
     /// Number of starts at a port that was full, where some of the packets may have been lost.

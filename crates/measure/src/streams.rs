@@ -198,13 +198,13 @@ table! {
     /// time at which the last frame arrived, so far
     last_s: seconds = stream.last;
 
-    /// received bits divided by (`last_s` − `first_s`)
+    /// throughput in bit/s: received bits divided by (`last_s` − `first_s`)
     throughput_bps: f64 = stream.throughput_bps();
 
-    /// mean latency, including the waiting time at the source
+    /// mean latency of the frames, including the waiting time at the source
     latency_us_mean: f64 = StreamRow::mean_us(stream.latency_sum_ps, stream.received);
 
-    /// maximum latency
+    /// maximum latency of a frame, including the waiting time at the source
     latency_us_max: us = stream.latency_max;
 
     /// mean absolute difference between the latencies of two consecutive arrivals
@@ -242,7 +242,7 @@ mod tests {
         let table = table(&[r, row()], &names);
         assert_eq!(table.rows(), 1);
         assert_eq!(table.column("jitter_us"), Some(&Column::F64(vec![1.5])));
-        // 3000 B in 14 µs
+        // Throughput: 3000 B were received in 14 µs.
         let Some(Column::F64(bps)) = table.column("throughput_bps") else { panic!() };
         assert!((bps[0] - 24_000.0 / 14e-6).abs() < 1.0, "{bps:?}");
     }

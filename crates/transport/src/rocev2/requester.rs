@@ -6,8 +6,8 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Largest number of outstanding bytes. It is far below 2³², the number of positions that a packet
-/// can distinguish.
+/// Largest number of outstanding bytes. It is a quarter of 2³², the number of positions that a
+/// packet can distinguish.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// Sending half of a queue pair. Stream positions count bytes from 0.

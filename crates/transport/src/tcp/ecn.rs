@@ -157,9 +157,9 @@ impl Endpoint {
         !over
     }
 
-    /// Ends the state after a reduction by ECE, in which the window does not grow, because of a
-    /// loss. A loss is signalled with CWR too (RFC 3168, 6.1.2). Returns whether ECE had already
-    /// reduced the window for the same window of data.
+    /// Ends the CWR state, in which the window does not grow after a reduction by ECE, because a
+    /// loss has occurred. The loss is signalled with CWR too (RFC 3168, 6.1.2). Returns whether ECE
+    /// had already reduced the window for the same window of data.
     pub(super) fn leave_cwr(&mut self) -> bool {
         let held = self.ecn & IN_CWR != 0;
         if self.ecn & NEGOTIATED != 0 {

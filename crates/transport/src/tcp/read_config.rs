@@ -19,8 +19,8 @@ use eastwest_types::Span;
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// Returns the TCP settings that a profile gives for all keys, for senders outside a scenario;
-/// `None` if no profile has this name.
+/// Returns the TCP settings of the profile `name` if no other key is given, for senders outside a
+/// scenario; `None` if there is no such profile.
 pub fn profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();

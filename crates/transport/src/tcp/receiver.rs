@@ -199,7 +199,7 @@ impl Receiver {
             let (stored, span) = self.stored();
             let linux = self.linux.get_or_insert_default();
             let tune = linux.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
-            // The last ACK offered this right edge.
+            // Stores the right edge that the last ACK has offered; it never decreases.
             linux.right_edge = linux.right_edge.max(self.acked + tune.window(stored));
             let full = u64::from(packet.payload) >= segment;
             let echoed = (config.timestamps && full && packet.ts_echo_us != 0).then(|| {

@@ -346,7 +346,8 @@ impl Net {
             e.recovery.lost_to() <= e.stream.next && e.recovery.retransmitted_to() <= e.stream.next
         );
         assert!(e.outstanding() <= config.max_window);
-        // Sums the bytes in flight (RFC 6675, SetPipe) in steps that no border of a range divides.
+        // Sums the bytes in flight (RFC 6675, SetPipe) step by step; each step lies within one
+        // range.
         if let Some(scoreboard) = &e.recovery.scoreboard {
             scoreboard.check(e.stream.una, e.stream.next, &e.recovery.sacked);
         } else if config.sack && e.stream.next <= 200 * SEGMENT {
