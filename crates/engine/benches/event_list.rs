@@ -1,11 +1,12 @@
-//! Cost of one step of the event loop for several kinds of event list.
+//! Benchmark of event lists: time of one step of the event loop for several data structures.
 //!
-//! The load models the links of scenario S1 and of a fabric ten times as large: every source is a
-//! link whose first arrival is in the list. The winner is replaced by its next arrival about one
-//! packet time later (12 µs at 1 Gbit/s, 1.2 µs at 10 Gbit/s), or it becomes idle and an idle link
-//! gets a packet instead. Some gaps are long. Times are whole nanoseconds, so that ties happen. All
-//! lists must give one order, ties included, which is asserted before the measurement. Results and
-//! conclusions: docs/decisions/0003-event-list.md.
+//! The load models the links of scenario S1 and of a fabric ten times as large. Every event source
+//! is a link; its event in the list is its next packet arrival. After an arrival, the link gets its
+//! next arrival about one packet time later (12 µs at 1 Gbit/s, 1.2 µs at 10 Gbit/s), or it becomes
+//! idle and another link that was idle gets a packet. Some gaps are much longer. Times are whole
+//! nanoseconds, so that ties occur. Before the measurement, an assertion checks that all lists
+//! yield the events in one order, ties included. Results and conclusions:
+//! docs/decisions/0003-event-list.md.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use eastwest_engine::order::{Class, Key};
@@ -20,26 +21,28 @@ use std::time::Duration;
 const SEED: u64 = 7;
 const STEPS: u64 = 10_000;
 
-/// Number of sources, and how many of them have 10 Gbit/s (the last ones).
+/// Sizes of the two fabrics: (number of links, number of those links with 10 Gbit/s). The links
+/// with 10 Gbit/s have the highest numbers; all others have 1 Gbit/s.
 const SHAPES: [(usize, usize); 2] = [(339, 16), (3_843, 640)];
 
-/// Operations that the event loop needs of a list.
+/// Operations of an event list that the event loop uses.
 trait EventList {
     fn new(sources: usize) -> Self;
-    /// Returns the next event.
+    /// Returns key and source of the earliest event.
     fn winner(&mut self) -> (Key, u32);
-    /// Replaces the winner by the next event of its source; [`Key::NEVER`] for none.
+    /// Replaces the earliest event, which belongs to `source`, by the next event of this source;
+    /// [`Key::NEVER`] if the source has no further event.
     fn replace_winner(&mut self, source: u32, key: Key);
-    /// Adds an event of a source that has none.
+    /// Adds an event of a source that has no event in the list.
     fn wake(&mut self, source: u32, key: Key);
 }
 
-/// Tie rule of [`Tournament`]: among equal keys the smaller rank (a hash of key and source) goes
-/// first, then the smaller source.
+/// Tie rule of [`Tournament`] for events with equal keys: the event with the smaller rank (a hash
+/// of key and source) goes first; if ranks are equal too, the one with the smaller source number.
 #[derive(Clone, Copy)]
 struct Ties(u32);
 
-/// Bits of the hash.
+/// Number of bits of a rank, the hash that orders events with equal keys.
 const RANK_BITS: u32 = 8;
 
 impl Ties {
@@ -47,7 +50,8 @@ impl Ties {
         Ties(sources.next_power_of_two().ilog2())
     }
 
-    /// Returns the value that decides among sources with equal keys.
+    /// Returns the rank of the event of `source`: among events with equal keys the smallest rank
+    /// goes first.
     #[inline]
     fn rank(self, key: Key, source: u32) -> u64 {
         let x = (key.0 ^ SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -56,8 +60,9 @@ impl Ties {
         hash << self.0 | u64::from(source)
     }
 
-    /// Returns key and rank in one word, so that all lists but one compare words. Unlike
-    /// [`Tournament`] they have no moving base: a word holds some seconds of simulated time.
+    /// Returns key, rank and source in one word, which lists compare as one number. Unlike in
+    /// [`Tournament`], keys in words count from time zero, so that only some seconds of simulated
+    /// time fit.
     #[inline]
     fn word(self, key: Key, source: u32) -> u64 {
         key.0 << (RANK_BITS + self.0) | self.rank(key, source)
@@ -87,7 +92,8 @@ impl EventList for Tournament {
     }
 }
 
-/// Winner tree whose nodes are (key, rank) pairs, compared with branches.
+/// Winner tree whose nodes are pairs (key, source). A match compares two pairs with branches, and
+/// computes ranks only for equal keys.
 struct PairTournament {
     nodes: Vec<(Key, u32)>,
     ties: Ties,
@@ -124,7 +130,8 @@ impl EventList for PairTournament {
     }
 }
 
-/// Winner tree of words whose nodes have two children: `2i` and `2i + 1`; the root is 1.
+/// Winner tree whose nodes are words: node `i` has the children `2i` and `2i + 1`, and the root is
+/// node 1.
 struct BinaryTournament {
     nodes: Vec<u64>,
     leaves: usize,
@@ -147,7 +154,8 @@ impl EventList for BinaryTournament {
         let mut node = self.leaves + source as usize;
         self.nodes[node] = word;
         while node > 1 {
-            // SAFETY: as in `Tournament::set`; siblings differ in the last bit.
+            // SAFETY: `node` is an index into the nodes, and its sibling differs from it only in
+            // the last bit; the number of nodes is even.
             #[allow(unsafe_code)]
             unsafe {
                 word = word.min(*self.nodes.get_unchecked(node ^ 1));
@@ -200,14 +208,15 @@ impl EventList for StdHeap {
     }
 }
 
-/// Heap whose nodes have four children.
+/// Heap of words in which every node has four children.
 struct FourHeap {
     heap: Vec<u64>,
     ties: Ties,
 }
 
 impl FourHeap {
-    /// Returns the index of the smallest of up to four children from `first` on.
+    /// Returns the index of the smallest of up to four sibling nodes that begin at index `first`;
+    /// `None` if `first` is beyond the end of the heap.
     #[inline]
     fn least(&self, first: usize) -> Option<usize> {
         let children = self.heap.get(first..)?;
@@ -261,13 +270,14 @@ impl EventList for FourHeap {
     }
 }
 
-/// Calendar queue of fixed width: slots of about two events each, a bitmap of used slots, and a
-/// heap for events later than one turn. `winner` moves the first entry to the end of its slot.
+/// Calendar queue: slots of fixed width with about two events each, a bitmap of the slots in use,
+/// and a heap for events later than one turn of the wheel. `winner` moves the earliest entry of a
+/// slot to the end of this slot, where removing it is cheap.
 struct Wheel {
     slots: Vec<Vec<u64>>,
     filled: Vec<u64>,
     far: BinaryHeap<Reverse<u64>>,
-    /// Number of the current slot since the start of time.
+    /// Number of the current slot, counted from time zero over all turns of the wheel.
     now: u64,
     width_bits: u32,
     ties: Ties,
@@ -286,7 +296,8 @@ impl Wheel {
         self.filled[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Returns the first used slot from the current one on, around the wheel.
+    /// Returns the index of the first slot with events, searched from the current slot around the
+    /// wheel; `None` if all slots are empty.
     #[inline]
     fn first_filled(&self) -> Option<usize> {
         let start = self.now as usize & (self.slots.len() - 1);
@@ -357,7 +368,8 @@ impl EventList for Wheel {
     }
 }
 
-/// Behaviour of the links, drawn in advance and equal for all lists.
+/// Random numbers that decide how links behave (gaps between arrivals, idle times). They are drawn
+/// before the measurement and are equal for all lists.
 struct Load {
     draws: Vec<u32>,
     next: usize,
@@ -366,7 +378,8 @@ struct Load {
 }
 
 impl Load {
-    /// Sets the first events: one link of three is idle.
+    /// Returns the load and a list with the first arrivals of two thirds of the links; the others
+    /// are idle.
     fn start<L: EventList>(shape: (usize, usize)) -> (Load, L) {
         let (sources, fast) = shape;
         let mut random = Stream::new(1, "load");
@@ -390,7 +403,8 @@ impl Load {
         self.draws[self.next]
     }
 
-    /// Returns the next arrival: 0.5 to 1.5 packet times later, or 100 µs later after one packet in 1,024.
+    /// Returns the key of the next arrival at link `source` after time `now`: 0.5 to 1.5 packet
+    /// times later, or 100 µs later for one packet in 1,024.
     #[inline]
     fn after(&self, now: Time, source: u32, draw: u32) -> Key {
         let packet_ns = if source < self.first_fast { 12_000 } else { 1_200 };
@@ -401,7 +415,8 @@ impl Load {
         Key::new(now + Span::from_ns(ns), Class::Arrival)
     }
 
-    /// Executes one event; with probability 1/8 its link becomes idle and another one gets a packet.
+    /// Executes one event and returns it. With probability 1/8 the link of the event becomes idle
+    /// and an idle link gets a packet.
     #[inline]
     fn step<L: EventList>(&mut self, list: &mut L) -> (Key, u32) {
         let (key, source) = list.winner();
@@ -418,8 +433,8 @@ impl Load {
     }
 }
 
-/// Returns the first events of a list, for comparison. Not inlined, so that a profiler shows each
-/// list separately.
+/// Returns the first 300,000 events that a list yields, to compare lists with each other. The
+/// function is not inlined, so that a profiler shows each list separately.
 #[inline(never)]
 fn order<L: EventList>(shape: (usize, usize)) -> Vec<(Key, u32)> {
     let (mut load, mut list) = Load::start::<L>(shape);

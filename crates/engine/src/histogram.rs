@@ -1,21 +1,23 @@
-//! Histograms with a high dynamic range: packet latencies, queue lengths.
+//! Histograms with a high dynamic range, for packet latencies and queue lengths.
 //!
-//! Log-linear buckets: one for each value up to 255, above that 128 for each octave, so that a
-//! bucket is at most 0.8 % wide. The largest value is 2⁴⁴, in nanoseconds almost five hours.
-//! Recording takes few instructions, because every packet does it; the `hdrhistogram` crate has the
-//! same buckets, but its checks would cost several times as much. Memory for buckets is allocated
-//! when values need them.
+//! Buckets are log-linear: one bucket for each value up to 255, above that 128 buckets for each
+//! octave (factor of two), so that a bucket is at most 0.8 % wide. The largest value is 2⁴⁴; in
+//! nanoseconds this is almost five hours. Every delivered packet adds a value, so adding must take
+//! few instructions. The `hdrhistogram` crate has the same buckets, but its checks would cost
+//! several times as much. Memory for buckets is allocated when the first value falls into them or
+//! beyond.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
 const BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << BITS;
-/// Octaves above the linear part.
+/// Number of octaves (factors of two) above the linear part, up to the largest value 2⁴⁴.
 const OCTAVES: usize = 44 - BITS as usize;
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
-/// Histogram of whole numbers in buckets at most 0.8 % wide. Durations are counted in nanoseconds.
+/// Histogram of whole numbers, with buckets that are at most 0.8 % wide. Durations are counted in
+/// whole nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -24,15 +26,15 @@ pub struct Histogram {
     max: u64,
 }
 
-/// Returns the bucket of a value.
+/// Returns the index of the bucket to which a value belongs.
 #[inline]
 fn bucket(value: u64) -> usize {
     let octave = (63 - (value | (PER_OCTAVE as u64)).leading_zeros()) - BITS;
-    let within = (value >> octave) as usize; // 0..128 in the linear part, 128..256 above
+    let within = (value >> octave) as usize; // in octave 0: 0 to 127; above: 128 to 255
     ((octave as usize) * PER_OCTAVE + within).min(BUCKETS - 1)
 }
 
-/// Returns one more than the largest value of a bucket.
+/// Returns the exclusive upper bound of a bucket: its largest value plus one.
 fn upper(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64 + 1;
@@ -72,18 +74,18 @@ impl Histogram {
         self.count
     }
 
-    /// Returns the mean of the counted durations in µs; 0 without values.
+    /// Returns the mean of the counted durations in µs; 0 if none was counted.
     pub fn mean_us(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e3 }
     }
 
-    /// Returns the longest counted duration in µs; 0 without values.
+    /// Returns the longest counted duration in µs; 0 if none was counted.
     pub fn max_us(&self) -> f64 {
         self.max as f64 / 1e3
     }
 
-    /// Returns the `q` quantile (`q` from 0 to 1) of the counted durations in µs, exact to the
-    /// width of a bucket and at most the longest; 0 without values.
+    /// Returns the `q` quantile (`q` from 0 to 1) of the counted durations in µs; 0 if none was
+    /// counted. The result is exact to the width of a bucket and never above the longest duration.
     pub fn quantile_us(&self, q: f64) -> f64 {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;

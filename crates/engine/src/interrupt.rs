@@ -1,20 +1,22 @@
-//! Interruption of long work.
+//! Interruption of long computations by the user.
 //!
-//! [`watched`] runs work with a callback. Long loops count their [`steps`]; every
-//! [`STEPS_PER_LOOK`] steps the callback is asked whether to continue. If not, the work is unwound
-//! like a panic, so that its memory is freed, and [`watched`] returns [`Stopped`]. Results are not
-//! affected: work is done completely or not at all.
+//! [`watched`] runs a computation (the work) with a callback. Long loops of the work report their
+//! progress with [`steps`]. Every [`STEPS_PER_LOOK`] steps the callback is asked whether to
+//! continue. If it answers no, the stack is unwound as by a panic, so that the memory of the work
+//! is freed, and [`watched`] returns [`Stopped`]. Results do not change: work is either completed
+//! or has no result.
 //!
-//! Without a callback, and in threads other than that of [`watched`], steps do nothing.
+//! Without a callback, and in threads other than the one that called [`watched`], reporting steps
+//! has no effect.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 
-/// Steps between two calls of the callback: less than 0.1 s if a step takes about as long as one
-/// access to memory outside the cache.
+/// Number of steps between two calls of the callback. That is less than 0.1 s if a step takes about
+/// as long as one access to main memory.
 const STEPS_PER_LOOK: u64 = 1 << 16;
 
-/// Error of [`watched`]: its callback has interrupted the work, which therefore has no result.
+/// Error of [`watched`]: the callback has interrupted the work, which therefore has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -26,8 +28,8 @@ thread_local! {
 }
 
 /// Runs `work` and returns its result, or [`Stopped`] if the callback `look` has interrupted it.
-/// `look` is called after about every 65,536 [`steps`] of this thread, and returns whether to
-/// continue. In nested calls only the inner callback is asked.
+/// `look` is called after about every 65,536 [`steps`] of this thread and returns true to continue.
+/// In nested calls only the inner callback is asked.
 pub fn watched<R>(
     look: impl FnMut() -> bool + 'static,
     work: impl FnOnce() -> R,
@@ -64,7 +66,7 @@ pub fn step() {
 #[cold]
 fn look() {
     LEFT.set(STEPS_PER_LOOK);
-    // taken out during the call: the callback may count steps too
+    // The callback is removed while it runs, since it may count steps itself.
     let Some(mut look) = LOOK.take() else { return };
     let goes_on = look();
     LOOK.set(Some(look));
@@ -101,7 +103,7 @@ mod tests {
             },
         );
         assert_eq!((ended, looks.get(), given_back.get()), (Err::<(), _>(Stopped), 3, true));
-        // no callback is set any more
+        // After `watched` has returned, no callback is set, so that steps have no effect.
         steps(u64::MAX - 1);
         assert_eq!(looks.get(), 3);
     }

@@ -1,5 +1,5 @@
-//! Basis of all simulations: event order, event list, timers, named random streams and histograms.
-//! Independent of packet contents, TCP and jobs.
+//! Basis of all simulations: order of events, event list, timers, named random streams, histograms,
+//! and the barrier of parallel runs. This crate does not depend on packet contents, TCP or jobs.
 
 pub mod histogram;
 pub mod interrupt;

@@ -1,10 +1,11 @@
-//! Barrier for the threads of a run. A thread that arrives early polls for a while and then sleeps,
-//! so that waiting takes no CPU time from other threads.
+//! Barrier for the threads of a parallel run. A thread that arrives before the others polls for a
+//! while and then sleeps, so that waiting takes no CPU time from other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Number of polls before a thread sleeps: about 50 µs with their pauses.
+/// Number of polls before a waiting thread sleeps: about 50 µs, with [`PAUSES`] pause instructions
+/// of the processor after each poll.
 const LOOKS: u32 = 1_000;
 const PAUSES: u32 = 4;
 
@@ -24,7 +25,7 @@ impl Drop for Watch<'_> {
 pub struct Meeting {
     members: usize,
     come: AtomicUsize,
-    /// Number of completed rounds.
+    /// Number of completed rounds: how often all threads have met at the barrier.
     round: AtomicU64,
     asleep: AtomicUsize,
     over: AtomicBool,
@@ -53,16 +54,16 @@ impl Meeting {
         self.slept.load(Ordering::Relaxed)
     }
 
-    /// Abandons the run: releases all threads, and makes [`Meeting::meet`] return false from now
-    /// on.
+    /// Abandons the run: releases all waiting threads. From now on [`Meeting::meet`] returns false.
     pub fn abandon(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.wake_all();
     }
 
     fn wake_all(&self) {
-        // SeqCst store before and load after: either this thread sees a sleeper, or a thread about
-        // to sleep sees the new round
+        // The new round is stored before this load and sleepers register before they check the
+        // round, both with sequential consistency. So either this thread sees the sleeper, or the
+        // thread that is about to sleep sees the new round.
         if self.asleep.load(Ordering::SeqCst) > 0 {
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.wake.notify_all();

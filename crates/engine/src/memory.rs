@@ -1,9 +1,8 @@
-//! Memory hints for the processor and the kernel. They do not change results, and do nothing on
-//! platforms without support.
+//! Memory hints for the processor (prefetch) and the kernel (huge pages). They do not change
+//! results, and do nothing on platforms without support.
 //!
-//! A fabric of 1,600 hosts uses 20–50 MB, accessed in the order of events, which is irregular:
-//! without these hints two thirds of the time is spent waiting for memory
-//! (docs/internals/speed.md).
+//! A fabric of 1,600 hosts uses 20–50 MB, which events access in an irregular order. Without these
+//! hints the simulator spends two thirds of its time waiting for memory (docs/internals/speed.md).
 
 #![allow(unsafe_code)]
 
@@ -32,7 +31,8 @@ fn prefetch_at<T>(place: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..lines {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect but on caches, whatever the address.
+        // SAFETY: a prefetch only changes caches and is allowed for every address, even an invalid
+        // one.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(place.cast::<i8>().wrapping_add(line * 64));
         }
@@ -41,7 +41,7 @@ fn prefetch_at<T>(place: *const T, lines: usize) {
     let _ = (place, lines);
 }
 
-/// Size of huge pages in bytes.
+/// Size of a huge page in bytes: 2 MiB.
 #[cfg(target_os = "linux")]
 const HUGE: usize = 2 << 20;
 
@@ -54,8 +54,9 @@ pub fn grow<T>(items: &mut Vec<T>) {
         let start = items.as_ptr().addr().next_multiple_of(HUGE);
         let end = (items.as_ptr().addr() + items.capacity() * size_of::<T>()) / HUGE * HUGE;
         if end > start + HUGE {
-            // SAFETY: the range lies within the vector's allocation, and the advice neither moves
-            // nor clears memory. A refusal is no error: it was a hint.
+            // SAFETY: the range lies within the allocation of the vector, and the advice neither
+            // moves nor clears memory. The return value is ignored, since the advice is only a
+            // hint.
             unsafe {
                 libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
             }

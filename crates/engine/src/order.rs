@@ -1,9 +1,9 @@
 //! Total order of events, independent of the order in which they are scheduled.
 //!
 //! Events are ordered by time, then by class, then by a seeded hash of (time, source). At the same
-//! picosecond a port first completes its transmissions (which frees a place in its queue), then
-//! packets arrive, timers expire, workloads wake, samples are taken, and faults change links. The
-//! hash differs at every time, so that no source always wins ties.
+//! picosecond ports first complete transmissions, which frees room in their queues. Then packets
+//! arrive, timers expire, workloads wake up, samples are taken, and faults change links. The hash
+//! differs at every time, so that no source always goes first.
 
 use crate::random::mix;
 use eastwest_types::Time;
@@ -13,17 +13,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
-    /// Departure: a port has transmitted a packet.
+    /// Departure: a port has completed the transmission of a packet.
     Departure = 0,
     /// Arrival: a packet has reached the far end of a link.
     Arrival = 1,
-    /// Expiry of a transport timer.
+    /// Expiry of a timer of a transport protocol.
     Timer = 2,
-    /// Wake-up of a workload.
+    /// Wake-up of a workload at a time that the workload has chosen.
     Wake = 3,
-    /// Sample of a measurement.
+    /// Time at which a measurement takes a sample.
     Sample = 4,
-    /// Begin or end of a fault: last, so that events at this time are not affected.
+    /// Beginning or end of a fault. This is the last class, so that a fault does not affect other
+    /// events at its time.
     Change = 5,
 }
 
@@ -35,7 +36,7 @@ impl Key {
     /// Key later than every event.
     pub const NEVER: Key = Key(u64::MAX);
 
-    /// Returns the key of an event of this class at this time.
+    /// Returns the key of an event of the class `class` at time `time`.
     #[inline]
     pub fn new(time: Time, class: Class) -> Key {
         debug_assert!(time <= Time::NEVER);

@@ -1,14 +1,15 @@
 //! Named random streams.
 //!
-//! Each decision has a random stream of its own, named after the decision (`"placement"`,
-//! `"start/3"`). An additional draw never changes the numbers of other streams, so that runs with
+//! Each random decision uses a stream named after the decision (`"placement"`, `"start/3"`). An
+//! additional draw from one stream never changes the numbers of other streams, so that runs with
 //! different settings use common random numbers. The generator is xoshiro256++ (Blackman and Vigna
-//! 2021), seeded through SplitMix64 as its authors advise.
+//! 2021), seeded with SplitMix64 as its authors advise.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Returns the output of one step of SplitMix64 (Steele, Lea and Flood 2014), also used as a 64-bit hash.
+/// Returns the output of one step of SplitMix64 (Steele, Lea and Flood 2014). It also serves as a
+/// 64-bit hash of `x`.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -17,14 +18,14 @@ pub const fn mix(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A stream of random numbers, equal on every machine.
+/// Stream of random numbers; the numbers are equal on every machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stream {
     s: [u64; 4],
 }
 
 impl Stream {
-    /// Returns the stream called `name` of a run with this seed.
+    /// Returns the stream called `name` of a run with the seed `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
         let mut h = mix(seed);
         for b in name.bytes() {
@@ -53,14 +54,15 @@ impl Stream {
         result
     }
 
-    /// Returns a uniform number in `0..n`; `n` must not be zero. Multiply-shift: the bias is below n/2⁶⁴.
+    /// Returns a uniform number in `0..n`; `n` must not be zero. The method is multiply-shift,
+    /// whose bias is below n/2⁶⁴.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         debug_assert!(n > 0);
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Returns a uniform number in [0, 1) with 53 random bits.
+    /// Returns a uniform number in [0, 1), a multiple of 2⁻⁵³.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
@@ -71,7 +73,7 @@ impl Stream {
         if width == Span::ZERO { Span::ZERO } else { Span(self.below(width.0)) }
     }
 
-    /// Shuffles `items` (Fisher–Yates).
+    /// Shuffles `items` so that all orders are equally likely (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

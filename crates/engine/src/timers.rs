@@ -1,7 +1,7 @@
-//! Scheduled wake-ups in the order of events ([`crate::order`]).
+//! List of scheduled wake-ups, ordered like events ([`crate::order`]).
 //!
-//! A binary heap of (time, tie rank, token). A user that often rearms its timer can keep the
-//! deadline itself and schedule a new wake-up only if the pending one would be too late.
+//! The list is a binary heap of (time, tie rank, token). A user that often restarts its timer can
+//! store the deadline itself, and schedule a new wake-up only if the pending one would be too late.
 
 use crate::order::{Class, Key, tie_rank};
 use crate::random::mix;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Pending wake-ups of one event class, in the order of events. Each has a token, a number that the
-/// user of the wake-up chooses.
+/// Pending wake-ups of one event class, in the order of events. Each wake-up has a token, a number
+/// by which the caller recognizes it.
 #[derive(Serialize, Deserialize)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, u64)>>,
@@ -20,7 +20,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Returns an empty list of wake-ups.
+    /// Returns an empty list of wake-ups of the event class `class`; `seed` decides the order of
+    /// wake-ups at the same time.
     pub fn new(class: Class, seed: u64) -> Timers {
         Timers { heap: BinaryHeap::new(), class, seed }
     }
@@ -34,8 +35,8 @@ impl Timers {
         earlier
     }
 
-    /// Returns the event key (time and class) of the earliest wake-up, or [`Key::NEVER`] without
-    /// wake-ups.
+    /// Returns the event key (time and class) of the earliest wake-up, or [`Key::NEVER`] if there
+    /// is none.
     pub fn first(&self) -> Key {
         match self.heap.peek() {
             Some(Reverse((at, ..))) if *at < Time::NEVER => Key::new(*at, self.class),
@@ -43,13 +44,13 @@ impl Timers {
         }
     }
 
-    /// Returns the tie rank of the earliest wake-up, which orders it among wake-ups at the same
-    /// time; 0 without wake-ups.
+    /// Returns the tie rank of the earliest wake-up, by which it is ordered among wake-ups at the
+    /// same time; 0 if there is none.
     pub fn first_rank(&self) -> u64 {
         self.heap.peek().map_or(0, |Reverse((_, rank, _))| *rank)
     }
 
-    /// Returns the token of the earliest wake-up; `None` without wake-ups.
+    /// Returns the token of the earliest wake-up; `None` if there is none.
     pub fn first_token(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((.., token))| *token)
     }
@@ -67,7 +68,7 @@ impl Timers {
         self.heap.extend(taken);
     }
 
-    /// Removes the earliest wake-up and returns its token; `None` without wake-ups.
+    /// Removes the earliest wake-up and returns its token; `None` if there is none.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
     }

@@ -1,28 +1,30 @@
-//! Event list: a winner tree over event sources.
+//! Event list: a winner tree (tournament tree) over event sources.
 //!
-//! Every link is a FIFO, so that only its next event can be the next one of the simulation; timers
-//! and wake-ups have heaps of their own and are in the tree with their first entry. The tree holds
-//! one word per source and the smallest at its root. A change of a source's word repeats its
-//! matches up to the root, four words each (two at the root where that saves a level):
-//! log₄(sources) rounds of minima without a branch. Measured alternatives:
-//! docs/decisions/0003-event-list.md.
+//! Every link delivers packets in FIFO order, so that only its first event can be the next one of
+//! the simulation. Timers and wake-ups have heaps of their own, whose first entries are in the
+//! tree. The tree has one word per source, and its root holds the smallest word. When the word of a
+//! source changes, the matches on its path to the root are repeated: log₄(sources) rounds, each of
+//! which takes the minimum of four words without a branch. The root may have only two children,
+//! where this saves a level. Measured alternatives: docs/decisions/0003-event-list.md.
 //!
-//! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time,
-//! class and source: among simultaneous events of a class every source is first equally often,
+//! A word is (time since a base, class, rank, source). The rank is an eight-bit hash of time, class
+//! and source: among simultaneous events of one class, every source is first equally often,
 //! independent of the order of scheduling. The other bits hold the time: 17 seconds with 339
-//! sources. A later event has the word "far" until the base has moved.
+//! sources. A later event has the word [`FAR`] until the base has moved forward.
 
 use crate::order::Key;
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
-/// Word of a source without event, or with an event beyond the horizon.
+/// Word of a source that has no event, or whose event is too far beyond the base of the tree to fit
+/// into a word.
 const FAR: u64 = u64::MAX;
-/// Bits of the rank in a word. Sources with equal rank go in the order of their numbers; this
-/// favours small numbers in one of 2⁸ ties only.
+/// Number of bits of the rank in a word. Sources with equal rank are ordered by their numbers,
+/// which favours small numbers, but only in one of 2⁸ ties.
 const RANK_BITS: u32 = 8;
 
-/// Order of events: by key (time and class), then by a hash of key and source with a seed.
+/// Rule for the order of events: by key (time and class), then by a hash of key and source. The
+/// field is the seed of the hash.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Order(u64);
 
@@ -34,36 +36,38 @@ impl Order {
         (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
     }
 
-    /// Returns the sort key of the event (key, source). Of two events, the one with the smaller
-    /// sort key is executed first.
+    /// Returns the sort key of the event (key, source). The event with the smaller sort key is
+    /// executed first.
     pub fn of(self, (key, source): (Key, u32)) -> (Key, u64) {
         (key, self.rank(source, key) << 32 | u64::from(source))
     }
 }
 
 /// Event list: a winner tree over a fixed number of event sources, each of which has at most one
-/// next event.
+/// event in the list.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
-    /// Words of all nodes. Node 1 is the root; node `i` has children `4i` to `4i + 3`, or the root
-    /// has 2 and 3. Sources are the last half. Half of the entries are unused. Access to the root is
-    /// not checked, so that the number of nodes never changes.
+    /// Words of all nodes. Node 1 is the root; node `i` has the children `4i` to `4i + 3`, except
+    /// that the root may have only 2 and 3. The leaves, one per source, are the second half of the
+    /// vector. About half of the entries are unused. The root is read without a bounds check, so
+    /// that the number of nodes must never change.
     #[serde(deserialize_with = "nodes_of_a_tree")]
     nodes: Vec<u64>,
-    /// Full key of every source.
+    /// Full key of the event of every source, also if its word is [`FAR`].
     keys: Vec<Key>,
-    /// Key from which words count.
+    /// Key from which the time and class in words are counted.
     base: u64,
-    /// Bits of the source in a word.
+    /// Number of bits for the source in a word.
     source_bits: u32,
-    /// Mask of the source in a word.
+    /// Mask of the source in a word: its lowest [`source_bits`](Self::source_bits) bits are set.
     source_mask: u64,
-    /// First key that does not fit into a word, relative to the base.
+    /// First difference between a key and the base that does not fit into a word.
     horizon: u64,
     order: Order,
 }
 
-/// Reads the nodes of a tree; refuses another number than that of a tree with four sources or more.
+/// Reads the nodes of a tree from a checkpoint. Returns an error unless their number is a power of
+/// two of at least 8, which a tree always has.
 fn nodes_of_a_tree<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     let nodes = Vec::<u64>::deserialize(from)?;
     if nodes.len() >= 8 && nodes.len().is_power_of_two() {
@@ -73,13 +77,13 @@ fn nodes_of_a_tree<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Er
 }
 
 impl Tournament {
-    /// Returns the memory in bytes of a tree with this number of event sources.
+    /// Returns the memory in bytes of a tree with `sources` event sources.
     pub fn bytes(sources: usize) -> u64 {
         let leaves = sources.next_power_of_two().max(4);
         (leaves * (2 * size_of::<u64>() + size_of::<Key>())) as u64
     }
 
-    /// Returns a tree for the event sources `0..sources`, none of which has an event. The seed
+    /// Returns a tree for the event sources `0..sources`, none of which has an event. `seed`
     /// decides the order of events with equal keys.
     pub fn new(sources: usize, seed: u64) -> Tournament {
         let leaves = sources.next_power_of_two().max(4);
@@ -95,11 +99,12 @@ impl Tournament {
         }
     }
 
-    /// Returns the word of the root: the smallest of all sources.
+    /// Returns the word of the root, which is the smallest word of all sources.
     #[inline]
     fn root(&self) -> u64 {
         debug_assert!(self.nodes.len() >= 8);
-        // SAFETY: a tree has at least eight nodes, in `new` and when it is read from a file.
+        // SAFETY: a tree has at least eight nodes, both when it is created and when it is read from
+        // a checkpoint.
         #[allow(unsafe_code)]
         unsafe {
             *self.nodes.get_unchecked(1)
@@ -154,13 +159,13 @@ impl Tournament {
         (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
-    /// Whether an event of source `a` is executed before an event of source `b` if both have this
-    /// key.
+    /// Whether an event of source `a` is executed before an event of source `b`, if both events
+    /// have the key `key`.
     pub fn goes_before(&self, key: Key, a: u32, b: u32) -> bool {
         self.word(a, key) < self.word(b, key)
     }
 
-    /// Sets the key of the next event of `source`; [`Key::NEVER`]: the source has none.
+    /// Sets the key of the next event of `source`; [`Key::NEVER`] if the source has none.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
         self.keys[source as usize] = key;
@@ -171,9 +176,10 @@ impl Tournament {
         let mut node = self.nodes.len() / 2 + source as usize;
         self.nodes[node] = word;
         while node > 3 {
-            // SAFETY: `node` was a valid index above and only gets smaller; its three siblings
-            // differ from it in the last two bits, and the number of nodes is a multiple of four.
-            // Checking all would cost a tenth of all instructions of a hop.
+            // SAFETY: `node` was checked as an index above and only gets smaller. Its three
+            // siblings differ from it in the last two bits, and the number of nodes is a multiple
+            // of four. Checking each access would cost a tenth of all instructions for a packet on
+            // one link.
             #[allow(unsafe_code)]
             unsafe {
                 let a = *self.nodes.get_unchecked(node ^ 1);
@@ -189,8 +195,9 @@ impl Tournament {
         }
     }
 
-    /// Sets the key of the next event of `source`, which must not be later than its current key.
-    /// Faster than [`Tournament::set`], since it stops at the first lost match.
+    /// Sets the key of the next event of `source`, which must not be later than its current key. It
+    /// is faster than [`Tournament::set`], since it stops at the first node whose word is already
+    /// smaller.
     #[inline]
     pub fn set_sooner(&mut self, source: u32, key: Key) {
         debug_assert!(key <= self.keys[source as usize]);
@@ -210,7 +217,8 @@ impl Tournament {
         }
     }
 
-    /// Moves the base to the earliest event: no event is within the horizon, or one is before the base.
+    /// Moves the base to the earliest event and computes all words again. Needed when no event fits
+    /// into a word, or when an event is before the base.
     #[cold]
     fn move_base(&mut self) {
         let earliest = self.keys.iter().min().expect("there are sources");
@@ -240,7 +248,8 @@ mod tests {
     use crate::random::Stream;
     use eastwest_types::Time;
 
-    /// Returns a time from 1 ps to a day later, so that the base has to move.
+    /// Returns a time from 1 ps to about a day after `now`, so that the base of the tree has to
+    /// move.
     fn some_time(random: &mut Stream, now: u64) -> Time {
         let reach = [4, 4, 1 << 20, 1 << 45, 5_000_000_000_000_000];
         let reach = reach[random.below(5) as usize];
@@ -267,7 +276,8 @@ mod tests {
                 let s = random.below(sources as u64) as usize;
                 let key = match random.below(8) {
                     0 => Key::NEVER,
-                    // also before the base, which moves when the winner is asked for
+                    // Keys before the base of the tree are also set. The base moves when the winner
+                    // is read.
                     1 => Key::new(Time(random.below(now + 1)), Class::Arrival),
                     _ => Key::new(some_time(&mut random, now), Class::Arrival),
                 };
@@ -301,8 +311,8 @@ mod tests {
             }
             wins[tree.winner().1 as usize] += 1;
         }
-        // 10,000 wins expected each; the standard deviation is 90, and small numbers are favoured
-        // in 1 of 256 ties
+        // Each of the sources is expected to win 10,000 times, with a standard deviation of 90. In
+        // 1 of 256 ties the smaller source number wins.
         assert!(wins.iter().all(|w| (9_600..10_400).contains(w)), "{wins:?}");
     }
 

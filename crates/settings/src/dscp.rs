@@ -1,9 +1,9 @@
-//! Differentiated services codepoints (DSCP, RFC 2474) by their names.
+//! Differentiated services codepoints (DSCP, RFC 2474) and their names.
 //!
-//! Names are those of the RFCs that define per-hop behaviours: the class selectors CS0 to CS7, whose
-//! upper three bits are the priorities of IEEE 802.1Q and of the IP precedence before them (RFC 2474,
-//! 4.2.2), DF for CS0, assured forwarding AF11 to AF43 (RFC 2597), EF (RFC 3246), VA (voice-admit, RFC
-//! 5865) and LE (lower effort, RFC 8622). RFC 4594 says what each is meant for.
+//! Names come from the RFCs that define per-hop behaviours: class selectors CS0 to CS7 (RFC 2474,
+//! 4.2.2), DF for CS0, assured forwarding AF11 to AF43 (RFC 2597), EF (RFC 3246), VA (voice-admit,
+//! RFC 5865) and LE (lower effort, RFC 8622). The upper three bits of a class selector are the IP
+//! precedence, or the priority of IEEE 802.1Q. RFC 4594 recommends a use for each codepoint.
 
 use crate::problem::{nearest, quote};
 use crate::quantity::Quantity;
@@ -13,7 +13,7 @@ use toml::Value;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Dscp(pub u8);
 
-/// All names, with their codepoints.
+/// All names of codepoints, each with its codepoint.
 const NAMES: [(&str, u8); 24] = [
     ("CS0", 0),
     ("DF", 0),
@@ -42,13 +42,12 @@ const NAMES: [(&str, u8); 24] = [
 ];
 
 impl Dscp {
-    /// Returns the class selector codepoint (CS0 to CS7, RFC 2474) of a priority, 0 to 7.
+    /// Returns the class selector codepoint (CS0 to CS7, RFC 2474) of a priority from 0 to 7.
     pub fn of_priority(priority: u8) -> Dscp {
         Dscp((priority & 7) << 3)
     }
 
-    /// Returns the priority, 0 to 7, that the codepoint stands for by default: its upper three
-    /// bits.
+    /// Returns the default priority of the codepoint, 0 to 7: its upper three bits.
     pub fn priority(self) -> u8 {
         self.0 >> 3
     }
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn names_have_the_numbers_of_their_rfcs() {
-        // AFxy is 8x + 2y (RFC 2597, 6), CSx is 8x
+        // The codepoint of AFxy is 8x + 2y (RFC 2597, 6), that of CSx is 8x.
         for (name, number) in NAMES {
             let digits: Vec<u8> =
                 name.bytes().filter(u8::is_ascii_digit).map(|b| b - b'0').collect();

@@ -1,9 +1,9 @@
 //! A declarative reader of settings in TOML: each key is declared once, where it is read, with its
-//! default, its range and one line of meaning.
+//! default, its range and a one-line explanation.
 //!
-//! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The other modules serve readers of a
-//! whole file: [`syntax`] gives tables with the lines of their keys, [`overrides`] replaces values,
-//! [`describe`] collects the schema, [`resolve`] writes the file with every default spelled out.
+//! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The other modules work on a
+//! whole file: [`syntax`] parses it and records the line of each key, [`overrides`] replaces
+//! values, [`describe`] collects the schema, and [`resolve`] writes the file with all defaults.
 
 #![cfg_attr(
     not(test),

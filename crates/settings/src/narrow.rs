@@ -1,6 +1,6 @@
-//! Conversion of numbers to types with fewer bits. A number that does not fit becomes the nearest one that
-//! does; it never wraps. The reader reports a value outside the range of its key by name, but the value may be
-//! converted before that.
+//! Conversion of numbers to types with fewer bits. A number that does not fit becomes the nearest
+//! number that fits; it never wraps around. The reader of settings reports a value outside the
+//! range of its key, but sometimes only after the value was converted.
 
 /// An integer type to which larger integers are converted.
 pub trait Narrow {
@@ -24,12 +24,13 @@ impl Narrow for usize {
     const LARGEST: usize = usize::MAX;
 }
 
-/// Returns the number, or the largest number of the target type if that is smaller.
+/// Converts `number` to the target type; a number that is too large becomes the largest number of
+/// this type.
 pub fn at_most<T: Narrow + TryFrom<N>, N>(number: N) -> T {
     T::try_from(number).unwrap_or(T::LARGEST)
 }
 
-/// Returns the whole part of a number; 0 if it is negative or not a number.
+/// Returns the whole part of a number; 0 if the number is negative or NaN.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,12 +1,14 @@
-//! `--set path=value`: values that are put into the table before it is read, so that they are checked like
-//! values of the file. Members of arrays are named by number or by the value of their key `name`.
+//! Overrides `--set path=value`: they change the parsed TOML table before the settings are read, so
+//! that their values are checked like values of the file. In a path, a member of an array is named
+//! by its number or by the value of its key `name`.
 
 use crate::problem::{Problem, nearest, shorten};
 use crate::quantity::literal;
 use toml::{Table, Value};
 
-/// Puts overrides (path, text of the value) into the table of a scenario, in order. Returns the
-/// problems, and the paths that were set, with members of arrays by number.
+/// Puts overrides (path, text of the value) into the table of a scenario, in their order. Returns
+/// the problems, and the paths that were set; in these paths, members of arrays are named by their
+/// numbers.
 pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>, Vec<String>) {
     let (mut problems, mut paths) = (Vec::new(), Vec::new());
     for (path, text) in overrides {
@@ -21,7 +23,7 @@ pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>
     (problems, paths)
 }
 
-/// Longest path, in steps; no path of the schema is longer.
+/// Largest number of names and numbers in a path; no path of the schema is longer.
 const MOST_STEPS: usize = 16;
 
 type Refusal = (String, Option<String>);
@@ -37,7 +39,7 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     let (mut here, mut rest) = (table, steps.as_slice());
     let mut walked = String::new();
     while let [step, inner @ ..] = rest {
-        // Keys may contain dots: properties of Hadoop.
+        // A key may itself contain dots, such as a property of Hadoop.
         let dotted = rest.join(".");
         if !inner.is_empty() && here.contains_key(&dotted) {
             here.insert(dotted.clone(), value);
@@ -70,7 +72,8 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     Ok(walked + steps.last().unwrap_or(&""))
 }
 
-/// Returns the table among `items` that has this number or name, with its number.
+/// Returns the table of an array that has this number or name, with its number. `items` are the
+/// members of the array, `array` is its name in messages, and `member` is the number or name.
 fn member_of<'a>(
     items: &'a mut [Value],
     array: &str,

@@ -1,25 +1,26 @@
-//! Problems of a user's input: the place, the value found, what is allowed, and the name that was probably
-//! meant.
+//! Problems of a user's input: the place in the file, the value found there, the allowed values,
+//! and the name that was probably meant.
 
 use std::fmt;
 
-/// A problem of a scenario. All problems of a file are reported together.
+/// A problem of a scenario. All problems of a file are collected and reported together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Place in the file: `fabric.queue.limit`, `workload.0.bytes`; empty for the file as a whole.
+    /// Path of the key in the file, such as `fabric.queue.limit` or `workload.0.bytes`; empty for
+    /// the file as a whole.
     pub path: String,
-    /// Line in the file, from 1; `None` where it is not known.
+    /// Line in the file, counted from 1; `None` if it is not known.
     pub line: Option<usize>,
-    /// The value found at the path, shortened; `None` where there is none.
+    /// Value found at the path, shortened; `None` if the path has no value.
     pub value: Option<String>,
     /// Message that says which rule the value violates, and which values are allowed.
     pub message: String,
-    /// Known name that is most similar to the unknown name; `None` if none is close.
+    /// Known name that is most similar to an unknown name in the file; `None` if none is similar.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// Returns a problem with a file as a whole.
+    /// Returns a problem of the file as a whole, with the message `message`.
     pub fn of_file(message: impl Into<String>) -> Problem {
         Problem {
             path: String::new(),
@@ -51,10 +52,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Longest value quoted in a message, in characters.
+/// Largest number of characters of a value that a message quotes; longer values are cut.
 const QUOTED: usize = 60;
 
-/// Returns a value as messages quote it: on one line, without control characters, shortened.
+/// Returns a value as messages quote it: on one line, without control characters, and shortened.
 pub fn quote(value: &toml::Value) -> String {
     match value {
         toml::Value::Table(_) => "{…}".to_owned(),
@@ -90,11 +91,12 @@ pub fn shorten_to(text: &str, most: usize) -> String {
     short
 }
 
-/// Most names that are compared: a topology may have very many.
+/// Largest number of known names that are compared with an unknown one, since a topology may have
+/// very many names.
 const MOST_CANDIDATES: usize = 500;
 
-/// Returns the candidate with the smallest edit distance to `name`, or `None` if none is close.
-/// Compares the first 500 candidates.
+/// Returns the candidate with the smallest edit distance to `name`; `None` if no candidate is
+/// similar. Only the first 500 candidates are compared.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().nth(QUOTED).is_some() {
         return None;

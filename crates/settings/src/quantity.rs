@@ -1,4 +1,4 @@
-//! The types of values a scenario can hold: how each is read, printed and described.
+//! Types of the values in a scenario: how a value of each type is read, printed and described.
 
 use crate::narrow::at_most;
 use crate::problem::{quote, shorten};
@@ -7,21 +7,21 @@ use eastwest_types::{Limit, Rate, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// A type of values that a scenario can hold: how a value is read, printed and checked.
+/// A type of the values in a scenario: how a value is read, printed and checked.
 pub trait Quantity: Clone {
     /// Name of the type in the schema, for example `time` or `rate`.
     const TYPE: &'static str;
-    /// Name, in the schema, of a list of values of this type.
+    /// Name of a list of values of this type in the schema.
     const LIST: &'static str = "list";
-    /// Returns the value of this type, or a message that says what is wrong with the TOML value.
+    /// Reads a TOML value of this type, or returns a message that says what is wrong with it.
     fn parse(value: &Value) -> Result<Self, String>;
-    /// Returns TOML text that reads back as an equal value.
+    /// Returns the value as TOML text, which [`Quantity::parse`] reads as an equal value.
     fn show(&self) -> String;
-    /// Returns any valid value, which stands in for an unreadable one until the problem is
+    /// Returns any valid value of the type. It replaces an unreadable value until the problem is
     /// reported.
     fn placeholder() -> Self;
-    /// Whether the value lies in the range from the first to the second argument, ends included;
-    /// `true` where values of the type have no order.
+    /// Whether the value is at least the first and at most the second argument; always `true` for
+    /// types whose values have no order.
     fn within(&self, _low: &Self, _high: &Self) -> bool {
         true
     }
@@ -31,19 +31,19 @@ pub trait Quantity: Clone {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Bytes(pub u64);
 
-/// The rate of a disk or of a computation, written in bytes per second.
+/// Rate of a disk or of a computation, written in bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ByteRate(pub Rate);
 
-/// Bytes of a packet, written as a plain number or as a size with its unit.
+/// Length of a packet in bytes, written as a plain number or as a size with its unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Octets(pub u32);
 
-/// A fraction of one, written `0.4` or `"40 %"`; the key that holds it declares its range.
+/// A fraction of one, written `0.4` or `"40 %"`. Its range is declared by the key that has it.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Fraction(pub f64);
 
-/// A finite number, written with or without decimals; the key that holds it declares its range.
+/// A finite number, written with or without decimals. Its range is declared by the key that has it.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Ratio(pub f64);
 
@@ -51,15 +51,15 @@ pub struct Ratio(pub f64);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name(pub String);
 
-/// A file, by its path relative to the directory of the scenario.
+/// Path of a file, relative to the directory of the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName(pub String);
 
-/// Properties by name, as in Hadoop's configuration; values as text.
+/// Properties (name and value as text), as in configuration files of Hadoop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Properties(pub BTreeMap<String, String>);
 
-/// Returns the type of a value in words, for the message about a wrong type.
+/// Returns a phrase such as `is text`, which says in a message of which wrong type a value is.
 pub fn instead(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "is text",
@@ -72,7 +72,8 @@ pub fn instead(value: &Value) -> &'static str {
     }
 }
 
-/// Reads a value with a unit, in the smallest unit.
+/// Reads a value with a unit; returns it in the smallest unit of `units`, or a message about what
+/// is wrong.
 fn with_unit(value: &Value, units: &Units) -> Result<u64, String> {
     match value {
         Value::String(text) => units.parse(text),
@@ -81,7 +82,7 @@ fn with_unit(value: &Value, units: &Units) -> Result<u64, String> {
     }
 }
 
-/// Reads a whole number from 0 to `max`.
+/// Reads a whole number from 0 to `max`, or returns a message about what is wrong.
 fn whole(value: &Value, max: u64) -> Result<u64, String> {
     match value {
         Value::Integer(n) => match u64::try_from(*n) {
@@ -93,7 +94,7 @@ fn whole(value: &Value, max: u64) -> Result<u64, String> {
     }
 }
 
-/// Reads any finite number.
+/// Reads any finite number, or returns a message; `form` says there how the number is written.
 fn number(value: &Value, form: &str) -> Result<f64, String> {
     let n = match value {
         Value::Integer(n) => *n as f64,
@@ -103,7 +104,7 @@ fn number(value: &Value, form: &str) -> Result<f64, String> {
     if n.is_finite() { Ok(n) } else { Err(format!("is not finite; write {form}")) }
 }
 
-/// Returns the text in TOML quotes.
+/// Returns `text` in quotes, as a TOML string.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
@@ -116,7 +117,8 @@ macro_rules! ordered {
     };
 }
 
-/// Longest time in a scenario: keys of events end at 26 days.
+/// Longest time that a scenario may contain: 20 days. The event list can express times up to 26
+/// days.
 const LONGEST: Span = Span::from_secs(20 * 86_400);
 
 impl Quantity for Span {
@@ -250,7 +252,7 @@ impl Quantity for Fraction {
                 .ok_or_else(|| format!("is not a share; write {FORM}"))?,
             other => number(other, FORM)?,
         };
-        // Adding zero turns −0.0 into 0.0.
+        // Adding zero turns −0.0 into 0.0, so that both have one printed form.
         Ok(Fraction(share + 0.0))
     }
     fn show(&self) -> String {
@@ -276,7 +278,7 @@ impl Quantity for Ratio {
     ordered!();
 }
 
-/// Largest capacity of a queue, in packets and in bytes.
+/// Largest limit of a queue: 10 million packets, or 100 GB.
 const QUEUE_PACKETS: u32 = 10_000_000;
 const QUEUE_BYTES: u64 = 100_000_000_000;
 
@@ -322,7 +324,7 @@ impl Quantity for Limit {
     }
 }
 
-/// Longest name, in characters.
+/// Largest number of characters of a name.
 const NAME: usize = 64;
 
 impl Quantity for Name {
@@ -376,13 +378,15 @@ impl Quantity for FileName {
     }
 }
 
-/// Limits: number of properties, length of a name and of a value.
+/// Limits of the properties of a key: number of properties, characters of a name, and characters of
+/// a value.
 const PROPERTIES: usize = 10_000;
 const PROPERTY_NAME: usize = 256;
 const PROPERTY_VALUE: usize = 4096;
 
 impl Properties {
-    /// Adds the values of a table; names of nested tables are joined by dots.
+    /// Adds the properties of a table, with `before` in front of their names. The names of nested
+    /// tables are joined by dots.
     fn collect(&mut self, table: &Table, before: &str) -> Result<(), String> {
         for (name, value) in table {
             let name = format!("{before}{name}");
@@ -451,11 +455,11 @@ impl<T: Quantity> Quantity for Vec<T> {
     }
 }
 
-/// Returns the value of `text` in places without quotes (defaults, ranges, `--set`): TOML if it is TOML,
-/// otherwise a string.
+/// Returns `text`, a value written without quotes (in defaults, ranges and `--set`), as a TOML
+/// value: if it is not valid TOML, as a string.
 pub fn literal(text: &str) -> Value {
     let document = format!("v = {text}");
-    // Text with a line break could add further keys, so it is a string.
+    // Text with a line break could add further keys to the TOML document, so it is a string.
     let parsed =
         if text.contains(['\n', '\r']) { None } else { document.parse::<toml::Table>().ok() };
     match parsed.and_then(|mut table| table.remove("v")) {
@@ -464,9 +468,11 @@ pub fn literal(text: &str) -> Value {
     }
 }
 
-/// Returns the value of a default or of the end of a range that is written in the code.
+/// Returns the value of `text`, a default or the end of a range that is written in the code.
 ///
-/// # Panics If the text is not a value of the type. A test reads the texts of all declared keys.
+/// # Panics
+///
+/// Panics if the text is not a value of the type. A test reads the texts of all declared keys.
 pub fn constant<T: Quantity>(text: &'static str) -> T {
     let value = if let Ok(n) = text.parse() {
         Value::Integer(n)

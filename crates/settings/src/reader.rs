@@ -1,8 +1,9 @@
 //! A declarative reader of TOML tables: every key is declared once, where it is read.
 //!
-//! One declaration gives the checked value, all problems at once, the resolved text with every default spelled
-//! out, and (in describing mode, where nothing is read) the rows of the schema. A section is read inside a
-//! closure; when the closure returns, keys that were not declared are reported.
+//! From one declaration follow the checked value, all problems of the file at once, and the
+//! resolved text, which contains every default. In describing mode no file is read, and
+//! declarations give the rows of the schema. A section is read inside a closure; when the closure
+//! returns, keys that were not declared are reported.
 
 use crate::problem::{Problem, nearest, quote, shorten};
 use crate::quantity::{Quantity, constant, instead};
@@ -12,37 +13,38 @@ use crate::row::{KeyDoc, misplaced};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Most problems that are collected; a file with more is not a scenario.
+/// Largest number of problems that are collected for one file.
 const MOST_PROBLEMS: usize = 1000;
 
-/// State of the reading of one file, shared by all its sections.
+/// State of the reading of one file, which all its sections share.
 #[derive(Default)]
 pub struct State {
     /// Problems found in the file so far.
     pub problems: Vec<Problem>,
-    /// Line of each key and table in the file, from 1, by path.
+    /// Line of each key and table in the file, counted from 1, by the path of the key.
     pub lines: BTreeMap<String, usize>,
     /// State of describing mode; `None` when a file is read.
     pub describing: Option<Describing>,
-    /// Function that returns all rows of the schema; messages use it to say where a misplaced key
-    /// belongs. `None`: no such hints.
+    /// Function that returns all rows of the schema, with which messages say to which section a
+    /// misplaced key belongs. `None`: messages do not say this.
     pub schema: Option<fn() -> &'static [KeyDoc]>,
 }
 
 /// State of describing mode, in which no file is read and the rows of the schema are collected.
 #[derive(Default)]
 pub struct Describing {
-    /// Kind of section to walk through, by place (`workload.*`); other places have their default
-    /// kind.
+    /// Kind that a section has in this walk through the schema, by the place of the section
+    /// (`workload.*`). Other sections have their default kind.
     pub forced: BTreeMap<String, &'static str>,
-    /// Sections with a key `kind` that were met: place, and the names of all its kinds.
+    /// Sections with a key `kind` that this walk has read: the place of the section, and the names
+    /// of all its kinds.
     pub met: Vec<(String, Vec<&'static str>)>,
     /// Rows of the schema that were collected, in the order of reading.
     pub keys: Vec<KeyDoc>,
 }
 
 impl State {
-    /// Returns all problems in the order of their lines, those without line first.
+    /// Returns all problems in the order of their lines; problems without a line come first.
     pub fn into_problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
@@ -54,8 +56,8 @@ impl State {
     }
 
     /// Adds a problem at a path of the file, with the value found there and the name that was
-    /// probably meant. Does nothing while only the schema is collected, or if the limit of problems is
-    /// reached.
+    /// probably meant (`None` if there is none). Does nothing in describing mode, or if the limit
+    /// of problems is reached.
     pub fn problem(
         &mut self,
         path: &str,
@@ -71,7 +73,7 @@ impl State {
     }
 }
 
-/// The value of a key that the file does not give.
+/// Rule for the value of a key that is absent from the file.
 #[derive(Clone)]
 enum Absent<T> {
     Required,
@@ -90,8 +92,8 @@ pub struct Key<T> {
     range: Option<(&'static str, &'static str)>,
 }
 
-/// Declares a key, which is required unless a default is set later. `doc` is one line and states
-/// the source of the default.
+/// Declares a required key; [`Key::default`] and similar functions make it optional. `doc` is a
+/// one-line explanation, which names the source of the default.
 pub fn key<T: Quantity>(name: &'static str, doc: &'static str) -> Key<T> {
     Key { name, doc, absent: Absent::Required, range: None }
 }
@@ -105,28 +107,33 @@ impl<T: Quantity> Key<T> {
     pub fn value(self, value: T) -> Key<T> {
         Key { absent: Absent::Value(value), ..self }
     }
-    /// Sets a default that follows from other values; `said` explains how. The file may also give `"auto"`.
+    /// Sets a default that is computed from other settings; `said` explains how. In the file, the
+    /// value `"auto"` selects this default too.
     pub fn computed(self, said: &'static str, value: T) -> Key<T> {
         Key { absent: Absent::Computed(said, value), ..self }
     }
-    /// Makes the key optional; `said` tells what its absence means. [`Section::find`] reads the key.
+    /// Makes the key optional; `said` explains what its absence means. [`Section::find`] reads an
+    /// optional key.
     pub fn optional(self, said: &'static str) -> Key<T> {
         Key { absent: Absent::Optional(said), ..self }
     }
-    /// Sets the least and the greatest allowed value of the key, written as in a file but without
+    /// Sets the smallest and the largest allowed value of the key, written as in a file but without
     /// quotes.
     pub fn range(self, low: &'static str, high: &'static str) -> Key<T> {
         Key { range: Some((low, high)), ..self }
     }
 }
 
-/// Addition to messages about choices to which a user's own mechanisms can belong.
+/// Text added to a message about an unknown name, where the name could be that of a user's own
+/// mechanism.
 const OWN: &str = "; if it is a mechanism of your own, name its file with --with";
 
-/// An allowed value of a key with fixed names: name in the file, value, one line of explanation.
+/// An allowed value of a key with fixed names: (name in the file, value in the program, one-line
+/// explanation).
 pub type Choice<T> = (&'static str, T, &'static str);
 
-/// Values for keys that a file does not give, and the source of these values.
+/// Presets: values that replace the defaults of keys which are absent from the file, and the source
+/// of each value.
 #[derive(Clone, Default)]
 struct Presets {
     values: Table,
@@ -136,30 +143,33 @@ struct Presets {
 /// A table of a TOML file that is being read: each key is declared where it is read.
 pub struct Section<'s, 't> {
     state: &'s mut State,
-    /// Path of the section in the file: `workload.0`.
+    /// Path of the section in the file, such as `workload.0`.
     path: String,
-    /// Place of the section in the schema: `workload.*`.
+    /// Place of the section in the schema, such as `workload.*` for all members of an array.
     place: String,
     table: Option<&'t Table>,
-    /// Values of keys that the table does not give; they replace the default of the key.
+    /// Values for keys that the table in the file does not have; they replace the defaults of these
+    /// keys.
     presets: Presets,
-    /// Presets of the tables below the section, by name.
+    /// Presets for tables below this section, by the name of the table.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
-    /// Mechanism of a user to which the keys of this section belong; `None` for built-in ones.
+    /// Name of the user's own mechanism to which the keys of this section belong; `None` for
+    /// built-in mechanisms.
     mechanism: Option<&'static str>,
-    /// Addition to the message about an unknown name of a choice.
+    /// Text added to the message about an unknown name of a choice; usually empty.
     besides: &'static str,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
     judged: bool,
-    /// Whether the kind was guessed from a misspelt one.
+    /// Whether the kind of the section is a guess, since the name in the file is misspelt.
     assumed: bool,
     out: Out,
 }
 
-/// Reads a TOML table with `read`; a table `None` counts as empty, and `path` is empty for the top
-/// of a file. Returns the result of `read`, and the resolved text of the table.
+/// Reads a TOML table with the function `read`. `path` is the path of the table, empty for the top
+/// level of a file; a table `None` counts as empty. Returns the result of `read` and the resolved
+/// text of the table.
 pub fn read_table<T>(
     state: &mut State,
     path: &str,
@@ -197,30 +207,33 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Whether this walk only collects the schema, so that no file must be opened.
+    /// Whether the reader is in describing mode, which only collects the schema, so that no other
+    /// file must be opened.
     pub fn describing(&self) -> bool {
         self.state.describing.is_some()
     }
 
-    /// Whether the file gives this key.
+    /// Whether the file contains the key `name` in this section.
     pub fn has(&self, name: &str) -> bool {
         self.table.is_some_and(|t| t.contains_key(name))
     }
 
-    /// Adds presets: values for keys of this section that the file does not give. They replace
+    /// Adds presets: values for keys of this section that are absent from the file. They replace
     /// earlier presets of these keys.
     pub fn preset(&mut self, presets: Table) {
         self.presets.values.extend(presets);
     }
 
-    /// Adds presets like [`Section::preset`] as texts with units.
+    /// Adds presets, written as texts with units, for keys of this section that are absent from the
+    /// file.
     pub fn preset_texts(&mut self, presets: &[(&str, String)]) {
         let text = |(key, text): &(&str, String)| ((*key).to_owned(), Value::String(text.clone()));
         self.presets.values.extend(presets.iter().map(text));
     }
 
-    /// Adds a value for a key below this section (`shuffle.parallel_copies`) that the file does not give; in an
-    /// array, for every member. Messages name `source` as the origin of the value.
+    /// Adds a preset for a key below this section, such as `shuffle.parallel_copies`; in an array,
+    /// for every member. It applies if the file does not have the key. Messages name `source` as
+    /// the origin of the value.
     pub fn preset_below(&mut self, path: &str, value: Value, source: String) {
         let (presets, name) = match path.split_once('.') {
             Some((table, name)) => (self.presets_below.entry(table.to_owned()).or_default(), name),
@@ -230,15 +243,15 @@ impl<'s, 't> Section<'s, 't> {
         presets.sources.insert(name.to_owned(), source);
     }
 
-    /// Returns the value that the file itself gives at a path of one or two names below this
-    /// section, without presets; `None` if it gives none.
+    /// Returns the value in the file at a path of one or two names below this section, ignoring
+    /// presets; `None` if the file has none.
     pub fn own(&self, path: &str) -> Option<&Value> {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         let value = self.table?.get(first)?;
         if rest.is_empty() { Some(value) } else { value.as_table()?.get(rest) }
     }
 
-    /// Returns the value of a key in the file or, if the file has none, the preset.
+    /// Returns the value of the key `name` in the file or, if the file has none, its preset.
     fn given(&self, name: &str) -> Option<&Value> {
         self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
@@ -248,19 +261,19 @@ impl<'s, 't> Section<'s, 't> {
         !self.bad.iter().any(|bad| names.contains(bad))
     }
 
-    /// Declares that the keys of this section belong to the user's own mechanism `name`. The message
-    /// about an unknown key then lists the keys of this mechanism, not those of other tables.
+    /// Declares that the keys of this section belong to the user's own mechanism `name`. The
+    /// message about an unknown key then lists only the keys of this mechanism.
     pub fn belongs_to(&mut self, name: &'static str) {
         self.mechanism = Some(name);
     }
 
-    /// Returns the state that all sections of this reading share.
+    /// Returns the state of the reader, which all sections of a file share.
     pub fn state(&mut self) -> &mut State {
         self.state
     }
 
-    /// Reads a key that is required or has a default. Reports a missing or wrong value and returns
-    /// a valid one in its place.
+    /// Reads a key that is required or has a default. If the value is missing or wrong, reports it
+    /// and returns the default or another valid value.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
@@ -286,7 +299,8 @@ impl<'s, 't> Section<'s, 't> {
         self.look_up(&key)
     }
 
-    /// Returns the value in the file, if there is one; reports a wrong one.
+    /// Returns the checked value of a key in the file; `None` if the file has none, or if the value
+    /// is wrong and was reported.
     fn look_up<T: Quantity>(&mut self, key: &Key<T>) -> Option<T> {
         self.declare(key.name);
         self.describe_key(key);
@@ -314,8 +328,9 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reads a key of an earlier version that other keys have replaced. It is not part of the
-    /// schema. Returns `None` if it is absent, or if its value is wrong and was reported.
+    /// Reads a key of an earlier version of the program, which other keys have replaced and which
+    /// is not part of the schema. Returns `None` if the key is absent, or if its value is wrong and
+    /// was reported.
     pub fn former<T: Quantity>(&mut self, name: &'static str) -> Option<T> {
         if self.describing() {
             return None;
@@ -325,8 +340,9 @@ impl<'s, 't> Section<'s, 't> {
         parsed.map_err(|message| self.wrong(name, message)).ok()
     }
 
-    /// Reads a key whose value is one of several names. Without `default` the key is required.
-    /// Reports a missing or unknown name and returns the value of the first choice.
+    /// Reads a key whose value is one of several names; the key is required if `default` is `None`.
+    /// Returns the value of the chosen name. A missing or unknown name is reported, and the value
+    /// of the first choice returned.
     pub fn choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -338,8 +354,8 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
-    /// Reads a choice like [`Section::choice`]; the message about an unknown name says how users
-    /// add names of their own mechanisms.
+    /// Reads a choice like [`Section::choice`]. The message about an unknown name adds how users
+    /// can load mechanisms of their own.
     pub fn open_choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -353,8 +369,9 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the kind like [`Section::kind`], with `None` as there; the message about an unknown
-    /// kind says how users add kinds of their own.
+    /// Reads the key `kind` like [`Section::kind`]; the result is `None` if the kind is unknown and
+    /// similar to no other. The message about an unknown kind adds how users can load mechanisms of
+    /// their own.
     pub fn open_kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -367,8 +384,9 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the key `kind`, which decides the other keys of the section. A misspelt kind is reported and the
-    /// nearest one assumed. Returns `None` if none is near: then the rest of the section is not checked.
+    /// Reads the key `kind`, which decides which other keys the section has. An unknown kind is
+    /// reported, and the most similar known kind is assumed. Returns `None` if no kind is similar;
+    /// then the rest of the section is not checked.
     pub fn kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -389,7 +407,7 @@ impl<'s, 't> Section<'s, 't> {
         index.map(|i| choices[i].1.clone())
     }
 
-    /// Returns the kind that this walk of describing mode goes through.
+    /// Returns the index of the kind whose keys are collected in this walk of describing mode.
     fn walk_kinds<T>(&mut self, default: Option<&'static str>, choices: &[Choice<T>]) -> usize {
         let place = self.place.clone();
         let Some(describing) = &mut self.state.describing else { return 0 };
@@ -449,16 +467,16 @@ impl<'s, 't> Section<'s, 't> {
         index
     }
 
-    /// Returns the index of the kind that a misspelt `kind` probably means, so that the rest of the section can
-    /// be checked.
+    /// Returns the index of the known kind that is most similar to the unknown `kind` of the file;
+    /// with it the rest of the section can be checked. `None` if no kind is similar.
     fn likely_kind<T>(&self, choices: &[Choice<T>]) -> Option<usize> {
         let text = self.table?.get("kind")?.as_str()?;
         let likely = nearest(text, choices.iter().map(|c| c.0))?;
         choices.iter().position(|c| c.0 == likely)
     }
 
-    /// Reads a table below this one if `given` is true, otherwise returns `None`. The resolved text
-    /// has the table only if `given` is true.
+    /// Reads a table below this section if `given` is true; otherwise returns `None`, and the
+    /// resolved text does not have the table.
     pub fn table_if<T>(
         &mut self,
         given: bool,
@@ -474,7 +492,7 @@ impl<'s, 't> Section<'s, 't> {
         given.then_some(value)
     }
 
-    /// Reads a table below this one; an absent table counts as empty.
+    /// Reads a table below this section with the function `read`; an absent table counts as empty.
     pub fn table<T>(
         &mut self,
         name: &'static str,
@@ -504,8 +522,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads an array of tables; `read` also gets the index of the table. An array of more than
-    /// `most` tables is reported, and none is read.
+    /// Reads an array of tables; `read` gets each table with its index. If the array has more than
+    /// `most` tables, this is reported and none is read.
     pub fn tables<T>(
         &mut self,
         name: &'static str,
@@ -566,12 +584,14 @@ impl<'s, 't> Section<'s, 't> {
         values
     }
 
-    /// Reports a problem with a key of this section, also if the key has other problems.
+    /// Reports a problem with the key `name` of this section, even if the key already has another
+    /// problem.
     pub fn wrong(&mut self, name: &'static str, message: impl Into<String>) {
         self.wrong_hint(name, message, None);
     }
 
-    /// Reports a problem like [`Section::wrong`], with the name that was probably meant.
+    /// Reports a problem with the key `name` of this section, with the name that the user probably
+    /// meant as `hint`.
     pub fn wrong_hint(
         &mut self,
         name: &'static str,
@@ -588,8 +608,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, message, hint);
     }
 
-    /// Reports a problem with the entry `below` of the key `name`, whose entries have names given
-    /// by the user.
+    /// Reports a problem with the entry `below` of the key `name`, a table in which users choose
+    /// the names of entries.
     pub fn wrong_below(
         &mut self,
         name: &'static str,
@@ -603,8 +623,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, table.and_then(|t| t.get(below)), message, hint);
     }
 
-    /// Checks a condition on several keys. A violation is reported at the first key, and only if no key has
-    /// another problem.
+    /// Checks a condition on several keys; `holds` says whether it is fulfilled. A violation is
+    /// reported at the first key, and only if none of the keys has another problem.
     pub fn demand(
         &mut self,
         holds: bool,
@@ -616,8 +636,9 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reports an objection `path: reason` at that path below this section; at the section itself if the first
-    /// name of the path is no key of it.
+    /// Reports an objection of the form `path: reason` at this path below the section. If the first
+    /// name of the path is not a key of the section, the whole objection is reported at the
+    /// section.
     pub fn object(&mut self, objection: &str) {
         let named = objection.split_once(": ").filter(|(path, _)| {
             let first = path.split('.').next().unwrap_or("");
@@ -631,13 +652,13 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, reason.to_owned(), None);
     }
 
-    /// Whether this section and those below it have no problem so far.
+    /// Whether no problem was found so far in this section and the tables below it.
     fn unspoilt(&self) -> bool {
         self.judged && self.bad.is_empty()
     }
 
-    /// Whether the section and those below it have no problem so far, and values are real; false in
-    /// describing mode.
+    /// Whether no problem was found so far in this section and the tables below it, and the values
+    /// come from a file. False in describing mode.
     pub fn all_good(&self) -> bool {
         self.unspoilt() && !self.describing()
     }
@@ -647,17 +668,17 @@ impl<'s, 't> Section<'s, 't> {
         &self.path
     }
 
-    /// Replaces the text of a key in the resolved text.
+    /// Replaces the text of the key `name` in the resolved text.
     pub fn resolve_as(&mut self, name: &'static str, text: String) {
         self.out.replace(name, text);
     }
 
-    /// Removes a key from the resolved text.
+    /// Removes the key `name` from the resolved text.
     pub fn resolve_without(&mut self, name: &'static str) {
         self.out.remove(name);
     }
 
-    /// Replaces a table of the resolved text.
+    /// Replaces the table `name` in the resolved text.
     pub fn resolve_table(&mut self, name: &'static str, body: Body) {
         self.out.tables.retain(|(n, _)| *n != name);
         self.out.tables.push((name, body));
@@ -666,7 +687,7 @@ impl<'s, 't> Section<'s, 't> {
     fn missing(&mut self, name: &'static str, doc: &str) {
         self.bad.push(name);
         if self.assumed {
-            return; // of a kind that was only assumed nothing can be missing
+            return; // if the kind is only assumed, a missing key is no error
         }
         let path = join(&self.path, name);
         if let Some(line) = self.state.lines.get(&self.path).copied() {
@@ -713,7 +734,7 @@ impl<'s, 't> Section<'s, 't> {
         self.describe(row);
     }
 
-    /// Reports presets that belong to no key.
+    /// Reports presets whose names are not keys of this section.
     fn reject_presets(&mut self) {
         let tables = std::mem::take(&mut self.presets_below);
         let tables = tables.iter().flat_map(|(n, below)| Some((n, below.sources.values().next()?)));
@@ -726,7 +747,8 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reports keys that were not declared, and returns the resolved text of the section.
+    /// Completes the section: reports keys of the file that were not declared, and returns the
+    /// resolved text.
     fn finish(mut self) -> Out {
         self.out.order(&self.declared);
         if self.judged {
@@ -758,7 +780,8 @@ impl<'s, 't> Section<'s, 't> {
     }
 }
 
-/// Returns the message about an unknown key of a user's own mechanism, with the keys that it has.
+/// Returns the message about an unknown key of a user's own mechanism; it lists the keys `declared`
+/// of the mechanism.
 fn not_of(mechanism: &str, declared: &[&str]) -> String {
     let keys: Vec<&str> = declared.iter().copied().filter(|key| *key != "kind").collect();
     match keys.as_slice() {

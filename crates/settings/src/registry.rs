@@ -1,8 +1,8 @@
-//! Registries of mechanisms that are not built in, by name.
+//! Registry entries of mechanisms that are not built in.
 
 use std::sync::Arc;
 
-/// A mechanism that scenarios may name beside the built-in ones of its family.
+/// A mechanism from another crate, which scenarios can select by its name like a built-in one.
 pub struct Entry<R: ?Sized> {
     /// Name of the mechanism in scenarios.
     pub name: &'static str,

@@ -1,18 +1,18 @@
-//! The resolved scenario as TOML text: all values, defaults included.
+//! The resolved scenario as TOML text: it contains the values of all keys, defaults included.
 
-/// A table of the resolved scenario, in which all values are written, defaults included.
+/// A table of the resolved scenario; it contains the values of all keys, defaults included.
 #[derive(Default)]
 pub struct Out {
     values: Vec<(&'static str, String)>,
-    /// Tables below this one, written after its values.
+    /// Tables below this one, with their names; the text has them after the values of this table.
     pub tables: Vec<(&'static str, Body)>,
 }
 
-/// Content below a name of the resolved scenario: one table, or an array of tables.
+/// Content of a name in the resolved scenario: one table, or an array of tables.
 pub enum Body {
-    /// Written under `[name]`.
+    /// One table, written under `[name]`.
     Table(Out),
-    /// Written under `[[name]]`.
+    /// An array of tables, each written under `[[name]]`.
     Array(Vec<Out>),
 }
 
@@ -30,7 +30,7 @@ impl Out {
         }
     }
 
-    /// Removes the value of `name` if there is one.
+    /// Removes the key `name` if there is one.
     pub fn remove(&mut self, name: &'static str) {
         self.values.retain(|(n, _)| *n != name);
     }

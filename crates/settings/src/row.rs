@@ -1,4 +1,4 @@
-//! Rows of the schema: one for each key of each section.
+//! Rows of the schema: each row documents one key of a section of a scenario.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 /// A row of the schema: the documentation of one key of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDoc {
-    /// Place of the section that has the key: `workload.*`.
+    /// Place in the schema of the section that has the key, such as `workload.*`.
     pub place: String,
     /// Name of the key in its section.
     pub name: &'static str,
-    /// Type of the values of the key; `table` and `tables` for sections.
+    /// Type of the values of the key, such as `time` or `rate`; for sections `table` or `tables`.
     pub kind_of_value: &'static str,
-    /// One line that explains the setting; the reference page prints it.
+    /// One-line explanation of the key, which the reference page prints.
     pub doc: &'static str,
     /// Whether the key is required.
     pub required: bool,
@@ -21,16 +21,16 @@ pub struct KeyDoc {
     /// Meaning of an optional setting that is not given, such as `it ends with its work`; `None`
     /// for other settings.
     pub absent: Option<&'static str>,
-    /// Least and greatest allowed value as text; `None` without range.
+    /// Smallest and largest allowed value as text; `None` if the key has no range.
     pub range: Option<(&'static str, &'static str)>,
-    /// Names that a choice allows, each with its meaning; empty for other types.
+    /// Names that the key allows, each with its explanation; empty if the key is not a choice.
     pub choices: Vec<(&'static str, &'static str)>,
-    /// Kinds of the section that have the key; empty for all kinds.
+    /// Kinds of the section that have the key; empty if all kinds have it.
     pub kinds: Vec<&'static str>,
 }
 
 impl KeyDoc {
-    /// Returns a row without default, range and choices.
+    /// Returns a row of a key that is not required and has no default, range or choices.
     pub fn new(
         place: &str,
         name: &'static str,
@@ -62,7 +62,8 @@ impl KeyDoc {
     }
 }
 
-/// Joins a path and a name below it. A path that ends in a colon is the name of a file.
+/// Joins a path and a name below it with a dot. A path that ends in a colon and a space is the name
+/// of a file, to which the name is added without a dot.
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() || path.ends_with(": ") {
         format!("{path}{name}")
@@ -71,8 +72,8 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns a phrase that says where the key `name`, unknown at `place`, exists: for other kinds of
-/// its section, or in other sections. `None` if it exists nowhere.
+/// Returns a phrase for messages that says where the key `name`, which is unknown at `place`,
+/// exists: for other kinds of the section, or in other sections. `None` if it exists nowhere.
 pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
     let mut named = rows.iter().filter(|row| row.name == name);
     let here = named.clone().find(|row| row.place == place);

@@ -1,29 +1,31 @@
-//! Parsing of TOML: all syntax errors with their places, and the line of every key.
+//! Parsing of TOML: reports all syntax errors with their lines and columns, and records the line of
+//! every key.
 
 use crate::problem::Problem;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-/// Largest scenario file, in bytes.
+/// Largest allowed size of a scenario file in bytes: 1 MiB.
 const MOST_BYTES: usize = 1 << 20;
-/// Most syntax errors that are reported: one unclosed quote can cause a hundred.
+/// Largest number of syntax errors that are reported: one unclosed quote can cause a hundred.
 const MOST_ERRORS: usize = 20;
 
 /// A parsed TOML file.
 pub struct Document {
     /// Content of the file as TOML values.
     pub table: Table,
-    /// Line of each key and table, from 1, by path.
+    /// Line of each key and table, counted from 1, by the path of the key.
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Parses a scenario of at most 1 MiB, or returns its syntax errors.
+/// Parses the text of a scenario of at most 1 MiB; returns its syntax errors if there are any.
 pub fn parse(text: &str) -> Result<Document, Vec<Problem>> {
     parse_within(text, MOST_BYTES)
 }
 
-/// Parses a TOML file of at most `most` bytes, or returns its syntax errors.
+/// Parses the text of a TOML file of at most `most` bytes; returns its syntax errors if there are
+/// any.
 pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > most {
         return Err(vec![Problem::of_file(format!("the file has more than {most} bytes"))]);
@@ -50,7 +52,7 @@ pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
     }
 }
 
-/// Offsets in bytes at which lines start.
+/// Byte offset at which each line of a text starts.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -59,14 +61,15 @@ impl Lines {
         Lines(std::iter::once(0).chain(breaks).collect())
     }
 
-    /// Returns line and column of a byte, both from 1.
+    /// Returns line and column of the byte with offset `byte`, both counted from 1.
     fn place(&self, byte: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= byte);
         (line, byte - self.0[line - 1] + 1)
     }
 }
 
-/// Converts values with spans into plain ones and records the lines of keys.
+/// Converts values of the parser, which know their position in the text, into plain values, and
+/// records the lines of keys.
 struct Walk {
     starts: Lines,
     lines: BTreeMap<String, usize>,

@@ -1,32 +1,34 @@
-//! Numbers with units, read exactly: decimal digits times a power of ten or two, in integers.
+//! Numbers with units, read exactly: decimal digits times a power of ten or two, in integer
+//! arithmetic.
 //!
-//! Sizes follow IEC 80000-13: `KB`, `MB`, `GB`, `TB` are powers of 1000, `KiB` … `TiB` of 1024. Rates are
-//! powers of 1000 bits (or bytes, for disks) per second. Floating point is not used, so `"12.5 ns"` is 12,500
-//! ps and a value finer than the smallest unit is refused.
+//! Sizes follow IEC 80000-13: `KB`, `MB`, `GB`, `TB` are powers of 1000, `KiB` to `TiB` powers of
+//! 1024. Rates are powers of 1000 bits per second (bytes per second for disks). Floating point is
+//! not used, so that `"12.5 ns"` is exactly 12,500 ps. A value that is not a whole number of the
+//! smallest unit is refused.
 
 use crate::narrow::at_most;
 
-/// A family of units: name and size in the smallest unit, from large to small.
+/// The units of one quantity, such as time or size.
 pub struct Units {
-    /// Name of the quantity in messages: `a length of time`.
+    /// Name of the quantity in messages, such as `a length of time`.
     pub called: &'static str,
-    /// Example of a value with its unit, for messages: `200 ms`.
+    /// Example of a value with its unit for messages, such as `200 ms`.
     pub example: &'static str,
-    /// Unit in which zero is printed.
+    /// Unit with which zero is printed.
     pub base: &'static str,
-    /// Whether printing may use decimals.
+    /// Whether printed values may have decimals.
     pub decimals: bool,
-    /// The smallest unit, which the integers count: `1 ps`.
+    /// Smallest unit, of which values are integer multiples, such as `1 ps`.
     pub smallest: &'static str,
-    /// Units that messages offer and printing uses: name and size in the smallest unit, large to
-    /// small.
+    /// Units that messages list and printed values use, from large to small: name, and size as a
+    /// number of smallest units.
     pub units: &'static [(&'static str, u64)],
-    /// Further units and spellings that are read, but not printed: name and size in the smallest
-    /// unit.
+    /// Further names of units that are read but never printed: name, and size as a number of
+    /// smallest units.
     pub also: &'static [(&'static str, u64)],
 }
 
-/// Lengths of time, in picoseconds.
+/// Units of time; the smallest is the picosecond.
 pub const SPAN: Units = Units {
     called: "a length of time",
     example: "200 ms",
@@ -49,7 +51,7 @@ pub const SPAN: Units = Units {
     ],
 };
 
-/// Link rates, in bits per second.
+/// Units of link rates; the smallest is the bit per second.
 pub const RATE: Units = Units {
     called: "a rate",
     example: "10 Gbit/s",
@@ -81,7 +83,8 @@ pub const RATE: Units = Units {
     ],
 };
 
-/// Rates of disks and of computations, in bits per second but written in bytes.
+/// Units of the rates of disks and of computations: written in bytes per second, stored in bits per
+/// second.
 pub const BYTE_RATE: Units = Units {
     called: "a rate",
     example: "100 MB/s",
@@ -98,7 +101,8 @@ pub const BYTE_RATE: Units = Units {
     also: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000)],
 };
 
-/// Sizes, in bytes. Printing prefers powers of 1000 where they divide the size.
+/// Units of sizes; the smallest is the byte. Powers of 1000 are printed if the size is a multiple
+/// of them, otherwise powers of 1024.
 pub const SIZE: Units = Units {
     called: "a size",
     example: "64 MB",
@@ -120,8 +124,8 @@ pub const SIZE: Units = Units {
 };
 
 impl Units {
-    /// Returns the value of `text` (`200 ms`) in the smallest unit, or a message that says what is
-    /// wrong.
+    /// Returns the value of a text such as `200 ms` as a number of smallest units, or a message
+    /// that says what is wrong.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let split = text
@@ -148,15 +152,15 @@ impl Units {
         })
     }
 
-    /// Returns a phrase for messages that says how values are written.
+    /// Returns a phrase for messages that says how a value with a unit is written.
     pub fn form(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|u| u.0).collect();
         format!("a number and one of {}, such as \"{}\"", names.join(", "), self.example)
     }
 
-    /// Returns `n`, a number of smallest units, as text with a unit that keeps the text short; the
-    /// text reads back as `n`. Sizes stay whole numbers, times and rates may have up to three
-    /// decimals.
+    /// Returns a value, `n` times the smallest unit, as text with the unit that makes the text
+    /// short. Reading the text gives `n` again. Sizes stay whole numbers; times and rates may have
+    /// up to three decimals.
     pub fn show(&self, n: u64) -> String {
         if n == 0 {
             return format!("0 {}", self.base);
@@ -183,7 +187,7 @@ enum Wrong {
     TooFine,
 }
 
-/// Returns a decimal number times `scale`, which must be an integer.
+/// Returns the decimal number `number` times `scale`; an error if the product is not an integer.
 fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let (whole, part) = (digits(whole)?, fraction.trim_end_matches('0'));
@@ -202,7 +206,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     u64::try_from(value).map_err(|_| Wrong::TooLarge)
 }
 
-/// Reads decimal digits, with `_` between groups.
+/// Reads a whole number in decimal digits, which may be grouped with `_`.
 fn digits(text: &str) -> Result<u64, Wrong> {
     let plain: String = text.chars().filter(|&c| c != '_').collect();
     if plain.is_empty() || !plain.bytes().all(|b| b.is_ascii_digit()) {

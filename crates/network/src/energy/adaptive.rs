@@ -1,4 +1,5 @@
-//! Links that hold packets like [coalescing](super::Coalescing) links, with an adaptive holding timer.
+//! Sleep policy of links that hold packets like [coalescing](super::Coalescing) links, with an
+//! adaptive holding timer.
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;
@@ -7,14 +8,15 @@ use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings of the adaptive holding timer.
+/// Settings of packet coalescing with an adaptive holding timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Adaptive {
-    /// Longest time for which a frame may be held, and for which the held frames may be transmitted. `None`:
-    /// half of the target delay of the port's queue, or [`Adaptive::DELAY`].
+    /// Longest time for which a frame may be held. The transmission of all held frames may not take
+    /// longer either. `None`: half of the target delay of the port's queue, or [`Adaptive::DELAY`]
+    /// if the queue has no target delay.
     pub delay: Option<Span>,
-    /// Share of time in transitions, in millionths, above which frames are held longer, see
-    /// [`Policy::waste_ppm`].
+    /// Fraction of time spent in transitions, in millionths, above which frames are held longer,
+    /// see [`Policy::waste_ppm`].
     pub waste_ppm: u32,
 }
 
@@ -51,8 +53,9 @@ impl LinkSettings for Adaptive {
         Adaptive { delay, waste_ppm: at_most(whole_part(waste.0 * 1e6)) }
     }
 
-    // Limits at a port whose queue has a target delay: frames that are held longer, or take longer to be
-    // transmitted after the wake, would make the queue signal congestion that does not exist.
+    // If the queue of the port has a target delay, half of it is the limit for holding frames, and
+    // for transmitting them after waking. With longer times the queue would signal congestion that
+    // does not exist.
     fn sleep(&self, rate: Rate, target: Option<Span>) -> Option<Policy> {
         let delay = self.delay.or(target.map(|t| Span(t.0 / 2))).unwrap_or(Adaptive::DELAY);
         let bytes = u128::from(delay.0) * u128::from(rate.0) / 8_000_000_000_000;

@@ -1,4 +1,4 @@
-//! Links that never sleep.
+//! Sleep policy of links that never sleep.
 
 use super::policy::LinkSettings;
 use eastwest_settings::Section;

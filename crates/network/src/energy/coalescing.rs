@@ -1,5 +1,6 @@
-//! Settings of packet coalescing (Christensen et al., IEEE Comm. Mag. 48(11), 2010): a sleeping link holds packets
-//! until enough of them wait, or the first one has waited long enough. The rule is `LpiState::plan_wake` in `eee.rs`.
+//! Settings of packet coalescing (Christensen et al., IEEE Comm. Mag. 48(11), 2010): a sleeping
+//! link holds packets until a given number of them have arrived, or until the first one has been
+//! held for a given time. The rule is implemented in `LpiState::plan_wake` in `eee.rs`.
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;
@@ -7,12 +8,13 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link that falls asleep at once and wakes for several packets together.
+/// Policy of a link that goes to sleep as soon as it has nothing to send, and wakes for several
+/// packets together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Coalescing {
-    /// Time for which the first packet that finds the link asleep is held.
+    /// Longest time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// Number of packets or bytes that ends holding earlier.
+    /// Number of packets or bytes at which holding ends before `hold` is over.
     pub trigger: Trigger,
 }
 

@@ -1,22 +1,25 @@
 //! Energy-Efficient Ethernet (IEEE 802.3az): low-power idle (LPI) of one direction of a link.
 //!
-//! A port that has nothing left to send stays awake for the stall timer, then goes to sleep, which takes Ts,
-//! and is asleep. Packets that arrive after that are held until waking may begin, and for the wake time Tw
-//! more. Waking may begin when the link is asleep and, where packets are coalesced, the first held packet has
-//! waited for the holding timer or the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010;
-//! Reviriego et al., IEEE Comm. Lett. 13(9), 2009). The transition to sleep cannot be interrupted. A packet
-//! that comes at the instant at which the transition would begin finds the link awake: otherwise back-to-back
-//! packets of equal rates would each meet a sleeping link.
+//! A port that has nothing left to send stays awake for the stall timer. Then the transition to
+//! sleep begins; it takes the time Ts and cannot be interrupted. Packets that arrive after the
+//! stall timer are held until waking may begin, and during the wake time Tw. Waking may begin when
+//! the link is asleep. If packets are coalesced, waking may begin only after the first held packet
+//! has been held for the holding timer, or when the trigger is reached (Christensen et al., IEEE
+//! Comm. Mag. 48(11), 2010; Reviriego et al., IEEE Comm. Lett. 13(9), 2009). A packet that arrives
+//! at the instant at which the transition to sleep would begin finds the link awake. Otherwise,
+//! each of several back-to-back packets would find a sleeping link if the rates of two links are
+//! equal.
 //!
-//! The holding timer may adapt. Where the transitions took more than a given share of the time since the last
-//! wake, the next packets are held for twice as long, and otherwise for half: with little traffic sleeping
-//! costs little and nothing is held, with more traffic several wakes become one. This rule is our own.
+//! The holding timer may adapt. If the transitions took more than a given fraction of the time
+//! since the last wake, the next packets are held for twice as long, otherwise for half as long.
+//! With little traffic, sleeping costs little and nothing is held; with more traffic, several wakes
+//! become one. This rule is from this project, not from a paper.
 //!
-//! Packets that come meanwhile wait in the queue of the port or, where the link layer has a buffer of its own
-//! ([`SleepBuffer::Link`]), below it.
+//! Packets that arrive while the link is not awake are in the queue of the port. If the link layer
+//! has its own buffer ([`SleepBuffer::Link`]), they are in this buffer, below the queue.
 //!
-//! Times are exact, nothing is sampled: the time in each state follows from when the link became idle and when
-//! it woke.
+//! Times are exact, not sampled: the time in each state follows from the times at which the link
+//! became idle and at which it woke.
 
 use super::phy::Phy;
 use crate::queue::Backlog;
@@ -24,28 +27,28 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Held packets or bytes at which waking begins at once.
+/// Amount of held packets or bytes at which waking begins at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Trigger {
-    /// This number of packets.
+    /// A number of packets.
     Packets(u32),
-    /// This number of IP bytes.
+    /// A number of IP bytes.
     Bytes(u64),
 }
 
-/// Buffer in which packets wait while the link goes to sleep, is asleep or wakes.
+/// Buffer that holds packets while the link goes to sleep, is asleep or wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SleepBuffer {
-    /// The queue of the port: held packets need room there, and its discipline counts them.
+    /// The queue of the port: held packets need room in it, and its discipline counts them.
     #[default]
     Port,
-    /// A buffer of the link layer below the queue, with this limit (`None`: no limit): held packets
-    /// bypass the empty queue. Packets beyond the limit wait in the queue.
+    /// A buffer of the link layer below the queue. Its limit is the value; `None` means no limit.
+    /// Held packets bypass the empty queue; packets that exceed the limit are queued.
     Link(Option<Limit>),
 }
 
 impl SleepBuffer {
-    /// Reads the setting from the table of links that sleep.
+    /// Reads the key `sleep_buffer` from the table of links that sleep.
     pub(super) fn read(s: &mut Section) -> SleepBuffer {
         let below = s.choice(
             "sleep_buffer",
@@ -80,8 +83,9 @@ impl SleepBuffer {
         )
     }
 
-    /// Whether a packet of `ip_len` bytes goes to the buffer of the link layer while the link does not send,
-    /// with `held` in that buffer and `queued` packets in the queue. No packet overtakes those in the queue.
+    /// Whether a packet of `ip_len` IP bytes goes to the buffer of the link layer while the link
+    /// does not send. `held` is the content of this buffer, and `queued` the number of packets in
+    /// the queue; no packet overtakes queued packets.
     fn fits(self, held: Backlog, queued: usize, ip_len: u16) -> bool {
         let fits = match self {
             SleepBuffer::Port => false,
@@ -93,25 +97,25 @@ impl SleepBuffer {
     }
 }
 
-/// Policy that decides when a link goes to sleep and wakes.
+/// Policy that decides when a link goes to sleep and when it wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
-    /// Time for which the link stays awake with nothing to send.
+    /// Stall timer: time for which the link stays awake with nothing to send.
     pub stall: Span,
-    /// Time for which the first packet that finds the link asleep is held.
+    /// Holding timer: longest time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// Number of packets or bytes that ends holding before `hold` is over.
+    /// Number of packets or bytes at which holding ends before `hold` is over.
     pub trigger: Trigger,
-    /// For an adaptive holding time of up to `hold`: share of time in transitions, in millionths,
-    /// above which packets are held for longer. `None`: the holding time is always `hold`.
+    /// Fraction of time in transitions, in millionths, above which packets are held longer; the
+    /// holding time then adapts between zero and `hold`. `None`: the holding time is always `hold`.
     pub waste_ppm: Option<u32>,
-    /// Buffer in which packets wait while the link is not awake.
+    /// Buffer that holds packets while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
 impl Policy {
-    /// Policy of IEEE 802.3az: the link sleeps as soon as nothing is left to send, and wakes for
-    /// the first packet.
+    /// Policy of IEEE 802.3az: the link goes to sleep as soon as it has nothing to send, and wakes
+    /// for the first packet.
     pub const STANDARD: Policy = Policy {
         stall: Span::ZERO,
         hold: Span::ZERO,
@@ -121,64 +125,66 @@ impl Policy {
     };
 }
 
-/// Time of a link in each state. Together they are the time that has passed.
+/// Time that a link has spent in each state. The sum is the elapsed time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StateTimes {
-    /// Time awake: sending, or with nothing to send.
+    /// Time awake, while sending or with nothing to send.
     pub awake: Span,
     /// Time in transition to sleep.
     pub falling: Span,
     /// Time asleep.
     pub asleep: Span,
-    /// Time in transition to awake.
+    /// Time in transition from sleep to awake.
     pub waking: Span,
-    /// Number of wakes that have begun.
+    /// Number of transitions from sleep to awake that have begun.
     pub wakes: u64,
 }
 
 impl StateTimes {
-    /// Returns these times with only `asleep` of the time asleep; the rest of that time counts as
-    /// awake.
+    /// Returns these times with `asleep` as the time asleep; the rest of the original time asleep
+    /// counts as awake.
     pub fn asleep_only(self, asleep: Span) -> StateTimes {
         StateTimes { awake: self.awake + (self.asleep - asleep), asleep, ..self }
     }
 
-    /// Returns the sum of the times in all states: the time that has passed.
+    /// Returns the sum of the times in all states, which is the elapsed time.
     pub fn total(&self) -> Span {
         self.awake + self.falling + self.asleep + self.waking
     }
 
-    /// Returns the energy in joules of a transceiver that was in the states for these times.
+    /// Returns the energy in joules that a transceiver uses if it is in each state for these times.
     pub fn joules(&self, phy: &Phy) -> f64 {
         let full = self.awake + self.falling + self.waking;
         phy.active_w * full.as_secs_f64() + phy.asleep_w * self.asleep.as_secs_f64()
     }
 }
 
-/// One period of low-power idle (LPI) of a link, from the start of the transition to sleep to the
-/// next time awake.
+/// One period of low-power idle (LPI) of a link, from the start of the transition to sleep until
+/// the link is awake again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LpiPeriod {
     /// Start of the transition to sleep.
     pub falls: Time,
     /// End of the transition to sleep.
     pub asleep: Time,
-    /// Start of the transition to awake.
+    /// Start of the transition from sleep to awake.
     pub wakes: Time,
-    /// End of the transition to awake: the first packet can be sent.
+    /// End of the transition to awake, when the first packet can be sent.
     pub awake: Time,
 }
 
-/// First LPI periods of a link in a window of time, and the number of others.
+/// Log of the first LPI periods of a link in a window of time, with the number of periods that did
+/// not fit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LpiLog {
     /// LPI periods in the log, in order of time.
     pub periods: Vec<LpiPeriod>,
-    /// Largest number of periods in the log.
+    /// Largest number of periods that the log can hold.
     max_rows: usize,
-    /// Start and end of the window: periods that end by its start or begin after its end are not logged.
+    /// Window of time (start, end): periods that end before the start or begin after the end are
+    /// not logged.
     window: (Time, Time),
-    /// Number of LPI periods of the window for which there was no room in the log.
+    /// Number of LPI periods in the window that did not fit into the log.
     pub left_out: u64,
 }
 
@@ -207,31 +213,32 @@ pub struct LpiState {
     policy: Policy,
     wake: Span,
     sleep: Span,
-    /// Time since which nothing is left to send, or never.
+    /// Time since which the port has had nothing to send; [`Time::NEVER`] while it is sending.
     idle_since: Time,
-    /// Time at which waking begins, or never; only while idle.
+    /// Time at which waking begins, set while packets are held; otherwise [`Time::NEVER`].
     wake_from: Time,
-    /// Time for which the first packet that finds the link asleep is held now.
+    /// Current holding time: how long the first packet that finds the link asleep is held.
     hold: Span,
-    /// Times in each state, up to the last wake.
+    /// Time spent in each state until the last wake.
     past: StateTimes,
-    /// Time of the last wake.
+    /// Time at which the link was last awake again.
     awake_since: Time,
-    /// Time for which both directions slept: the sum of the spans of [`LpiState::add_common_sleep`].
+    /// Time for which both directions of the cable slept, as added by
+    /// [`LpiState::add_common_sleep`].
     common_sleep: Span,
-    /// Time at which a packet last bypassed the queue into the buffer of the link layer.
+    /// Time at which a packet last bypassed the queue and went to the buffer of the link layer.
     last_bypass: Time,
-    /// At eager ports with such a buffer: number, counted from 0, of the first packet of the link that is not
-    /// in the buffer.
+    /// At ports that fix departures at enqueue, with a buffer of the link layer: number (counted
+    /// from 0) of the first packet of the link that is not in this buffer.
     buffered_until: u64,
-    /// Packets in the queue while earlier packets are in the buffer.
+    /// Packets in the queue while earlier packets are in the buffer of the link layer.
     queued_behind: Backlog,
-    /// Log of LPI periods, where the scenario wants one.
+    /// Log of LPI periods; `None` if the scenario does not ask for one.
     log: Option<Box<LpiLog>>,
 }
 
 impl LpiState {
-    /// Returns a link that is awake and idle at time zero.
+    /// Returns the state of a link that is awake and idle at time zero.
     pub fn new(policy: Policy, phy: &Phy) -> LpiState {
         LpiState {
             policy,
@@ -251,54 +258,58 @@ impl LpiState {
     }
 
     /// Whether a packet that arrives while the link is not awake goes to the buffer of the link
-    /// layer; `held` is that buffer's content and `queued` the number of packets in the queue.
+    /// layer. `held` is the content of this buffer, and `queued` the number of packets in the
+    /// queue.
     pub fn fits_link_buffer(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
         self.policy.buffer.fits(held, queued, ip_len)
     }
 
-    /// Returns since when the queue that packets bypass has been empty: since the last bypass or, before the
-    /// first one, since `clear_at`, when the last packet had been sent.
+    /// Returns the time since which the queue has been empty, for a packet that bypasses it: the
+    /// time of the last bypass or, if no packet is held, `clear_at`, when the last packet was sent.
     pub fn queue_empty_since(&self, clear_at: Time) -> Time {
         if self.wake_from == Time::NEVER { clear_at } else { self.last_bypass }
     }
 
-    /// Notes that a packet bypasses the queue into the buffer of the link layer.
+    /// Records that a packet bypasses the queue and goes to the buffer of the link layer.
     pub fn bypass_queue(&mut self, now: Time) {
         self.last_bypass = now;
     }
 
-    /// Notes, at an eager port, that packet `number` of the link, counted from 0, bypasses the
-    /// queue into the buffer of the link layer.
+    /// Records, at a port that fixes departures at enqueue, that a packet bypasses the queue and
+    /// goes to the buffer of the link layer. `number` is the number of the packet on the link,
+    /// counted from 0.
     pub fn bypass_queue_eager(&mut self, now: Time, number: u64) {
         self.last_bypass = now;
         self.buffered_until = number + 1;
         self.queued_behind = Backlog::default();
     }
 
-    /// Returns, at an eager port, the part of the waiting packets that is in the queue and not in
-    /// the buffer of the link layer; `next` is the number of the first waiting packet.
+    /// Returns, at a port that fixes departures at enqueue, the packets in the queue without those
+    /// in the buffer of the link layer. `next` is the number of the first waiting packet, and
+    /// `waits` all waiting packets.
     pub fn queue_backlog(&self, next: u64, waits: Backlog) -> Backlog {
         if next < self.buffered_until { self.queued_behind } else { waits }
     }
 
-    /// Counts, at an eager port, a packet of `ip_len` IP bytes that waits in the queue.
+    /// Counts, at a port that fixes departures at enqueue, a packet of `ip_len` IP bytes that is in
+    /// the queue.
     pub fn count_queued(&mut self, ip_len: u16) {
         self.queued_behind.packets += 1;
         self.queued_behind.bytes += u64::from(ip_len);
     }
 
-    /// Logs LPI periods from now on.
+    /// Starts to log LPI periods, into `log`.
     pub fn keep_log(&mut self, log: LpiLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Returns a copy of the state without its log, to predict states from.
+    /// Returns a copy of the state without its log, from which future states can be predicted.
     pub fn without_log(&self) -> LpiState {
         LpiState { log: None, ..*self }
     }
 
-    /// Removes and returns the log of LPI periods; `None` if no log is kept. A period that has not
-    /// ended by `now` ends at `now`.
+    /// Removes and returns the log of LPI periods; `None` if there is none. A period that has not
+    /// ended by `now` is logged with the end `now`.
     pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
         let falls = self.sleep_from();
@@ -309,24 +320,26 @@ impl LpiState {
         Some(*log)
     }
 
-    /// Returns when the transition to sleep begins or has begun; only while idle.
+    /// Returns the time at which the transition to sleep begins or has begun; valid only while the
+    /// port is idle.
     fn sleep_from(&self) -> Time {
         self.idle_since.max(self.awake_since) + self.policy.stall
     }
 
-    /// Whether a packet that arrives now must wait for the link to wake; for a link that is not sending.
+    /// Whether a packet that arrives at `now` must wait for the link to wake. Valid only if the
+    /// link is not sending.
     pub fn is_asleep(&self, now: Time) -> bool {
         self.idle_since != Time::NEVER && now > self.idle_since + self.policy.stall
     }
 
-    /// Notes that the port has nothing left to send from `now` on.
+    /// Records that the port has nothing to send from `now` on.
     pub fn become_idle(&mut self, now: Time) {
         self.idle_since = now;
     }
 
     /// Plans the wake of a link that [is asleep](LpiState::is_asleep) and holds `packets` packets
-    /// of `bytes` IP bytes, including the packet that has just arrived. Returns the time at which
-    /// the link will be awake. Later packets can only bring that time forward.
+    /// of `bytes` IP bytes, the one that has just arrived included. Returns the time at which the
+    /// link will be awake; later packets can only make this time earlier.
     pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
         let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {
@@ -338,7 +351,8 @@ impl LpiState {
         self.wake_from + self.wake
     }
 
-    /// Notes that a packet is sent: the link was awake, or wakes now, at the time from [`LpiState::plan_wake`].
+    /// Records that a packet is sent at `now`: the link was awake, or it wakes now, as
+    /// [`LpiState::plan_wake`] has planned.
     pub fn send(&mut self, now: Time) {
         if self.wake_from == Time::NEVER {
             self.idle_since = Time::NEVER;
@@ -357,7 +371,8 @@ impl LpiState {
         self.wake_from = Time::NEVER;
     }
 
-    /// Adapts the holding time, at a wake; `cycle` is the time since the last one.
+    /// Adapts the holding time when the link wakes. `cycle` is the time since the last wake, and
+    /// `waste_ppm` the fraction from [`Policy::waste_ppm`].
     fn adapt(&mut self, cycle: Span, waste_ppm: u32) {
         let spent = u128::from((self.wake + self.sleep).0) * 1_000_000;
         self.hold = if spent > u128::from(cycle.0) * u128::from(waste_ppm) {
@@ -369,8 +384,8 @@ impl LpiState {
         };
     }
 
-    /// Brings the sleep state up to date at a port without an event for each departure; the port
-    /// had sent all packets at `clear_at`.
+    /// Updates the sleep state at a port that has no event for each departure. The port has sent
+    /// all its packets by `clear_at`.
     pub fn catch_up(&mut self, now: Time, clear_at: Time) {
         if self.wake_from != Time::NEVER {
             let ready = self.wake_from + self.wake;
@@ -384,31 +399,31 @@ impl LpiState {
         }
     }
 
-    /// Returns start and end of the sleep in the present LPI period; the end is never while no
-    /// packet is held. `None` while the link is not idle.
+    /// Returns start and end of the time asleep in the current LPI period; `None` while the port is
+    /// sending. The end is [`Time::NEVER`] while no packet is held.
     pub fn sleep_interval(&self) -> Option<(Time, Time)> {
         let sleep_from = self.sleep_from();
         (self.idle_since != Time::NEVER).then(|| (sleep_from + self.sleep, self.wake_from))
     }
 
-    /// Adds time for which both directions of the cable slept.
+    /// Adds a time for which both directions of the cable slept.
     pub fn add_common_sleep(&mut self, span: Span) {
         self.common_sleep += span;
     }
 
-    /// Returns the time for which both directions slept: the sum of the spans of
+    /// Returns the time for which both directions of the cable slept, as added by
     /// [`LpiState::add_common_sleep`].
     pub fn common_sleep(&self) -> Span {
         self.common_sleep
     }
 
-    /// Returns the time at which the link will be awake; `None` unless it is not awake and has held
-    /// packets.
+    /// Returns the time at which the link will be awake, if it is not awake and holds packets;
+    /// otherwise `None`.
     pub fn awake_at(&self) -> Option<Time> {
         (self.wake_from != Time::NEVER).then(|| self.wake_from + self.wake)
     }
 
-    /// Returns the time in each state until `now`.
+    /// Returns the time that the link has spent in each state until `now`.
     pub fn times(&self, now: Time) -> StateTimes {
         let mut times = self.past;
         let sleep_from = self.sleep_from();
@@ -427,8 +442,8 @@ impl LpiState {
     }
 }
 
-/// Returns the time, until `now`, for which both directions of a cable are asleep together in their
-/// current LPI periods.
+/// Returns the time until `now` for which both directions of a cable are asleep in their current
+/// LPI periods.
 pub fn common_sleep(a: &LpiState, b: &LpiState, now: Time) -> Span {
     let (Some(a), Some(b)) = (a.sleep_interval(), b.sleep_interval()) else { return Span::ZERO };
     a.1.min(b.1).min(now).since(a.0.max(b.0))
@@ -463,11 +478,11 @@ mod tests {
         assert_eq!((us(times.falling), us(times.asleep), us(times.waking)), (2.88, 97.12, 4.48));
         assert_eq!((times.awake, times.wakes), (Span::ZERO, 1));
 
-        // while the link falls asleep
+        // A packet arrives while the link goes to sleep.
         link.become_idle(at(110.0));
         assert_eq!(link.plan_wake(at(111.0), 1, 1500), at(117.36));
         link.send(at(117.36));
-        // at the instant of becoming idle, and while sending
+        // The link is awake at the instant at which it becomes idle, and while it is sending.
         link.become_idle(at(120.0));
         assert!(!link.is_asleep(at(120.0)));
         link.send(at(120.0));
@@ -496,7 +511,7 @@ mod tests {
         let mut now = Time::ZERO;
         for _ in 0..5_000 {
             now += Span::from_ns(random.below(9_000));
-            // wake-ups that are due, in order of time
+            // Execute the wake-ups of both links that are due, in order of time.
             while let Some((ready, of)) = [0, 1]
                 .into_iter()
                 .filter_map(|of| links[of].awake_at().map(|ready| (ready, of)))
@@ -526,7 +541,7 @@ mod tests {
 
     #[test]
     fn an_adaptive_timer_follows_what_transitions_take() {
-        // 7.36 µs for falling asleep and waking are a tenth of 73.6 µs
+        // Going to sleep and waking take 7.36 µs, a tenth of 73.6 µs.
         let hold = Span::from_us(40);
         let policy = Policy { hold, waste_ppm: Some(100_000), ..COALESCE };
         let mut link = LpiState::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
@@ -557,8 +572,8 @@ mod tests {
         assert_eq!(link.plan_wake(at(1.0), 2, 3000), at(7.36), "asleep first");
     }
 
-    /// Returns the power relative to active, and the mean wait in µs, for Poisson arrivals of 1500 B without
-    /// framing.
+    /// Returns (power relative to an active link, mean waiting time in µs) for Poisson arrivals of
+    /// packets of 1500 B without framing.
     fn under_poisson(policy: Policy, load: f64) -> (f64, f64) {
         const FRAME: Span = Span::from_ns(1200);
         let mut random = Stream::new(3, "eee");
@@ -597,7 +612,8 @@ mod tests {
 
     #[test]
     fn power_and_wait_are_those_of_the_formulas() {
-        // checks 18 to 20 of the model; the last ones are from `eastwest model eee`
+        // Expected values are checks 18 to 20 of the model; the last ones are from `eastwest model
+        // eee`.
         let count = Policy { hold: Span::MAX, ..COALESCE };
         for (policy, load, power, wait) in [
             (Policy::STANDARD, 0.1, 0.545, 4.196),

@@ -1,4 +1,4 @@
-//! Links with transitions that take no time.
+//! Sleep policy of links whose transitions take no time.
 
 use super::eee::StateTimes;
 use super::policy::LinkSettings;
@@ -6,8 +6,8 @@ use eastwest_settings::Section;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link whose transitions take neither time nor energy: the lower bound of the energy for the same
-/// traffic.
+/// Policy of a link whose transitions need neither time nor energy. It gives the lower bound of the
+/// energy for given traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ideal;
 

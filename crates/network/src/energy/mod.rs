@@ -1,6 +1,6 @@
-//! Power of links in each state, and their sleep policies.
+//! Energy of links: power in each state, and sleep policies.
 //!
-//! Each policy has a file of its own and one line in the list of the family.
+//! Each policy is one file, and one line in the list of [`BUILT_IN`] policies.
 
 mod adaptive;
 mod always_on;
@@ -28,21 +28,23 @@ use serde::{Deserialize, Serialize};
 
 type ReadPolicy = fn(&mut Section) -> LinkPolicy;
 
-/// Defines the settings and the list of names of the family, and forwards each call to the policy.
+/// Defines the enum of policies and the list of built-in policies, and forwards each call to the
+/// selected policy.
 macro_rules! family {
     ($($name:ident),* $(,)?) => {
-        /// Policy of a link while it has nothing to send.
+        /// Sleep policy of a link: what the link does while it has nothing to send.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum LinkPolicy {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
         }
 
-        /// Built-in sleep policies of links: name, function that reads the settings, explanation.
+        /// Built-in sleep policies of links: (name in scenarios, function that reads the settings,
+        /// explanation).
         pub const BUILT_IN: &[Choice<ReadPolicy>] =
             &[$((<$name>::NAME, |s| LinkPolicy::$name(<$name>::read(s)), <$name>::DOC)),*];
 
         impl LinkPolicy {
-            /// Whether links have transitions to sleep and back, which take time.
+            /// Whether links with this policy go to sleep, with transitions that take time.
             pub fn falls_asleep(&self) -> bool {
                 match self {
                     $(LinkPolicy::$name(_) => <$name>::SLEEPS,)*
@@ -63,8 +65,8 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the time in each state of a link whose transitions take no time, in a run of
-            /// length `run` in which the link was sending for `busy`.
+            /// Returns the time in each state for a link whose transitions take no time, in a run
+            /// of length `run` in which the link was sending for the time `busy`.
             pub fn states(&self, run: Span, busy: Span) -> StateTimes {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.states(run, busy),)*
@@ -84,24 +86,24 @@ family! {
 }
 
 impl LinkPolicy {
-    /// Whether links save power: all policies but always-on do.
+    /// Whether links with this policy save power, which is true for all policies except always-on.
     pub fn saves_power(&self) -> bool {
         *self != LinkPolicy::AlwaysOn(AlwaysOn)
     }
 }
 
-/// Energy settings of the cables of hosts, or of the cables between switches.
+/// Energy settings of one kind of cables: those of hosts, or those between switches.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClassEnergy {
     /// Sleep policy of a link while it has nothing to send.
     pub policy: LinkPolicy,
-    /// Transceiver; `None`: the one for the rate of each link.
+    /// Values of the transceiver; `None`: the known transceiver for the rate of each link.
     pub phy: Option<Phy>,
-    /// Values of the scenario that replace those of the transceiver.
+    /// Values in the scenario that replace those of the transceiver.
     pub own: OwnPhy,
-    /// Whether power is saved only while both directions of a cable sleep.
+    /// Whether power is saved only while both directions of a cable are asleep.
     pub both: bool,
-    /// Buffer for packets that arrive while the link is not awake.
+    /// Buffer that holds packets while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
@@ -125,7 +127,7 @@ impl ClassEnergy {
         ClassEnergy { policy, phy, own, both, buffer }
     }
 
-    /// Returns the transceiver of a link of this rate.
+    /// Returns the values of the transceiver of a link with the rate `rate`.
     pub fn phy(&self, rate: Rate) -> Phy {
         let base = self.phy.unwrap_or(Phy::of_rate(rate).0);
         let active_w = self.own.active_w.unwrap_or(base.active_w);
@@ -138,8 +140,8 @@ impl ClassEnergy {
         }
     }
 
-    /// Returns policy and transceiver of a link that sleeps, at a port of this rate whose queue has
-    /// this target delay; `None` if the link does not sleep.
+    /// Returns policy and transceiver of a link that sleeps; `None` if the link does not sleep.
+    /// `rate` is the rate of the port, and `target` the target delay of its queue.
     pub fn sleeping(&self, rate: Rate, target: Option<Span>) -> Option<(Policy, Phy)> {
         let policy = self.policy.sleep(rate, target)?;
         Some((Policy { buffer: self.buffer, ..policy }, self.phy(rate)))
@@ -149,28 +151,28 @@ impl ClassEnergy {
 /// Energy settings of all links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EnergyConfig {
-    /// Settings of cables of hosts, for both directions.
+    /// Settings of the cables of hosts, in both directions.
     pub host: ClassEnergy,
-    /// Settings of cables between switches.
+    /// Settings of the cables between switches.
     pub fabric: ClassEnergy,
 }
 
-/// Rates of the links to which `[fabric.host_energy]` and `[fabric.energy]` apply.
+/// Rates of links to which `[fabric.host_energy]` and `[fabric.energy]` apply.
 pub struct LinkRates {
-    /// Rates of links of hosts.
+    /// Rates of the links between hosts and switches.
     pub host: Vec<Rate>,
     /// Rates of links between switches.
     pub fabric: Vec<Rate>,
 }
 
 impl EnergyConfig {
-    /// Returns the energy settings of the cables of hosts if `of_host`, otherwise of the cables
-    /// between switches.
+    /// Returns the energy settings of the cables of hosts if `of_host` is true, otherwise those of
+    /// the cables between switches.
     pub fn of_link(&self, of_host: bool) -> &ClassEnergy {
         if of_host { &self.host } else { &self.fabric }
     }
 
-    /// Reads `[fabric.energy]` and `[fabric.host_energy]`.
+    /// Reads the tables `[fabric.energy]` and `[fabric.host_energy]`.
     pub fn read(s: &mut Section, rates: &LinkRates) -> EnergyConfig {
         let apart = s.has("host_energy");
         let all: Vec<Rate> = match apart {
@@ -202,21 +204,21 @@ impl Default for EnergyConfig {
     }
 }
 
-/// Energy of one direction of a link in a run, in joules.
+/// Energy of one direction of a cable in a run, in joules.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Joules {
     /// Energy that the link used, in joules.
     pub used: f64,
     /// Energy in joules that the link would use if it were always awake.
     pub always_on: f64,
-    /// Energy in joules that the link would use if it slept whenever it has nothing to send,
-    /// without transitions.
+    /// Energy in joules that the link would use if it slept whenever it has nothing to send, with
+    /// transitions that need no time.
     pub ideal: f64,
 }
 
 impl Joules {
-    /// Returns the energy in joules of a link that was in the states for these times, and was
-    /// sending for `busy` of that time.
+    /// Returns the energy in joules of a link that was in each state for the times `times`, and was
+    /// sending for `busy` of this time.
     pub fn of(phy: &Phy, times: &StateTimes, busy: Span) -> Joules {
         let run = times.total();
         let idle = Span(run.0.saturating_sub(busy.0));

@@ -1,38 +1,40 @@
-//! Transceivers: times of transitions, and power in each state.
+//! Transceivers for Energy-Efficient Ethernet: transition times, and power in each state.
 //!
-//! | name | Tw, µs | Ts, µs | active, W | asleep |
+//! | name | Tw, µs | Ts, µs | active, W | asleep, share of active |
 //! |---|---|---|---|---|
 //! | 100BASE-TX | 30.5 | 200 | 0.5 | 10 % |
 //! | 1000BASE-T | 16.5 | 182 | 0.5 | 10 % |
 //! | 10GBASE-T | 4.48 | 2.88 | 2.5 | 10 % |
 //! | 25GBASE-R, 40GBASE-R, 100GBASE-R (deep sleep) | 5.5 | 0.9 | 1, 1.5, 3.5 | 10 % |
-//! | the same with `-fast-wake` | 0.34 | 0.18 | the same | 70 % |
+//! | these three with `-fast-wake` | 0.34 | 0.18 | 1, 1.5, 3.5 | 70 % |
 //!
-//! Times up to 10 Gbit/s are those of IEEE 802.3az-2010, tables 78-2 and 78-4, as in table 2.1 of
-//! E-EON, powers those of E-EON: full power while falling asleep and waking, a tenth asleep, refreshes
-//! folded in. Above, times and shares are those that S. Herrería-Alonso et al. (*Frame coalescing in
-//! dual-mode EEE*, 2016) take for IEEE 802.3bj, whose fast wake goes on sending; they are used here for
-//! 802.3by and 802.3bm too. Watts above 10 Gbit/s are assumptions: power classes of modules (SFP28
-//! level I, QSFP+ class 1, QSFP28 class 4).
+//! Times up to 10 Gbit/s are from IEEE 802.3az-2010, tables 78-2 and 78-4, as in table 2.1 of
+//! E-EON. Powers up to 10 Gbit/s are from E-EON: full power while going to sleep and waking, and a
+//! tenth while asleep, which includes refreshes. Above 10 Gbit/s, times and shares are those that
+//! S. Herrería-Alonso et al. (*Frame coalescing in dual-mode EEE*, 2016) use for IEEE 802.3bj,
+//! where fast wake continues to send a signal; here they are also used for 802.3by and 802.3bm.
+//! Powers in W above 10 Gbit/s are assumptions from the power classes of modules (SFP28 level I,
+//! QSFP+ class 1, QSFP28 class 4).
 
 use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Values of a transceiver for one direction of a cable.
+/// Values of an energy-efficient transceiver, for one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phy {
     /// Time from the request to wake until the first bit can be sent (Tw), in ps.
     pub wake: Span,
-    /// Duration of the transition to sleep (Ts).
+    /// Duration of the transition to sleep (Ts), in ps.
     pub sleep: Span,
-    /// Power in W while active, falling asleep or waking.
+    /// Power in W while awake, going to sleep or waking.
     pub active_w: f64,
-    /// Power in W while asleep, refreshes included.
+    /// Power in W while asleep, which includes refresh signals.
     pub asleep_w: f64,
 }
 
-/// Known transceivers: name, rate, values; slowest first, and for each rate the one that saves most first.
+/// Known transceivers as (name, rate, values): the slowest first and, for each rate, the one that
+/// saves most power first.
 pub const KNOWN: [(&str, Rate, Phy); 9] = [
     ("100BASE-TX", Rate::mbit(100), phy(30_500, 200_000, 0.5, 0.1)),
     ("1000BASE-T", Rate::gbit(1), phy(16_500, 182_000, 0.5, 0.1)),
@@ -51,34 +53,40 @@ const fn phy(wake_ns: u64, sleep_ns: u64, active_w: f64, share: f64) -> Phy {
 }
 
 impl Phy {
-    /// Returns the slowest known transceiver that is fast enough for a link of this rate, or the fastest of
-    /// all; and whether it is made for exactly this rate.
+    /// Returns the slowest known transceiver that is fast enough for a link of the rate `rate`, or
+    /// the fastest of all. Also returns whether it is made for exactly this rate.
     pub fn of_rate(rate: Rate) -> (Phy, bool) {
         let found = KNOWN.iter().find(|(_, r, _)| *r >= rate);
         let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
         (*phy, *made_for == rate)
     }
 
-    /// Returns the name of a known transceiver and the rate for which it is made; `None` for an unknown one.
+    /// Returns the name of the known transceiver with these values, and the rate for which it is
+    /// made; `None` if no known transceiver has them.
     pub fn known(&self) -> Option<(&'static str, Rate)> {
         KNOWN.iter().find(|(_, _, phy)| phy == self).map(|(name, rate, _)| (*name, *rate))
     }
 }
 
-/// Values of a transceiver that a scenario gives; the others are those of the known transceiver.
+/// Values of a transceiver that a scenario states; all other values are those of the known
+/// transceiver.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OwnPhy {
-    /// Time to wake (Tw); `None`: that of the known transceiver.
+    /// Time to wake (Tw); `None`: the value of the known transceiver.
     pub wake: Option<Span>,
-    /// Duration of the transition to sleep (Ts); `None`: that of the known transceiver.
+    /// Duration of the transition to sleep (Ts); `None`: the value of the known transceiver.
     pub sleep: Option<Span>,
-    /// Power in W while awake, falling asleep or waking; `None`: that of the known transceiver.
+    /// Power in W while awake, going to sleep or waking; `None`: the value of the known
+    /// transceiver.
     pub active_w: Option<f64>,
-    /// Power asleep as a fraction of the power awake; `None`: that of the known transceiver.
+    /// Power while asleep as a fraction of the power while awake; `None`: the value of the known
+    /// transceiver.
     pub asleep_share: Option<f64>,
 }
 
-/// Reads the transceiver, if it is not the one for the links' rate, and the values that the file gives.
+/// Reads the keys of a transceiver. Returns the transceiver that the scenario names (`None`: the
+/// one for the rate of each link), and the values that the scenario states. `rates` are the rates
+/// of the links, and `sleeps` says whether they go to sleep.
 pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
     const DOC: &str = "Type of the transceivers. With auto the rate of each link decides; a link \
                        that does not sleep may use the next faster type.";

@@ -1,23 +1,24 @@
-//! Trait of the sleep policies of links: their settings, their names in scenarios, and how a link sleeps.
+//! Trait of the sleep policies of links: their settings, their names in scenarios, and when a link
+//! sleeps.
 
 use super::eee::{Policy, StateTimes};
 use eastwest_settings::Section;
 use eastwest_types::{Rate, Span};
 
-/// Policy of a link while it has nothing to send.
+/// Sleep policy of a link: what the link does while it has nothing to send.
 pub trait LinkSettings {
-    /// Name in scenarios: `kind = "coalescing"`.
+    /// Name of the policy in scenarios, such as `coalescing` in `kind = "coalescing"`.
     const NAME: &'static str;
     /// One line of explanation of the policy, for the reference of settings.
     const DOC: &'static str;
-    /// Whether links have transitions to sleep and back, which take time.
+    /// Whether links with this policy go to sleep, with transitions that take time.
     const SLEEPS: bool = false;
 
-    /// Reads the settings from the table of the links.
+    /// Reads the settings of the policy from the table of the links.
     fn read(s: &mut Section) -> Self;
 
-    /// Returns the times and triggers of a link that sleeps, at a port of this rate whose queue has
-    /// this target delay; `None` if the link does not sleep.
+    /// Returns the rules for a link that goes to sleep; `None` if the link never does. `_rate` is
+    /// the rate of the port, and `_target` the target delay of its queue.
     fn sleep(&self, _rate: Rate, _target: Option<Span>) -> Option<Policy> {
         None
     }
@@ -28,8 +29,8 @@ pub trait LinkSettings {
         Span::ZERO
     }
 
-    /// Returns the time in each state of a link whose transitions take no time, in a run of length
-    /// `run` in which the link was sending for `busy`.
+    /// Returns the time in each state for a link whose transitions take no time, in a run of length
+    /// `run` in which the link was sending for the time `_busy`.
     fn states(&self, run: Span, _busy: Span) -> StateTimes {
         StateTimes { awake: run, ..StateTimes::default() }
     }

@@ -1,4 +1,4 @@
-//! Links that stay awake for some time after the last packet.
+//! Sleep policy of links that stay awake for some time after the last packet.
 
 use super::eee::Policy;
 use super::policy::LinkSettings;
@@ -6,10 +6,10 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link that falls asleep after an idle period.
+/// Policy of a link that goes to sleep after it has been idle for some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StallTimer {
-    /// Time for which the link stays awake with nothing to send.
+    /// Stall timer: time for which the link stays awake with nothing to send.
     pub stall: Span,
 }
 

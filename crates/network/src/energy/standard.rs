@@ -1,5 +1,5 @@
-//! Links as in IEEE 802.3az: they go to sleep as soon as nothing is left to send, and wake for the first
-//! packet.
+//! Sleep policy of IEEE 802.3az: links go to sleep as soon as they have nothing to send, and wake
+//! for the first packet.
 
 use super::eee::Policy;
 use super::policy::LinkSettings;
@@ -7,7 +7,8 @@ use eastwest_settings::Section;
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link that goes to sleep at once and wakes for the first packet.
+/// Policy of a link that goes to sleep as soon as it has nothing to send, and wakes for the first
+/// packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Standard;
 

@@ -1,4 +1,5 @@
-//! One part of a partitioned fabric: enqueues at its ports, sends packets to other parts and receives theirs.
+//! One part of a partitioned fabric: enqueues packets at its ports, sends packets to other parts
+//! and receives theirs.
 
 use super::Fabric;
 use crate::link::{Link, Outcome};
@@ -10,8 +11,8 @@ use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 
 impl Fabric {
-    /// Returns the place, in the order of all events, of the event that is being executed: that of
-    /// a timer or workload, or else of an arrival on link `ingress`.
+    /// Returns the position, in the order of all events, of the event that is being executed: that
+    /// of a timer or workload event or, if there is none, of an arrival on link `ingress`.
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
@@ -20,12 +21,13 @@ impl Fabric {
         })
     }
 
-    /// Whether every port knows when a packet arrives at the far end once it has enqueued it.
+    /// Whether the fabric can be partitioned: every port must know, when it enqueues a packet, the
+    /// arrival time at the far end.
     pub fn can_be_partitioned(&self) -> bool {
         self.links.iter().all(|l| l.can_be_partitioned())
     }
 
-    /// Makes this fabric one part of a fabric that is simulated in several parts.
+    /// Makes this fabric one part of a fabric that is simulated in several parts (threads).
     pub fn become_part(&mut self, partition: Partition) {
         for link in &mut self.links {
             if partition.owner(link.from, link.to) != partition.part {
@@ -39,7 +41,8 @@ impl Fabric {
         self.partition = Some(Box::new(partition));
     }
 
-    /// Enqueues a packet that arrived on link `before` at a port with packets of several parts.
+    /// Enqueues a packet that arrived on link `before` at a port that serves packets of several
+    /// parts.
     pub(crate) fn enqueue_partitioned(
         &mut self,
         now: Time,
@@ -64,7 +67,8 @@ impl Fabric {
             }
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
-        // A packet that arrives in another part at this instant may go before or after this one.
+        // Another part may execute an arrival at this port at the same instant, before or after
+        // this one.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst());
@@ -83,7 +87,7 @@ impl Fabric {
         }
     }
 
-    /// Sets the next event of a link and drops packets, as the outcome of an enqueue demands.
+    /// Sets the next event of a link, and drops packets, according to the result of an enqueue.
     fn apply_outcome(
         &mut self,
         now: Time,
@@ -103,7 +107,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the number of packet transmissions completed on the links that this part owns.
+    /// Returns the number of packet transmissions that have completed on the links owned by this
+    /// part.
     pub fn own_packet_hops(&self) -> u64 {
         let own = |l: &&Link| {
             self.partition
@@ -113,7 +118,8 @@ impl Fabric {
         self.links.iter().filter(own).map(|l| l.counters.packets).sum()
     }
 
-    /// Receives the packets and promises of another part.
+    /// Receives what another part has sent: packets in flight to this part, and promises (announced
+    /// delivery times of messages).
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
         for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
             let handle = handle.in_slot(self.pool.attach(&packet));
@@ -134,9 +140,9 @@ impl Fabric {
         }
     }
 
-    /// Returns the time at which a link hands over the packet that completes a stream up to
-    /// position `end`, and the number of packets that it hands over before; `None` if the packet is
-    /// not on this link. All bytes before `next` have arrived, and those of the ranges `held`.
+    /// Returns the time at which a link delivers the packet that completes a stream up to position
+    /// `end`, and the number of packets that it delivers before. `None` if the packet is not on
+    /// this link. All bytes before `next`, and those of the ranges `held`, have already arrived.
     pub fn completes(
         &self,
         link: u32,
@@ -168,9 +174,9 @@ impl Fabric {
         None
     }
 
-    /// Returns, if the next event of a link is a promise, the number of packets that the link has
-    /// handed over before (modulo 2³²) in the part that owns it, and the number of that part;
-    /// otherwise `None`.
+    /// Returns `None` unless the next event of a link is a promise, the delivery of a message that
+    /// another part has announced. Otherwise returns the number of packets that the link has
+    /// delivered before (modulo 2³²) in the part that owns it, and the number of that part.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -181,8 +187,8 @@ impl Fabric {
         Some((self.pool.get(slot).positions().0, usize::from(owner)))
     }
 
-    /// Counts packets sent by this part that have arrived in other parts, up to the event `last`
-    /// (key, link).
+    /// Counts the packets sent by this part that have arrived in other parts, up to and including
+    /// the event `last` (key, link).
     pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
         let key = last.0;
         for (link, l) in (0u32..).zip(&mut self.links) {
@@ -191,8 +197,8 @@ impl Fabric {
         }
     }
 
-    /// Swaps in the links that another part owns, or swaps them back. After [`Fabric::expose_all`] the queues
-    /// of all links are then those of an undivided run.
+    /// Exchanges the links owned by another part with that part; a second call exchanges them back.
+    /// After [`Fabric::expose_all`] the queues of all links are then those of a run without parts.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
         let partition = self.partition.as_ref().expect("it is divided");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
@@ -202,12 +208,12 @@ impl Fabric {
         }
     }
 
-    /// Makes each port show the packets of all parts as its own (`open`), or ends that.
+    /// Makes each port treat the packets of all parts as its own (`open` is true), or ends this.
     pub fn expose_all(&mut self, open: bool) {
         self.links.iter_mut().for_each(|l| l.expose_all(open));
     }
 
-    /// Merges all parts into this one, the first, at the end of a run.
+    /// Merges all parts into this one, the first part, at the end of a run.
     pub fn unite(&mut self, others: &mut [Fabric]) {
         let partition = self.partition.take().expect("it is divided");
         self.tally.delivered -= partition.kept;
@@ -215,7 +221,7 @@ impl Fabric {
             let (from, to) = (self.links[number].from, self.links[number].to);
             let owner = partition.owner(from, to);
             let crosses = owner != CORE && partition.part_of[to as usize] == CORE;
-            // packets in flight, with the part in whose pool each lies
+            // Packets in flight, each with the number of the part whose pool stores it.
             let mut under_way: Vec<(PacketHandle, usize)> = Vec::new();
             for part in 0..=others.len() {
                 let (link, pool) = match part {
@@ -226,7 +232,8 @@ impl Fabric {
                 if crosses || part == usize::from(owner) {
                     under_way.extend(taken.map(|handle| (handle, part)));
                 } else {
-                    // only promises
+                    // These handles are promises (announced deliveries); the part that owns the
+                    // link has the packets.
                     taken.for_each(|handle| _ = pool.remove(handle.slot()));
                 }
             }

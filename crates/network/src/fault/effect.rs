@@ -1,4 +1,4 @@
-//! Faults as a scenario describes them.
+//! Faults of links as a scenario describes them.
 
 use super::loss::LossModel;
 use eastwest_types::{Rate, Span, Time};
@@ -11,9 +11,9 @@ pub struct Fault {
     pub links: Vec<u32>,
     /// Effect of the fault on each of its links.
     pub effect: Effect,
-    /// Start of the effect; zero: in force before the run starts.
+    /// Start of the effect; zero means from the beginning of the run on.
     pub from: Time,
-    /// End of the effect, or [`Time::NEVER`].
+    /// End of the effect; [`Time::NEVER`] if it does not end.
     pub until: Time,
 }
 
@@ -28,14 +28,15 @@ pub enum Effect {
     Delay {
         /// Constant addition to the propagation delay.
         extra: Span,
-        /// Width of a further uniform delay of each packet; packets stay in order.
+        /// Largest additional delay of a packet. Each packet gets a uniform random delay from zero
+        /// to this value; packets stay in order.
         jitter: Span,
     },
-    /// The link is down: no packet arrives.
+    /// The link is down: packets sent on it are lost.
     Down {
-        /// Time after which switches know that a link has failed or has been repaired.
+        /// Time from a failure or repair until switches know of it and change routes.
         reroute: Span,
-        /// Periodic failures, if the fault flaps; `None`: one failure.
+        /// Periodic failures of a flapping link; `None`: one failure for the whole interval.
         flapping: Option<Flapping>,
     },
 }
@@ -43,14 +44,14 @@ pub enum Effect {
 /// Rate of a degraded link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Degraded {
-    /// Absolute rate, if it is lower than the link's own.
+    /// Absolute rate of the link, if it is lower than the normal rate.
     Rate(Rate),
-    /// Fraction of the link's own rate.
+    /// Rate as a fraction of the normal rate of the link.
     Share(f64),
 }
 
 impl Degraded {
-    /// Returns the degraded rate of a link whose own rate is `rate`.
+    /// Returns the degraded rate of a link whose normal rate is `rate`.
     pub fn of(self, rate: Rate) -> Rate {
         match self {
             Degraded::Rate(left) => left.min(rate),
@@ -59,10 +60,10 @@ impl Degraded {
     }
 }
 
-/// Periodic failure: the link goes down at the start of every period.
+/// Periodic failure of a link: the link goes down at the start of every period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flapping {
-    /// Time from one failure to the next.
+    /// Time from the start of one failure to the start of the next.
     pub period: Span,
     /// Duration of each failure of the link.
     pub down: Span,

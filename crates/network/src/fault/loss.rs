@@ -1,15 +1,15 @@
-//! Random loss of packets, independent or in bursts.
+//! Random loss of packets on a link, independent or in bursts.
 
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Loss of packets by a Markov chain of two states that steps with every packet (Gilbert 1960,
-/// Elliott 1963). Without the bad state, losses are independent.
+/// Loss of packets by a Markov chain with a good and a bad state, which steps with every packet
+/// (Gilbert 1960, Elliott 1963). If the bad state is never entered, losses are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossModel {
-    /// Probability that a packet in the good state is followed by one in the bad state.
+    /// Probability that the chain changes from the good to the bad state after a packet.
     pub good_to_bad: f64,
-    /// Probability that a packet in the bad state is followed by one in the good state.
+    /// Probability that the chain changes from the bad to the good state after a packet.
     pub bad_to_good: f64,
     /// Probability that a packet is lost in the good state.
     pub loss_in_good: f64,
@@ -18,21 +18,23 @@ pub struct LossModel {
 }
 
 impl LossModel {
-    /// Returns a model that loses each packet with probability `share`, independently of the others.
+    /// Returns a model that loses each packet with probability `share`, independently of other
+    /// packets.
     pub fn independent(share: f64) -> LossModel {
         LossModel { good_to_bad: 0.0, bad_to_good: 1.0, loss_in_good: share, loss_in_bad: 1.0 }
     }
 
-    /// Returns Gilbert's model, with all packets lost in the bad state and none in the good one: a fraction
-    /// `share` of packets, in bursts of `mean_burst` packets on average. Both states last at least one packet,
-    /// so `share` / (1 − `share`) must not exceed `mean_burst`.
+    /// Returns Gilbert's model, which loses all packets in the bad state and none in the good
+    /// state. It loses a fraction `share` of the packets, in bursts of `mean_burst` packets on
+    /// average. Both states last at least one packet, so that `share` / (1 − `share`) must not
+    /// exceed `mean_burst`.
     pub fn bursty(share: f64, mean_burst: f64) -> LossModel {
         let bad_to_good = 1.0 / mean_burst;
         let good_to_bad = bad_to_good * share / (1.0 - share);
         LossModel { good_to_bad, bad_to_good, loss_in_good: 0.0, loss_in_bad: 1.0 }
     }
 
-    /// Returns the fraction of packets in the bad state in the long run.
+    /// Returns the long-run fraction of packets that find the chain in the bad state.
     pub fn share_of_bad(&self) -> f64 {
         match self.good_to_bad + self.bad_to_good {
             0.0 => 0.0,
@@ -41,7 +43,7 @@ impl LossModel {
     }
 }
 
-/// State of the loss model of a link.
+/// State of the random loss on one link.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LossChain {
     model: LossModel,
@@ -49,12 +51,13 @@ pub(crate) struct LossChain {
 }
 
 impl LossChain {
-    /// Returns a chain whose first state is random, with the long-run probabilities.
+    /// Returns a chain whose first state is random, with the long-run probabilities of the two
+    /// states.
     pub fn new(model: LossModel, random: &mut Stream) -> LossChain {
         LossChain { model, bad: random.unit() < model.share_of_bad() }
     }
 
-    /// Steps the chain. Returns whether the next packet is lost.
+    /// Steps the chain by one packet, and returns whether this packet is lost.
     pub fn loses(&mut self, random: &mut Stream) -> bool {
         let m = &self.model;
         let (loss, turn) =
@@ -69,7 +72,8 @@ impl LossChain {
 mod tests {
     use super::*;
 
-    /// Returns the fraction of packets lost, and mean and variance of the length of bursts of losses.
+    /// Returns (fraction of packets lost, mean length of loss bursts, variance of this length),
+    /// with lengths in packets.
     fn measure(model: LossModel, packets: u32, seed: u64) -> (f64, f64, f64) {
         let mut random = Stream::new(seed, "loss");
         let mut chain = LossChain::new(model, &mut random);
@@ -92,9 +96,9 @@ mod tests {
     fn independent_losses_have_their_share_and_the_bursts_that_chance_gives() {
         for p in [0.01, 0.1, 0.5] {
             let (share, burst, _) = measure(LossModel::independent(p), 400_000, 1);
-            // four standard deviations of a binomial share
+            // The tolerance is four standard deviations of a binomial fraction.
             assert!((share - p).abs() < 4.0 * (p * (1.0 - p) / 400_000.0).sqrt(), "{p}: {share}");
-            // geometric: 1 / (1 − p)
+            // Burst lengths are geometric with mean 1 / (1 − p).
             assert!((burst * (1.0 - p) - 1.0).abs() < 0.03, "{p}: {burst}");
         }
         assert_eq!(measure(LossModel::independent(1.0), 100, 1).0, 1.0);
@@ -106,7 +110,8 @@ mod tests {
             let (share, burst, variance) = measure(LossModel::bursty(p, length), 2_000_000, 2);
             assert!((share / p - 1.0).abs() < 0.06, "{p}: {share}");
             assert!((burst / length - 1.0).abs() < 0.05, "{length}: {burst}");
-            // sojourns in the bad state are geometric: variance (1 − r) / r², r = 1 / length
+            // Times in the bad state are geometric with variance (1 − r) / r², where r = 1 /
+            // length.
             let expected = length * length - length;
             assert!((variance / expected - 1.0).abs() < 0.15, "{length}: {variance}");
         }
@@ -114,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_chain_of_both_states_loses_what_its_formula_says() {
-        // Elliott: P(loss) = π_good · k + π_bad · h
+        // Elliott's formula: P(loss) = π_good · k + π_bad · h.
         let model =
             LossModel { good_to_bad: 0.02, bad_to_good: 0.1, loss_in_good: 0.01, loss_in_bad: 0.4 };
         let bad = 0.02 / 0.12;

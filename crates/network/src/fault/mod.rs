@@ -1,8 +1,8 @@
-//! Faults and conditions: effects on links, and their times.
+//! Faults of links, their effects and times.
 //!
-//! A fault acts on directed links for a time. While it is in force a link loses packets at random
-//! ([`LossModel`]), sends more slowly, has a longer delay, or is down. The effect on the packets of a link is
-//! in [`crate::link`]; this module has the settings and the schedule.
+//! A fault affects directed links during an interval of time. In this interval a link loses packets
+//! at random ([`LossModel`]), has a lower rate or a longer delay, or is down. This module has the
+//! settings and the schedule; [`crate::link`] applies the effects to packets.
 
 mod effect;
 mod loss;

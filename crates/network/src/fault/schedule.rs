@@ -1,7 +1,8 @@
-//! Schedule of faults: when they begin and end, and when switches know of it.
+//! Schedule of faults: when they begin and end, and when switches learn of failures and repairs.
 //!
-//! Changes of one instant have a fixed order: ends, begins, then what switches learn; among these the order of
-//! the faults. For a fault that flaps, the schedule holds only the next change.
+//! Changes at the same time have a fixed order: ends, begins, and then what switches learn; changes
+//! of one kind are in the order of the faults. For a flapping fault, the schedule contains only the
+//! next change.
 
 use super::effect::{Effect, Fault};
 use eastwest_types::{Span, Time};
@@ -9,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A change of a fault; the value is the number of the fault.
+/// Change of the state of a fault. The value is the number of the fault, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Change {
-    /// The fault is no longer in force; one that flaps may return.
+    /// The effect of the fault ends; if the fault is flapping, it may begin again.
     Ends(u32),
-    /// The fault comes into force.
+    /// The effect of the fault begins.
     Begins(u32),
     /// Switches learn that the links of the fault are up again.
     KnownUp(u32),
@@ -22,7 +23,7 @@ pub enum Change {
     KnownDown(u32),
 }
 
-/// Future changes of faults, in order of time.
+/// Future changes of faults, ordered by time.
 #[derive(Serialize, Deserialize)]
 pub struct Schedule {
     faults: Vec<Fault>,
@@ -36,7 +37,7 @@ impl Schedule {
         Schedule { faults, pending }
     }
 
-    /// Returns the fault with this number.
+    /// Returns the fault with the number `number`.
     pub fn fault(&self, number: u32) -> &Fault {
         &self.faults[number as usize]
     }
@@ -46,7 +47,7 @@ impl Schedule {
         self.pending.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Removes and returns the next change that is due by now, or `None`.
+    /// Removes and returns the next change that is due by `now`; `None` if no change is due.
     pub fn pop(&mut self, now: Time) -> Option<Change> {
         let &Reverse((at, change)) = self.pending.peek()?;
         if at > now {
@@ -64,7 +65,8 @@ impl Schedule {
                 end = end.min(at + f.down);
                 again = at + Span(f.period.0 - f.down.0);
             }
-            // A link that has never been up was never in a route.
+            // A link that is down from the beginning was never part of a route, so that switches
+            // know of it at once.
             let known = if at == Time::ZERO { at } else { at + *reroute };
             let what = if begins { Change::KnownDown(number) } else { Change::KnownUp(number) };
             self.push(known, what);
@@ -117,12 +119,13 @@ mod tests {
             all(vec![down(10, 30, 5, None)], 9),
             [(10, Begins(0)), (15, KnownDown(0)), (30, Ends(0)), (35, KnownUp(0))]
         );
-        // repaired before switches knew of the failure: they learn of both, later
+        // The link is repaired before switches know of the failure. They learn of both, each after
+        // the rerouting time.
         assert_eq!(
             all(vec![down(10, 12, 5, None)], 9),
             [(10, Begins(0)), (12, Ends(0)), (15, KnownDown(0)), (17, KnownUp(0))]
         );
-        // down from the start of the run
+        // The link is down from the beginning of the run, which switches know at once.
         assert_eq!(
             all(vec![down(0, Time::NEVER.0, 5, None)], 9),
             [(0, Begins(0)), (0, KnownDown(0))]

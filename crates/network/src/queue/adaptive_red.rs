@@ -1,13 +1,16 @@
-//! RED with thresholds derived from a delay, and an adaptive probability.
+//! Adaptive RED: RED whose thresholds follow from a permitted queueing delay, and whose drop
+//! probability may adapt to the load.
 //!
-//! **Thresholds** follow from the permitted delay `d` and the rate of the port: `min` is `d` times the rate of
-//! the port in packets of mean size, and `max = 3·min`. For 1000 B these are the "auto" thresholds of E-EON,
-//! table 5.2 (100 µs at 1 Gbit/s: 12.5 and 37.5 packets). ns-2 and Floyd, Gummadi and Shenker (*Adaptive RED*,
-//! 2001, section 4.2) use half of `min`, and at least 5.
+//! **Thresholds.** `min` is the number of packets of mean size that the port sends in the permitted
+//! delay, and `max = 3·min`. For packets of 1000 B these are the "auto" thresholds of E-EON, table
+//! 5.2 (100 µs at 1 Gbit/s: 12.5 and 37.5 packets). ns-2 and Floyd, Gummadi and Shenker (*Adaptive
+//! RED*, 2001, section 4.2) use half of this `min`, and at least 5 packets.
 //!
-//! **The probability** at the upper threshold is adapted if asked (same paper, section 4.1): every
-//! half second it grows by min(0.01, a quarter of itself) while the average is above the middle fifth
-//! between the thresholds, and shrinks to 0.9 of itself while it is below, within 0.01 and 0.5.
+//! **Probability.** If `adapt` is set, the probability at the upper threshold changes every half
+//! second (*Adaptive RED*, section 4.1). While the average queue is above the middle fifth of the
+//! interval between the thresholds, the probability grows by a quarter of itself, but at most by
+//! 0.01. While the average is below the middle fifth, it shrinks to 0.9 of itself. It stays between
+//! 0.01 and 0.5.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
@@ -19,24 +22,25 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Time between two adaptations.
+/// Time between two adaptations of the drop probability.
 const INTERVAL: Span = Span::from_ms(500);
-/// Adaptations after which the probability has reached one of its bounds from any value.
+/// Number of adaptations in one direction after which the drop probability has certainly reached
+/// its lower or upper bound. Further adaptations are skipped.
 const MOST_STEPS: u64 = 100;
 
 /// Settings of adaptive RED at one port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveRedConfig {
-    /// Mean queueing delay that is permitted.
+    /// Permitted mean queueing delay, from which the thresholds follow.
     pub target: Span,
-    /// Whether the probability at the upper threshold is adapted to the average queue.
+    /// Whether the probability at the upper threshold adapts to the average queue length.
     pub adapt: bool,
-    /// All other settings of RED; the thresholds in them are not used.
+    /// All other settings of RED; its thresholds are ignored.
     pub red: RedConfig,
 }
 
 impl AdaptiveRedConfig {
-    /// Returns the lower and the upper threshold in packets, for a port of this rate.
+    /// Returns the lower and the upper threshold in packets, for a port with the rate `rate`.
     pub fn thresholds(&self, rate: Rate) -> (f64, f64) {
         let bits = 8.0 * f64::from(self.red.mean_packet);
         let min = self.target.0 as f64 * 1e-12 * rate.0 as f64 / bits;
@@ -102,20 +106,20 @@ impl QueueSettings for AdaptiveRedConfig {
     }
 }
 
-/// Adaptive RED queue of one port: settings and state.
+/// Adaptive RED at one port: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AdaptiveRed {
     red: Red,
     adapt: bool,
     min: f64,
     max: f64,
-    /// Time of the last adaptation.
+    /// Time of the last adaptation of the drop probability.
     adapted: Time,
 }
 
 impl AdaptiveRed {
-    /// Returns an empty queue at a port of this rate; `packet_ps` is the transmission time of a
-    /// mean packet.
+    /// Returns an empty queue at a port with the rate `rate`. `packet_ps` is the transmission time
+    /// of a mean packet in ps.
     pub fn new(
         config: AdaptiveRedConfig,
         rate: Rate,
@@ -128,8 +132,8 @@ impl AdaptiveRed {
         AdaptiveRed { red, adapt: config.adapt, min, max, adapted: Time::ZERO }
     }
 
-    /// Carries out the adaptations since the last packet. The average changes only on arrivals, so all of them
-    /// use one value.
+    /// Carries out the adaptations of the drop probability that were due since the last packet. The
+    /// average queue length changes only on arrivals, so that all these adaptations see one value.
     fn adapt(&mut self, now: Time) {
         let steps = now.since(self.adapted).0 / INTERVAL.0;
         self.adapted += INTERVAL * steps;
@@ -233,7 +237,7 @@ mod tests {
         at(&mut red, 0, 300);
         at(&mut red, 500, 250);
         assert_eq!(p(&mut red), 0.1 + 0.01);
-        at(&mut red, 1_000, 250); // in the middle fifth
+        at(&mut red, 1_000, 250); // in the middle fifth, the probability stays unchanged
         at(&mut red, 1_500, 130);
         assert_eq!(p(&mut red), 0.11);
         at(&mut red, 2_000, 300);

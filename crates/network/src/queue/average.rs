@@ -1,67 +1,72 @@
-//! Average queue length of RED: `avg ← avg + w·(q − avg)` with every packet that arrives, and `avg ← avg·(1 −
-//! w)^m` after an idle time in which `m` packets could have been sent (Floyd and Jacobson 1993, section 4 and
-//! equation 2.1). With `w = 1` the average is the current queue.
+//! Average queue length of RED (Floyd and Jacobson 1993, section 4 and equation 2.1). For each
+//! arriving packet, `avg ← avg + w·(q − avg)`, where `q` is the current queue length. After an idle
+//! time in which `m` packets could have been sent, `avg ← avg·(1 − w)^m`. With `w = 1` the average
+//! is the current queue length.
 
 use super::decision::{Level, least_packets};
 use eastwest_types::{Limit, Span};
 use serde::{Deserialize, Serialize};
 
-/// Average queue length of RED at one port: settings and value.
+/// Average queue length of RED at one port, with the settings of the averaging.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Average {
-    /// Weight of the present queue.
+    /// Weight of the current queue length in the average, from 0 to 1.
     weight: f64,
-    /// Below this average the discipline admits every packet that fits.
+    /// Lower threshold of RED: while the average is below it, every packet that fits is admitted.
     min: Level,
     limit: Limit,
-    /// Transmission time of a mean packet in picoseconds.
+    /// Transmission time of a packet of mean size in picoseconds.
     packet_ps: f64,
     value: f64,
 }
 
 impl Average {
-    /// Returns the average of an empty queue. `packet_ps` is the transmission time of a mean packet
+    /// Returns the average of an empty queue. `weight` is the weight of the current queue, `min`
+    /// the lower threshold of RED, and `packet_ps` the transmission time of a packet of mean size
     /// in ps.
     pub fn new(weight: f64, min: Level, limit: Limit, packet_ps: u64) -> Average {
         Average { weight, min, limit, packet_ps: packet_ps.max(1) as f64, value: 0.0 }
     }
 
-    /// Returns the average queue length in the unit of the thresholds: packets or IP bytes.
+    /// Returns the average queue length, in packets or IP bytes as the thresholds of RED.
     #[inline]
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// Whether the average depends on earlier queues too, not only on the present one.
+    /// Whether the average depends on earlier queue lengths: the weight of the current queue is
+    /// below 1.
     pub fn follows(&self) -> bool {
         self.weight < 1.0
     }
 
-    /// Returns the number of packets below which RED need not decide: a packet that finds fewer at
-    /// its port, queued or on the wire, is admitted and changes only the average, for as many
-    /// arrivals as [`Average::arrivals_below_min`] returns. 0 where levels count bytes.
+    /// Returns the length below which a queue needs no decision of RED: a packet that finds fewer
+    /// packets at its port, queued or in transmission, is admitted and changes only the average.
+    /// This holds for the number of arrivals that [`Average::arrivals_below_min`] returns. 0 if
+    /// thresholds count bytes.
     pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// Returns the number of arrivals that leave the average below `min`, whenever they come, if
-    /// each finds fewer than `most` packets queued. An arrival raises the average by less than `w ·
-    /// (most − 1)`.
+    /// Returns the number of further arrivals after which the average is certainly below `min`, at
+    /// whatever times they occur, if each finds fewer than `most` packets queued. An arrival raises
+    /// the average by less than `w · (most − 1)`.
     #[inline]
     pub fn arrivals_below_min(&self, most: u32) -> u32 {
         if !self.follows() {
             return u32::MAX;
         }
         let (room, each) = (self.min.value() - self.value, self.weight * f64::from(most));
-        // The cast saturates negative values to zero; the rounding error is far below the margin of one packet
-        // in `most − 1`.
+        // The cast turns negative values into zero. The rounding error is far below the margin of
+        // one packet in `most − 1`.
         (room / each) as u32
     }
 
-    /// Updates the average queue when a packet arrives. `queue` is the queue that it finds, in the
-    /// unit of the thresholds; `idle` is how long the port has been idle, `None` while it is busy.
+    /// Updates the average when a packet arrives. `queue` is the queue length before this packet,
+    /// in packets or IP bytes as the thresholds. `idle` is the time for which the port has been
+    /// idle, `None` if it is busy.
     #[inline]
     pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.weight;
@@ -78,14 +83,15 @@ impl Average {
         }
     }
 
-    /// Sets the value, for tests.
+    /// Sets the average; used by tests.
     #[cfg(test)]
     pub(super) fn set(&mut self, value: f64) {
         self.value = value;
     }
 }
 
-/// Returns `base` to an integer power, by squaring: bit-identical on every machine.
+/// Returns `base` to the power `exponent`, by repeated squaring, so that the result is
+/// bit-identical on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 && result > 0.0 {

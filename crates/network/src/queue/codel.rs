@@ -1,13 +1,14 @@
-//! CoDel (RFC 8289; Nichols and Jacobson, ACM Queue 2012): packets are dropped at dequeue once all packets have
-//! waited longer than a target for a whole interval. The times between drops become shorter and shorter, so
-//! that TCP slows down and the queue empties.
+//! CoDel (RFC 8289; Nichols and Jacobson, ACM Queue 2012): a port drops packets at dequeue after
+//! all packets have waited longer than a target for a whole interval. Then the time between drops
+//! becomes shorter and shorter, until TCP slows down and the queue empties.
 //!
-//! A packet is above the target if it waited for at least `target` and more than one full packet is left behind
-//! it. Once all packets have been above for `interval`, one is dropped, the next after `interval`, then after
-//! `interval/√2`, `interval/√3` …, until a packet is below the target (RFC 8289, 5). If dropping begins again
-//! within 16 intervals, it continues near the last rate. With `ecn`, ECT packets are marked instead (Linux,
-//! `sch_codel`). A packet that is [protected](super::signal::Protection) leaves and changes nothing: the
-//! decision is about the next one.
+//! A packet is *above the target* if it waited for at least `target` and more than one full packet
+//! is queued behind it. If all packets were above the target for `interval`, one packet is dropped.
+//! Further drops follow after `interval`, `interval/√2`, `interval/√3` and so on, until a packet is
+//! below the target (RFC 8289, 5). If dropping begins again within 16 intervals, it continues near
+//! the last rate. With `ecn`, ECT packets are marked instead of dropped (Linux, `sch_codel`). A
+//! [protected](super::signal::Protection) packet is sent without mark, and the drop or mark applies
+//! to the next packet.
 
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -20,13 +21,14 @@ use serde::{Deserialize, Serialize};
 /// Settings of CoDel at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoDelConfig {
-    /// Target of the queueing delay.
+    /// Target of the queueing delay: longer delays lead to drops or marks if they last.
     pub target: Span,
-    /// Time for which all packets must have waited longer than the target before the first drop.
+    /// Time for which all packets must have waited longer than the target before the first drop or
+    /// mark.
     pub interval: Span,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// Limit of the queue: packets beyond it are lost.
+    /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
@@ -89,9 +91,11 @@ impl QueueSettings for CoDelConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
-    /// The queue counts as short if no more bytes than this are left.
+    /// Largest packet in IP bytes. While at most this many bytes are queued behind a packet, the
+    /// queue counts as short and is not dropped from.
     mtu: u64,
-    /// Time at which dropping may begin if packets stay above the target; never while they are below it.
+    /// Time from which packets may be dropped if all packets until then are above the target;
+    /// [`Time::NEVER`] while packets are below the target.
     above_at: Time,
     dropping: bool,
     drop_next: Time,
@@ -100,7 +104,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// Returns an empty queue at a port with this MTU in bytes.
+    /// Returns an empty queue at a port whose MTU is `mtu` bytes.
     pub fn new(config: CoDelConfig, mtu: u32) -> CoDel {
         CoDel {
             config,
@@ -117,13 +121,15 @@ impl CoDel {
         head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
     }
 
-    /// Returns the time after `from` of the drop with number `count` (RFC 8289, 5.4).
+    /// Returns the time of the drop that follows a drop at `from`: after the interval divided by
+    /// √`count` (RFC 8289, 5.4). `count` is the number of drops in the dropping state.
     fn next_drop(&self, from: Time, count: u64) -> Time {
         let interval = u128::from(self.config.interval.0);
         from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
     }
 
-    /// Whether this packet may be dropped: all packets have been above the target for an interval.
+    /// Whether the packet at the head may be dropped: all packets have been above the target for an
+    /// interval. Updates the state of this test.
     fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
         let target = self.config.target;
         let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);
@@ -137,8 +143,8 @@ impl CoDel {
         false
     }
 
-    /// Decides at dequeue about the queued packets that `heads` yields in order: returns how many
-    /// the port drops, and whether it marks the next one.
+    /// Decides at dequeue about queued packets, which `heads` yields from the first one on. Returns
+    /// how many packets the port drops, and whether it marks the packet after them.
     pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();
         let late = self.is_late(now, head);
@@ -164,7 +170,8 @@ impl CoDel {
         plan
     }
 
-    /// Continues dequeueing in the dropping state.
+    /// Decides at dequeue in the dropping state: carries out all drops that are due, and leaves the
+    /// state if a packet is below the target.
     fn go_on<'p>(
         &mut self,
         now: Time,
@@ -217,7 +224,8 @@ impl Discipline for CoDel {
         least_packets(self.config.limit, mtu)
     }
 
-    /// Whether the next packet, queued since `since`, leaves without a decision; if so, the state is updated.
+    /// Whether a packet queued at `since` may be sent without a decision of CoDel. If so, also
+    /// updates the state as the decision would.
     #[inline]
     fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         let calm = !self.dropping && now.since(since) < self.config.target;
@@ -247,7 +255,8 @@ mod tests {
         Stored::new(&Packet { tos, payload: 1448, ..Packet::blank(HostId(1)) })
     }
 
-    /// Returns a packet that has waited for `waited_ms` with `left` bytes behind it.
+    /// Returns a packet that has waited for `waited_ms` ms and has `left` IP bytes queued behind
+    /// it.
     fn head(now: Time, waited_ms: u64, left: u64, packet: &Stored) -> Head<'_> {
         let since = Time(now.0 - Span::from_ms(waited_ms).0);
         let handle = PacketHandle::default().arriving(since);
@@ -258,8 +267,8 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// Returns the times of drops, in units of 100 µs, if from 1 s on each packet has waited for 10 ms with
-    /// `left` bytes behind it; one leaves every 100 µs.
+    /// Returns the times of drops from 1 s on, in units of 100 µs. Every 100 µs a packet is
+    /// dequeued, which has waited for 10 ms and has `left` bytes queued behind it.
     fn drops(c: &mut CoDel, left: u64, until_ms: u64) -> Vec<u64> {
         let (ect, mut times) = (stored(ecn::ECT0), Vec::new());
         for step in 0..until_ms * 10 {
@@ -273,7 +282,8 @@ mod tests {
     #[test]
     fn drops_come_at_the_times_of_check_12() {
         let times = drops(&mut codel(false), 100_000, 480);
-        // the first drop is 100 ms after the target was exceeded, the others are counted from it
+        // The first drop is 100 ms after the queueing delay has exceeded the target. The times of
+        // the others are relative to the first drop.
         assert_eq!(times[0], 1_000);
         let after: Vec<u64> = times[1..].iter().map(|t| t - 1_000).collect();
         let expected = [1_000, 1_707, 2_284, 2_784, 3_232, 3_640];
@@ -296,7 +306,8 @@ mod tests {
         let short = head(at(1_400_100), 0, 100_000, &ect);
         let plan = c.next(at(1_400_100), std::iter::repeat(short));
         assert_eq!(plan, Plan::default());
-        // above the target again: after an interval, drops continue at the last rate, not at the first
+        // The queueing delay exceeds the target again. After one interval, drops continue at the
+        // last rate, not at the initial rate.
         let count = c.count;
         let mut times = Vec::new();
         for step in 0..1_600 {
@@ -323,12 +334,13 @@ mod tests {
 
     #[test]
     fn a_spared_packet_leaves_the_next_one_in_its_place() {
-        // without ECN and with bypass, packets that are not ECT are protected
+        // Without ECN, the protection `Bypass` protects all packets that are not ECT.
         let mut c = codel(false);
         let (ect, other, mut drops) = (stored(ecn::ECT0), stored(ecn::NOT_ECT), Vec::new());
         for step in 0..2_000 {
             let now = at(1_000_000 + step * 100);
-            // from 90 to 110 ms after the target was exceeded, when the first drop is due
+            // The packet is not ECT from 90 to 110 ms after the delay has exceeded the target; the
+            // first drop is due in this time.
             let packet = if (900..1_100).contains(&step) { &other } else { &ect };
             if c.next(now, std::iter::repeat(head(now, 10, 9_000, packet))).drop > 0 {
                 drops.push(step);

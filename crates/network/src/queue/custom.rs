@@ -1,14 +1,15 @@
-//! Disciplines from other crates: the interface for a mechanism crate (`eastwest new`).
+//! Interface for queue disciplines from other crates (`eastwest new` creates such a crate).
 //!
-//! A [`QueueModel`] has the settings of a scenario: from it every port, or every class of a port, gets its own
-//! [`CustomQueue`]. It sees what the built-in disciplines see and answers with a [`Verdict`] or [`Plan`] as
-//! they do. Two rules hold for every answer: a packet beyond the limit of the queue is lost, and no more
-//! packets are dropped than are queued.
+//! A [`QueueModel`] contains the settings of a discipline. From it every port, or every class of a
+//! port, gets its own [`CustomQueue`], which decides about packets with a [`Verdict`] or a [`Plan`]
+//! like a built-in discipline. Two rules hold for every decision: a packet that exceeds the limit
+//! of the queue is dropped, and no more packets are dropped than are queued.
 //!
-//! A discipline may also give a [rank](CustomQueue::rank) to each packet, by which packets leave
-//! ([`super::ranked`]), and have a [timer](CustomQueue::update_period). Calls of the timer are carried out
-//! late, before the next other call, like the updates of PIE: a discipline shows its state only in its answers,
-//! so that no result depends on it.
+//! A discipline may give each packet a [rank](CustomQueue::rank), which decides the order of
+//! departures ([`super::ranked`]). It may also have a periodic [timer](CustomQueue::update_period).
+//! The simulator calls the timer late: all calls that are due are made before the next other call
+//! of the discipline. Results do not change, since the state of a discipline is visible only
+//! through its decisions. The built-in PIE carries out its updates in this way too.
 
 use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
@@ -18,90 +19,95 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Queue discipline from another crate: settings and state of one queue.
+/// Queue discipline from another crate, at one port or one class of a port: settings and state.
 pub trait CustomQueue: fmt::Debug + Send {
     /// Returns the decision about a packet that arrives at the port: enqueue, mark or drop.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
-    /// Decides about the packets that the port would send next; `heads` yields queued packets in order. Called
-    /// only if the model [decides at dequeue](QueueModel::decides_at_dequeue).
+    /// Decides at dequeue which of the next packets the port drops or marks; `heads` yields queued
+    /// packets from the first one on. Called only if the model [decides at
+    /// dequeue](QueueModel::decides_at_dequeue).
     fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = Head<'_>>) -> Plan {
         let _ = (now, heads);
         Plan::default()
     }
 
-    /// Returns the rank of an arriving packet, which [`CustomQueue::at_enqueue`] has admitted: of the queued
-    /// packets, the one with the smallest rank leaves first, of equal ranks the one that arrived first. If the
-    /// queue is full, the packet with the largest rank is dropped. Called only if the model
-    /// [has ranks](QueueModel::ranks).
+    /// Returns the rank of an arriving packet that [`CustomQueue::at_enqueue`] has admitted. The
+    /// queued packet with the smallest rank leaves first; of equal ranks, the packet that arrived
+    /// first. If the queue is full, the packet with the largest rank is dropped. Called only if the
+    /// model [has ranks](QueueModel::ranks).
     fn rank(&mut self, arrival: &Arrival) -> u64 {
         let _ = arrival;
         0
     }
 
-    /// Handles the drop of the packet with the largest rank, maybe the arriving one, because the queue is full.
-    /// Called only if the model [has ranks](QueueModel::ranks).
+    /// Informs the discipline that a packet is dropped because the queue is full. It is the packet
+    /// with the largest rank, which may be the arriving packet. Called only if the model [has
+    /// ranks](QueueModel::ranks).
     fn at_push_out(&mut self, now: Time, packet: &Head) {
         let _ = (now, packet);
     }
 
-    /// Returns the period of [`CustomQueue::at_timer`]; `None` without a timer. Asked once, before the first
-    /// packet. The shortest period is 100 ns.
+    /// Returns the time between two calls of [`CustomQueue::at_timer`], at least 100 ns; `None` for
+    /// no timer. Asked once, before the first packet.
     fn update_period(&self) -> Option<Span> {
         None
     }
 
-    /// Handles the end of a period. Returns whether the queue is at rest: whether further calls would change
-    /// nothing as long as no packet arrives at an idle port; they may then be left out.
+    /// Handles the end of a timer period. Returns true if further calls would change nothing until
+    /// the next packet arrives; these calls may then be skipped while the port is idle.
     fn at_timer(&mut self, timer: &Timer) -> bool {
         let _ = timer;
         false
     }
 }
 
-/// The end of a period of [`CustomQueue::update_period`]; the first one begins at time zero.
+/// End of a timer period, see [`CustomQueue::update_period`]. The first period begins at time zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
-    /// Time of the end.
+    /// Time at which the period ends.
     pub now: Time,
-    /// Time until all packets have been sent that are at the port now: the queueing delay of a packet that
-    /// would arrive now. A decision at dequeue that drops packets counts from the next arrival on.
+    /// Time until the port will have sent all packets that it holds now: the queueing delay of a
+    /// packet that would arrive now. Drops at dequeue shorten this time only from the next arrival
+    /// on.
     pub delay: Span,
 }
 
-/// Shortest period of a timer: shorter ones would take most of the time of a run.
+/// Shortest period of a timer, 100 ns. With shorter periods a run would spend most of its time in
+/// timers.
 const SHORTEST_PERIOD: Span = Span(100_000);
 
-/// Settings of a queue discipline from another crate, from which each queue is made.
+/// Settings of a queue discipline from another crate, from which the queue of each port is created.
 pub trait QueueModel: fmt::Debug + Send + Sync {
-    /// Returns an empty queue at a port with these properties.
+    /// Returns an empty queue; `place` describes the port of the queue (rate, MTU, seed).
     fn start(&self, place: &Place) -> Box<dyn CustomQueue>;
 
-    /// Whether the discipline decides about packets at dequeue; its ports are then
-    /// [lazy](crate::link::Mode::Lazy).
+    /// Whether the discipline decides about packets at dequeue. Its ports are then in
+    /// [`Mode::Lazy`](crate::link::Mode::Lazy), in which departures are decided at dequeue.
     fn decides_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether the discipline has to see packets that arrive at an idle port and do not wait, for example to
-    /// update an average. Runs are faster if it need not.
+    /// Whether the discipline must also see packets that arrive at an idle port and do not wait,
+    /// for example to update an average. With `false`, simulations are faster.
     fn sees_all(&self) -> bool {
         true
     }
 
-    /// Whether packets leave in the order of [`CustomQueue::rank`]; ports are then
-    /// [two-event ports](crate::link::Mode::TwoEvent).
+    /// Whether packets leave in the order of [`CustomQueue::rank`] instead of the order of arrival.
+    /// Ports are then in [`Mode::TwoEvent`](crate::link::Mode::TwoEvent), in which an event ends
+    /// every transmission.
     fn ranks(&self) -> bool {
         false
     }
 }
 
-/// Settings of a queue with a discipline from another crate.
+/// Settings of a queue whose discipline comes from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomQueueConfig {
-    /// The discipline with its settings: each port or class starts its queue from it.
+    /// Discipline with its settings, from which the queue of each port or class is created.
     pub model: Arc<dyn QueueModel>,
-    /// Limit of the queue: packets beyond it are lost.
+    /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
@@ -134,7 +140,7 @@ impl QueueSettings for CustomQueueConfig {
 /// Function that reads the settings of a discipline from another crate.
 pub type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
 
-/// State of a discipline from another crate.
+/// Queue of one port or class whose discipline comes from another crate: state and limit.
 #[derive(Debug)]
 pub struct Custom {
     queue: Box<dyn CustomQueue>,
@@ -145,13 +151,13 @@ pub struct Custom {
     periods: Option<Periods>,
 }
 
-/// Periods of the timer of a queue.
+/// State of the periodic timer of one queue.
 #[derive(Debug)]
 struct Periods {
     period: Span,
-    /// End of the last period that the discipline has handled.
+    /// End of the last timer period that the discipline has handled.
     handled: Time,
-    /// Time at which all packets up to the latest one will have been sent.
+    /// Time at which the port will have sent all packets that it has admitted so far.
     clear_at: Time,
 }
 
@@ -173,7 +179,7 @@ impl Custom {
         }
     }
 
-    /// Whether packets leave in the order of their ranks.
+    /// Whether packets leave in the order of their ranks instead of the order of arrival.
     pub(crate) fn ranks(&self) -> bool {
         self.ranks
     }
@@ -188,12 +194,12 @@ impl Custom {
         self.queue.rank(arrival)
     }
 
-    /// Reports the drop of the packet with the largest rank.
+    /// Informs the discipline that the packet with the largest rank is dropped.
     pub(super) fn at_push_out(&mut self, now: Time, packet: &Head) {
         self.queue.at_push_out(now, packet);
     }
 
-    /// Carries out the calls of the timer that are due.
+    /// Calls the timer of the discipline for every period that has ended by `now`.
     fn catch_up(&mut self, now: Time) {
         let Some(periods) = &mut self.periods else { return };
         while periods.handled + periods.period <= now {
@@ -242,7 +248,8 @@ impl Discipline for Custom {
         let seen = Cell::new(0);
         let mut heads = heads().inspect(|_| seen.set(seen.get() + 1));
         let plan = self.queue.at_dequeue(now, &mut heads);
-        // The port cannot drop more packets than wait. The discipline need not have seen all that it drops.
+        // The port cannot drop more packets than are queued. The discipline may drop packets that
+        // it has not taken from `heads`; reading them here counts the queued ones.
         heads.take(plan.drop.saturating_sub(seen.get())).for_each(drop);
         Plan { drop: plan.drop.min(seen.get()), ..plan }
     }
@@ -262,7 +269,8 @@ mod tests {
     use eastwest_types::Rate;
     use std::sync::Mutex;
 
-    /// Admits every packet and drops every packet at dequeue.
+    /// Test discipline that admits every packet at enqueue and drops every packet at dequeue,
+    /// without regard to the limit.
     #[derive(Debug)]
     struct Careless;
 
@@ -310,7 +318,8 @@ mod tests {
         assert_eq!(plan.drop, 3);
     }
 
-    /// Records the calls of its timer; at rest after one with an idle port, if `rests`.
+    /// Test discipline that records the calls of its timer. If `rests` is set, it reports that it
+    /// is at rest when the port is idle.
     #[derive(Clone, Debug)]
     struct Ticks {
         rests: bool,
@@ -348,7 +357,8 @@ mod tests {
             let limit = Limit::Packets(10);
             let mut queue = QueueConfig::Custom(CustomQueueConfig { model, limit }).start(&place);
             assert!(queue.sees_all(), "else a timer would not know all packets");
-            // 12 µs each: the port is busy until 17 µs, then until 120 µs
+            // A packet needs 12 µs, so that the port is busy until 17 µs after the first packet,
+            // and until 120 µs after the others.
             for (us, clear_us) in [(5, 0), (20, 108), (1_000, 120)] {
                 let (now, clear_at) = (Time::ZERO + Span::from_us(us), Span::from_us(clear_us));
                 let port = Port { now, packets: 1, bytes: 1500, clear_at: Time::ZERO + clear_at };

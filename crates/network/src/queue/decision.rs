@@ -1,4 +1,5 @@
-//! Input and output of a discipline: the packet and its port, and the possible answers.
+//! Input and output of a queue discipline: the packet and the state of its port, and the possible
+//! decisions.
 
 use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
@@ -7,16 +8,16 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Largest packet without payload, which even a very small MTU allows: an ACK of 40 B with timestamps and three
-/// SACK blocks.
+/// IP bytes of the largest packet without payload, an ACK of 40 B with timestamps and three SACK
+/// blocks. A port sends it even if its MTU is smaller.
 const LARGEST_BARE_PACKET: u32 = 80;
 
-/// Number and bytes of the queued packets at a port, without the packet that is being sent.
+/// Number and bytes of the packets queued at a port, without the packet in transmission.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Number of packets.
+    /// Number of queued packets.
     pub packets: usize,
-    /// IP bytes of the packets.
+    /// IP bytes of the queued packets together.
     pub bytes: u64,
 }
 
@@ -26,12 +27,13 @@ impl Backlog {
         Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// Returns the difference to `other`, which is part of this backlog.
+    /// Returns this backlog minus `other`, which must be a part of it.
     pub fn without(self, other: Backlog) -> Backlog {
         Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 
-    /// Whether a packet of `ip_len` IP bytes fits into the limit behind this backlog.
+    /// Whether a packet of `ip_len` IP bytes can be queued behind this backlog without exceeding
+    /// the limit `limit`.
     #[inline]
     pub fn has_room_for(self, ip_len: u32, limit: Limit) -> bool {
         match limit {
@@ -40,7 +42,8 @@ impl Backlog {
         }
     }
 
-    /// Whether the backlog is at or above a threshold.
+    /// Whether the backlog is equal to or above the threshold, in the unit of the threshold
+    /// (packets or IP bytes).
     #[inline]
     pub fn reaches(self, threshold: Limit) -> bool {
         match threshold {
@@ -50,7 +53,7 @@ impl Backlog {
     }
 }
 
-/// A queue length, in packets or bytes. It may be a mean, so it need not be an integer.
+/// A queue length in packets or bytes. It may be an average, so that it need not be an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
     /// A number of packets.
@@ -77,26 +80,26 @@ impl From<Limit> for Level {
     }
 }
 
-/// Ports for which the settings of queues are read.
+/// Properties of the ports for which the settings of queues are read.
 #[derive(Debug)]
 pub struct Ports {
-    /// Largest packet in IP bytes; `None` if that is not known.
+    /// Largest packet in IP bytes; `None` if it is not known.
     pub mtu: Option<u32>,
-    /// Bytes on the link of each packet beyond its IP length.
+    /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
     pub framing: u32,
-    /// Rates of links, each once.
+    /// Rates of all links; links with equal rates have one entry together.
     pub rates: Vec<Rate>,
 }
 
-/// Properties of an arriving packet and its port that a discipline may use.
+/// Properties of an arriving packet and of its port, on which a discipline may base its decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'p> {
     /// Time of the arrival.
     pub now: Time,
     /// IP bytes of the packet.
     pub ip_len: u32,
-    /// Duration of the packet's transmission at this port, framing included; zero if the packet
-    /// does not wait because its link sleeps.
+    /// Transmission time of the packet at this port, framing included; zero if the packet does not
+    /// wait because its link sleeps.
     pub send_time: Span,
     /// Number and IP bytes of the packets queued before this one.
     pub backlog: Backlog,
@@ -110,8 +113,8 @@ pub struct Arrival<'p> {
 }
 
 impl Arrival<'_> {
-    /// Returns a number that is equal for all packets of a connection in this direction, see
-    /// [`Stored::flow`].
+    /// Returns a number that is equal for all packets that a connection sends in the direction of
+    /// this packet, see [`Stored::flow`].
     pub fn flow(&self) -> u64 {
         self.packet.flow(&self.handle)
     }
@@ -121,13 +124,15 @@ impl Arrival<'_> {
         self.handle.dst()
     }
 
-    /// Whether the port is idle: the packet is sent at once and needs no room.
+    /// Whether the port is idle, so that the packet is sent at once and occupies no room in the
+    /// queue.
     #[inline]
     pub fn idle(&self) -> bool {
         self.clear_at <= self.now
     }
 
-    /// Returns the verdict of a drop-tail queue with this limit.
+    /// Returns the decision of a drop-tail queue with the limit `limit`: enqueue if the packet
+    /// fits, otherwise drop.
     #[inline]
     pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
@@ -137,16 +142,16 @@ impl Arrival<'_> {
     }
 }
 
-/// Decision about an arriving packet.
+/// Decision of a queue discipline about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The packet is queued.
     Enqueue,
-    /// The packet is queued, and marked with CE if its transport supports ECN.
+    /// The packet is queued. If its transport supports ECN, it is marked with CE.
     Mark,
     /// The packet does not fit and is dropped.
     Drop,
-    /// The packet is dropped although there is room.
+    /// The packet is dropped although it would fit, as a signal of congestion.
     DropEarly,
 }
 
@@ -155,26 +160,26 @@ pub enum Verdict {
 pub struct Head<'p> {
     /// Time at which the packet was enqueued.
     pub since: Time,
-    /// Number and IP bytes of the packets queued behind this one.
+    /// Number and IP bytes of the packets queued behind this packet.
     pub left: Backlog,
     /// The queued packet.
     pub packet: &'p Stored,
-    /// Rank of the packet, see [`CustomQueue::rank`](super::CustomQueue::rank); 0 in a queue
-    /// without ranks.
+    /// Rank of the packet, see [`CustomQueue::rank`](super::CustomQueue::rank); 0 if the queue does
+    /// not order packets by ranks.
     pub rank: u64,
     /// Handle of the packet.
     pub(crate) handle: PacketHandle,
 }
 
 impl<'p> Head<'p> {
-    /// Returns a packet of a queue without ranks, with the backlog behind it.
+    /// Returns a packet of a queue without ranks; `left` is the backlog behind the packet.
     #[inline]
     pub(crate) fn new(handle: &PacketHandle, left: Backlog, packet: &'p Stored) -> Head<'p> {
         Head { since: handle.arrived(), left, packet, rank: 0, handle: *handle }
     }
 
-    /// Returns a number that is equal for all packets of a connection in this direction, see
-    /// [`Stored::flow`].
+    /// Returns a number that is equal for all packets that a connection sends in the direction of
+    /// this packet, see [`Stored::flow`].
     pub fn flow(&self) -> u64 {
         self.packet.flow(&self.handle)
     }
@@ -190,17 +195,17 @@ impl<'p> Head<'p> {
     }
 }
 
-/// Decision at dequeue about the packets at the head of a queue.
+/// Decision of a queue discipline at dequeue about the packets at the head of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// Number of packets at the head to drop.
+    /// Number of packets that are dropped from the head of the queue.
     pub drop: usize,
-    /// Whether the first packet after the dropped ones is marked with CE.
+    /// Whether the first packet that is not dropped is marked with CE.
     pub mark: bool,
 }
 
 impl Verdict {
-    /// Returns the cause of the loss; `None` if the packet is not dropped.
+    /// Returns the cause of the loss that this decision means; `None` if the packet is not dropped.
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
@@ -211,34 +216,38 @@ impl Verdict {
     }
 }
 
-/// Properties of the port of a discipline.
+/// Properties of the port to which the queue of a discipline belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Rate of the link.
     pub rate: Rate,
-    /// Largest packet in IP bytes.
+    /// Largest packet at the port, in IP bytes.
     pub mtu: u32,
-    /// Bytes on the link of each packet beyond its IP length.
+    /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
     pub framing: u32,
-    /// Seed of the run.
+    /// Seed of the run, from which all random numbers follow.
     pub seed: u64,
-    /// Number of the link, with the number of the class of the port.
+    /// Number that identifies the queue: the link number combined with the number of the class at
+    /// the port.
     pub number: u64,
 }
 
 impl Place {
-    /// Returns the stream of random numbers named `what`; each queue of the fabric has its own.
+    /// Returns the stream of random numbers named `what` of this queue; each queue of the fabric
+    /// has its own stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
     }
 
-    /// Returns the transmission time of a packet of `ip_len` IP bytes, in picoseconds.
+    /// Returns the transmission time of a packet of `ip_len` IP bytes in picoseconds, framing
+    /// included.
     pub(super) fn packet_ps(&self, ip_len: u32) -> u64 {
         self.rate.time_for(u64::from(ip_len + self.framing)).0
     }
 }
 
-/// Returns the largest number of packets that cannot exceed the limit, whatever their lengths.
+/// Returns the largest number of packets that never exceeds the limit, even if all have the full
+/// length `mtu` in bytes.
 pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
     match limit {
         Limit::Packets(n) => n,
@@ -254,7 +263,7 @@ pub(super) mod tests {
     use crate::pool::PacketPool;
     use eastwest_types::{HostId, Packet};
 
-    /// State of a port at which a packet of 1500 B without ECT arrives.
+    /// State of a port at which a test packet of 1500 B without ECT arrives.
     pub(in crate::queue) struct Port {
         pub now: Time,
         pub packets: usize,
@@ -276,7 +285,8 @@ pub(super) mod tests {
         arrive_as(port, &Packet::blank(HostId(1)), judge)
     }
 
-    /// Returns the verdict like `arrive`, for a packet of 1500 B whose other fields are those of `packet`.
+    /// Returns the verdict about a test packet of 1500 B that arrives at `port`. Its other fields
+    /// are those of `packet`.
     pub(in crate::queue) fn arrive_as(
         port: &Port,
         packet: &Packet,

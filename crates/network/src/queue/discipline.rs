@@ -1,4 +1,5 @@
-//! Traits of a discipline: settings with their names and how they are read, and the queue that they create.
+//! Traits of queue disciplines: their settings, how these are read, and the queues that are created
+//! from them.
 
 use super::average::Average;
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict};
@@ -7,61 +8,66 @@ use eastwest_settings::Section;
 use eastwest_types::{Limit, Rate, Span, Time};
 use std::fmt;
 
-/// Bytes of memory of a queue besides its place in the port, where the discipline does not state more.
+/// Bytes of memory that a queue is assumed to use in addition to the `Queue` value in its port,
+/// unless the discipline states a number.
 const MEMORY: u64 = 128;
 
 /// Settings of a queue discipline.
 pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
-    /// Queue of one port or of one class of it: a [`Discipline`], or a box of one.
+    /// Type of the queue of one port or class: a [`Discipline`], or a box of one.
     type Queue;
 
-    /// Returns the limit of the queue: packets beyond it are dropped.
+    /// Returns the limit of the queue; packets that do not fit are dropped.
     fn limit(&self) -> Limit;
 
-    /// Returns a queue without packets, at a port with these properties.
+    /// Returns an empty queue; `place` describes the port of the queue (rate, MTU, seed).
     fn start(&self, place: &Place) -> Self::Queue;
 
-    /// Whether the discipline decides about packets at dequeue, which eager ports cannot do.
+    /// Whether the discipline decides about packets at dequeue. Ports in
+    /// [`Mode::Eager`](crate::link::Mode::Eager) cannot serve such a discipline, since they fix
+    /// departures at enqueue.
     fn decides_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether packets leave in the order in which they were enqueued.
+    /// Whether packets always leave in the order in which they were enqueued (one FIFO queue).
     fn is_one_fifo(&self) -> bool {
         true
     }
 
-    /// Whether the discipline can do nothing but mark packets.
+    /// Whether the discipline never drops a packet that fits: it only enqueues or marks.
     fn only_marks(&self) -> bool {
         false
     }
 
-    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port of
-    /// this rate; thresholds in packets count full packets of `full` bytes. `None` if it never
-    /// signals congestion.
+    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port
+    /// with the rate `_rate`; `None` if it never does. For thresholds in packets, every packet is
+    /// assumed to have `_full` bytes.
     fn target(&self, _rate: Rate, _full: u32) -> Option<Span> {
         None
     }
 
-    /// Returns warnings, with the arithmetic, about ports at which the discipline can never act.
+    /// Returns warnings about ports at which the discipline can never act, with the calculation in
+    /// each warning.
     fn never_acts(&self, _inert: &Inert) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the bytes of memory of a queue besides its place in the port.
+    /// Returns the bytes of memory that a queue uses in addition to the `Queue` value in its port.
     fn memory(&self) -> u64 {
         MEMORY
     }
 }
 
-/// Name of a discipline in scenarios, and how its settings are read.
+/// A built-in queue discipline: its name in scenarios, and how its settings are read.
 pub trait BuiltIn: QueueSettings {
-    /// Name of the discipline in scenarios: `kind = "pie"`.
+    /// Name of the discipline in scenarios, such as `pie` in `kind = "pie"`.
     const NAME: &'static str;
     /// One line of explanation of the discipline, for the reference of settings.
     const DOC: &'static str;
 
-    /// Reads the settings from the table of the queue, where the limit has been read already.
+    /// Reads the settings of the discipline from the table of the queue. `limit` was read before,
+    /// and `ports` are the ports of the queue.
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> Self;
 }
 
@@ -71,7 +77,8 @@ pub trait Discipline {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides at dequeue which packets at the head of the queue are dropped, and whether the next
-    /// one is marked; `heads`, which yields them, is called if the discipline looks at packets.
+    /// packet is marked. `heads` returns an iterator over the queued packets; it is called only if
+    /// the discipline needs to see packets.
     #[inline]
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
@@ -81,28 +88,30 @@ pub trait Discipline {
         Plan::default()
     }
 
-    /// Whether the discipline has to see every packet, even one that arrives at an idle port.
+    /// Whether the discipline must see every packet, even a packet that arrives at an idle port and
+    /// does not wait.
     #[inline]
     fn sees_all(&self) -> bool {
         false
     }
 
-    /// Returns the number of queued packets below which [`Discipline::at_enqueue`] admits every
-    /// packet and changes nothing.
+    /// Returns the queue length in packets below which [`Discipline::at_enqueue`] admits every
+    /// packet and changes no state.
     #[inline]
     fn admits_below(&self, _mtu: u32) -> u32 {
         0
     }
 
-    /// Whether [`Discipline::at_dequeue`] would do nothing to a packet that has been queued since `since`. May
-    /// return `false` also where it would do nothing.
+    /// Whether [`Discipline::at_dequeue`] would let a packet queued at `_since` leave unchanged.
+    /// `false` means that `at_dequeue` must be called.
     #[inline]
     fn passes_without_decision(&mut self, _now: Time, _since: Time) -> bool {
         false
     }
 
-    /// Returns the average queue length if it is all that changes while the queue is short, and
-    /// settings are fixed: the condition for the fast path of RED. `None` for other disciplines.
+    /// Returns the average queue length for the fast path of RED: only this average changes while
+    /// the queue is short, and settings never change. `None` if this does not hold for the
+    /// discipline.
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         None

@@ -6,7 +6,7 @@ use eastwest_settings::Section;
 use eastwest_types::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Drop-tail queue of one port: its limit. The discipline has no state.
+/// Drop-tail queue of one port: its only field is the limit, and it has no state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DropTail(pub Limit);
 

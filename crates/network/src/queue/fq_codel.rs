@@ -1,12 +1,12 @@
-//! FQ-CoDel (RFC 8290): flows are hashed to queues, each with a CoDel of its own, and queues are served
-//! in turn by deficit round robin, those of new flows first.
+//! FQ-CoDel (RFC 8290): flows are hashed to queues, and each queue has its own CoDel. Queues are
+//! served by deficit round robin; queues of new flows come before those of old flows.
 //!
-//! A queue that gets its first packet joins the list of new flows with one `quantum` of bytes; served
-//! until that is spent it moves to the list of old ones, and a new flow's queue that empties moves there
-//! too before it is forgotten, so that a flow cannot stay new by being slow (4.2). A packet beyond
-//! the limit drops one from the head of the longest queue in bytes (4.1.3; Linux drops up to 64 at
-//! once). CoDel leaves a queue alone while all queues together hold no more than one full packet,
-//! as Linux does.
+//! A queue that gets its first packet joins the list of new flows with a credit of `quantum` bytes.
+//! When it has sent these bytes, it moves to the list of old flows. If a queue of the new list
+//! becomes empty, it also moves to the old list once before it is forgotten, so that a flow cannot
+//! stay new by sending slowly (RFC 8290, 4.2). If a packet exceeds the limit, a packet at the head
+//! of the queue with most bytes is dropped (4.1.3; Linux drops up to 64 at once). As in Linux,
+//! CoDel drops nothing while all queues together hold at most one full packet.
 
 use super::codel::{CoDel, CoDelConfig};
 use super::decision::{Arrival, Backlog, Head, Place, Ports, Verdict};
@@ -26,9 +26,9 @@ use std::collections::VecDeque;
 pub struct FqCoDelConfig {
     /// Number of queues to which flows are hashed.
     pub flows: u32,
-    /// IP bytes that a queue may send in its turn.
+    /// IP bytes that a queue may send in each round of the round robin.
     pub quantum: u32,
-    /// CoDel settings of every queue; the limit is that of all queues together.
+    /// CoDel settings of every queue. The limit applies to all queues together.
     pub codel: CoDelConfig,
 }
 
@@ -105,7 +105,7 @@ pub struct FqCoDel {
     config: FqCoDelConfig,
     mtu: u32,
     seed: u64,
-    /// Queues by hash; created with their first packet.
+    /// Queues by hash of the flow; `None` until a queue gets its first packet.
     flows: Vec<Option<Box<Flow>>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -113,8 +113,8 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Returns empty queues at a port with this MTU in bytes; `seed` makes the hash differ between
-    /// ports.
+    /// Returns empty queues at a port whose MTU is `mtu` bytes. `seed` makes the hash of flows
+    /// differ between ports.
     pub fn new(config: FqCoDelConfig, mtu: u32, seed: u64) -> FqCoDel {
         FqCoDel {
             config,
@@ -150,8 +150,8 @@ impl FqCoDel {
         })
     }
 
-    /// Enqueues a packet. Returns the packets dropped to make room, possibly the new one. At an `idle` port the
-    /// packet is sent at once and needs no room.
+    /// Enqueues a packet and returns the packets that are dropped to make room; the new packet may
+    /// be one of them. At an `idle` port the packet is sent at once, and nothing is dropped.
     pub fn push(&mut self, handle: PacketHandle, idle: bool) -> Vec<PacketHandle> {
         self.insert(handle);
         let mut out = Vec::new();
@@ -201,7 +201,7 @@ impl FqCoDel {
     }
 
     /// Removes and returns the next packet, and whether it is to be marked with CE; `None` if no
-    /// packet is left. Packets that CoDel drops before it are added to `dropped`.
+    /// packet is left. Packets that CoDel drops from the queue are added to `dropped`.
     pub fn pop(
         &mut self,
         now: Time,
@@ -220,7 +220,8 @@ impl FqCoDel {
                 continue;
             }
             let Some((handle, mark)) = self.take(number, now, pool, dropped) else {
-                // A new flow passes through the list of old flows once before it is forgotten.
+                // The queue of a new flow moves to the list of old flows once before it is
+                // forgotten.
                 let keep = is_new && !self.old.is_empty();
                 self.flow(number).listed = keep;
                 self.move_on(is_new, keep);
@@ -231,7 +232,8 @@ impl FqCoDel {
         }
     }
 
-    /// Removes the first flow from its list; `keep` appends it to the list of old flows.
+    /// Removes the queue at the head of the list of new flows (`is_new`) or of old flows. With
+    /// `keep` it is appended to the list of old flows.
     fn move_on(&mut self, is_new: bool, keep: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         let number = list.pop_front().expect("a flow is in turn");
@@ -268,8 +270,9 @@ impl FqCoDel {
     }
 }
 
-/// Ports use [`FqCoDel::push`] and [`FqCoDel::pop`]. For a port that asks about packets of one FIFO queue, only
-/// the limit decides.
+/// Implements the part of [`Discipline`] that concerns the limit. Ports with FQ-CoDel use
+/// [`FqCoDel::push`] and [`FqCoDel::pop`]; only a port that treats the queue as one FIFO calls
+/// these functions.
 impl Discipline for FqCoDel {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         arrival.fits(self.config.codel.limit)

@@ -1,32 +1,34 @@
-//! Disciplines that never act: warnings with the arithmetic.
+//! Warnings about disciplines that can never act, with the calculation that shows this.
 //!
-//! A threshold that the queue never reaches, or a target above the delay of a full queue, makes a discipline
-//! work as drop-tail without notice. That is so for most thresholds published for 10 Gbit/s with queues of 200
-//! packets, and for targets meant for the Internet at the rates of a data centre.
+//! A threshold that the queue never reaches, or a target above the delay of a full queue, silently
+//! turns a discipline into drop-tail. This is the case for most published thresholds for 10 Gbit/s
+//! if the queue holds 200 packets, and for most targets that were designed for the Internet at the
+//! rates of a data centre.
 
 use super::decision::{Level, Ports};
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_settings::narrow::whole_part;
 use eastwest_types::{Limit, Span};
 
-/// Bounds of what a queue can see, from the rates and limits of its ports.
+/// Rates and limits of the ports of a queue, from which follows how long the queue can become.
 #[derive(Debug)]
 pub struct Inert<'a> {
-    /// Ports of the queue.
+    /// Ports to which the settings of the queue apply.
     pub ports: &'a Ports,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Memory that the ports share, in addition to the limit of each; `None` without it.
+    /// Shared memory that ports may use in addition to the limit of their queues; `None` if there
+    /// is none.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether no other queue shares the rate of the link.
+    /// Whether the queue has the rate of the link for itself, without other queues at the port.
     pub alone: bool,
 }
 
-/// The most that a queue ever holds, in full packets.
+/// Largest amount of data that a queue ever holds, in full packets and in bytes.
 struct Most {
     packets: u64,
     bytes: u64,
-    /// Explanation of that maximum.
+    /// Explanation of this maximum for messages.
     why: String,
 }
 
@@ -37,7 +39,8 @@ impl Most {
             Limit::Packets(n) => (u64::from(n), u64::from(n) * mtu),
             Limit::Bytes(n) => (n / mtu, n),
         };
-        // what a queue may take if all others are empty: α·B/(1 + α)
+        // A queue can use at most α·B/(1 + α) of the shared memory B, if all other queues are
+        // empty.
         let shared = inert.shared.map_or(u64::MAX, |c| {
             let alone = c.alpha / (1.0 + c.alpha) * c.size as f64;
             whole_part(alone).max(c.reserve)
@@ -65,7 +68,7 @@ impl Most {
         Most { packets, bytes, why }
     }
 
-    /// Whether the queue always stays below this level.
+    /// Whether the queue length always stays below the level `level`.
     fn stays_below(&self, level: Level) -> bool {
         match level {
             Level::Packets(n) => n >= self.packets as f64,
@@ -89,8 +92,8 @@ fn show(level: Level) -> String {
 }
 
 impl Inert<'_> {
-    /// Returns a warning about thresholds of RED that the queue never reaches, or `None`; `name` is
-    /// the name of the discipline in messages.
+    /// Returns a warning if the queue never reaches the lower or the upper threshold of RED,
+    /// otherwise `None`. `name` is the name of the discipline in the message.
     pub fn thresholds(&self, name: &str, min: Level, max: Level, limit: Limit) -> Option<String> {
         let most = Most::new(limit, self);
         if most.stays_below(min) {
@@ -112,7 +115,8 @@ impl Inert<'_> {
         })
     }
 
-    /// Returns a warning about a marking threshold that the queue never reaches, or `None`.
+    /// Returns a warning if the queue never reaches the marking threshold `mark_from`, otherwise
+    /// `None`. `name` is the name of the discipline in the message.
     pub fn marking(&self, name: &str, mark_from: Limit, limit: Limit) -> Option<String> {
         let (most, from) = (Most::new(limit, self), Level::from(mark_from));
         most.stays_below(from).then(|| {
@@ -125,9 +129,10 @@ impl Inert<'_> {
     }
 
     /// Returns a warning for each port rate at which even a full queue does not exceed the delay
-    /// target.
+    /// target. `name` is the name of the discipline in messages.
     pub fn target(&self, name: &str, target: Span, limit: Limit) -> Vec<String> {
-        // In a class that shares the rate with others, packets may wait longer than its own backlog takes.
+        // If other queues share the rate, packets may wait longer than the transmission of their
+        // own queue takes, so that no warning is possible.
         if !self.alone {
             return Vec::new();
         }

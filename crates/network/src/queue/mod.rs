@@ -1,15 +1,18 @@
-//! Queue disciplines: what is done with a packet that finds others queued at a port.
+//! Queue disciplines: rules for packets that find other packets queued at a port. A discipline
+//! enqueues, marks or drops each packet.
 //!
-//! One file each, and one line in the list of the family below. A file has the settings with their names,
-//! defaults and sources, the state, and the algorithm. Most disciplines decide at enqueue
-//! ([`Discipline::at_enqueue`]), by what is queued then; [eager ports](crate::link::Mode) know that as well as
-//! two-event ones. CoDel decides at dequeue ([`Discipline::at_dequeue`]), which needs lazy ports. How a
-//! discipline signals congestion, by an ECN mark or an early drop, is in [`signal`]. A discipline only decides
-//! ([`Verdict`]): the link sets the codepoint CE of the packet (`Link::mark`, `PacketPool::mark`).
+//! Each discipline is one file, with settings (names, defaults, sources), state and algorithm, and
+//! one line in the list of [`BUILT_IN`] disciplines. Most disciplines decide at enqueue
+//! ([`Discipline::at_enqueue`]) from the queue at this time. Every port can serve them, also one in
+//! [`Mode::Eager`](crate::link::Mode::Eager), which fixes departures at enqueue. CoDel decides at
+//! dequeue ([`Discipline::at_dequeue`]), which needs [`Mode::Lazy`](crate::link::Mode::Lazy) or
+//! [`Mode::TwoEvent`](crate::link::Mode::TwoEvent). The module [`signal`] decides whether a
+//! congestion signal is an ECN mark or an early drop. A discipline only decides ([`Verdict`]): the
+//! link sets the codepoint CE of the packet (`Link::mark`, `PacketPool::mark`).
 //!
-//! Defaults are those of the RFC or the paper that defines a discipline; where these were meant for the
-//! Internet the explanation states it, since a data centre needs others. Marks are on by default (RFC 7567,
-//! section 4.2.1): they concern only transports that ask for them.
+//! Defaults are those of the RFC or the paper that defines a discipline. If they were meant for the
+//! Internet, the explanation of the key says so, since a data centre needs other values. ECN marks
+//! are on by default (RFC 7567, section 4.2.1); they concern only transports that support ECN.
 
 mod adaptive_red;
 mod average;
@@ -48,32 +51,34 @@ use serde::{Deserialize, Serialize};
 
 type ReadBuiltIn = fn(&mut Section, Limit, &Ports) -> QueueConfig;
 
-/// Defines the settings, the queues and the list of names of the family, and forwards each call to the
-/// discipline. `$d` stands for the dollar sign of the macros that it defines.
+/// Defines the enums of settings and queues and the list of built-in disciplines, and forwards each
+/// call to the discipline. `$d` stands for the dollar sign in the macros that this macro defines.
 macro_rules! family {
     ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
-        /// Queue discipline of a port: its settings.
+        /// Settings of the queue discipline of a port.
         #[derive(Clone, Debug, PartialEq)]
         pub enum QueueConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// A discipline from another crate.
+            /// A discipline from another crate, with its settings.
             Custom(CustomQueueConfig),
         }
 
-        /// Queue discipline of one port, or of one class of a port: settings and state; small if
-        /// there is only a limit.
+        /// Queue of one port, or of one class of a port: settings and state of its discipline. The
+        /// value is small if there is only a limit.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Queue {
             $(
                 #[doc = concat!("See [`", stringify!($settings), "`].")]
                 $name(<$settings as QueueSettings>::Queue),
             )*
-            /// A discipline from another crate.
+            /// A discipline from another crate, with its state; it cannot be stored in a
+            /// checkpoint.
             #[serde(skip)]
             Custom(Box<Custom>),
         }
 
-        /// The built-in disciplines: name, function that reads the settings, explanation.
+        /// Built-in disciplines: (name in scenarios, function that reads the settings,
+        /// explanation).
         pub const BUILT_IN: &[Choice<ReadBuiltIn>] = &[$((
             <$settings>::NAME,
             |s, limit, ports| QueueConfig::$name(<$settings>::read(s, limit, ports)),
@@ -90,7 +95,7 @@ macro_rules! family {
             }
         }
 
-        /// Forwards a call to the settings.
+        /// Forwards a call to the settings of the selected discipline.
         macro_rules! settings {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -100,7 +105,7 @@ macro_rules! family {
             };
         }
 
-        /// Forwards a call to the queue.
+        /// Forwards a call to the queue of the selected discipline.
         macro_rules! queue {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -124,34 +129,36 @@ family! {
 }
 
 impl QueueConfig {
-    /// Returns the limit of the queue: packets beyond it are dropped.
+    /// Returns the limit of the queue; packets that do not fit are dropped.
     pub fn limit(&self) -> Limit {
         settings!(self, c => c.limit())
     }
 
-    /// Whether the discipline decides about packets at dequeue, which eager ports cannot do.
+    /// Whether the discipline decides about packets at dequeue. Ports in
+    /// [`Mode::Eager`](crate::link::Mode::Eager) cannot serve such a discipline, since they fix
+    /// departures at enqueue.
     pub fn decides_at_dequeue(&self) -> bool {
         settings!(self, c => c.decides_at_dequeue())
     }
 
-    /// Whether packets leave in the order in which they were enqueued.
+    /// Whether packets always leave in the order in which they were enqueued (one FIFO queue).
     pub fn is_one_fifo(&self) -> bool {
         settings!(self, c => c.is_one_fifo())
     }
 
-    /// Whether the discipline can do nothing but mark packets.
+    /// Whether the discipline never drops a packet that fits: it only enqueues or marks.
     pub fn only_marks(&self) -> bool {
         settings!(self, c => c.only_marks())
     }
 
-    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port of
-    /// this rate; thresholds in packets count full packets of `full` bytes. `None` if it never
-    /// signals congestion.
+    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port
+    /// with the rate `rate`; `None` if it never does. For thresholds in packets, every packet is
+    /// assumed to have `full` bytes.
     pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         settings!(self, c => c.target(rate, full))
     }
 
-    /// Returns the bytes of memory of a queue besides its place in the port.
+    /// Returns the bytes of memory that a queue uses in addition to the `Queue` value in its port.
     pub fn memory(&self) -> u64 {
         settings!(self, c => c.memory())
     }
@@ -194,16 +201,17 @@ impl Discipline for Queue {
     }
 }
 
-/// Limit of queues whose settings state none.
+/// Default limit of the queues whose settings state no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Default limit, written as in a file.
+    /// Default limit, written as in a scenario file.
     pub limit: &'static str,
-    /// Explanation of the limit in the reference.
+    /// Explanation of the key `limit` in the reference of settings.
     pub doc: &'static str,
-    /// Shared buffer of the ports, whose size replaces the default limit; `None` without it.
+    /// Buffer shared by the ports, whose size replaces the default limit; `None` if the ports share
+    /// none.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether no other queue shares the rate of the link.
+    /// Whether the queue has the rate of the link for itself, without other queues at the port.
     pub alone: bool,
 }
 
@@ -217,8 +225,8 @@ impl Room {
     }
 }
 
-/// Reads the table of a queue; `others` are disciplines from other crates. Adds warnings about
-/// settings that never act to `notes`.
+/// Reads the settings of a queue from its table. `others` are disciplines from other crates. Adds
+/// warnings to `notes` if the discipline can never act with these settings.
 pub fn read(
     s: &mut Section,
     ports: &Ports,

@@ -1,21 +1,25 @@
-//! PIE (RFC 8033; Pan et al. 2013): an arriving packet is dropped or marked with a probability that a
-//! controller sets so that the queueing delay stays near a target.
+//! PIE (RFC 8033; Pan et al. 2013): an arriving packet is dropped or marked with a probability that
+//! a controller adapts, so that the queueing delay stays near a target.
 //!
-//! At every `update`, with the current queueing delay `d` and the delay `d'` at the previous update,
+//! At every `update`, with the current queueing delay `d` and the delay `d'` at the previous
+//! update,
 //!
 //! ```text
 //! p ← p + scale(p) · (α·(d − target) + β·(d − d'))          (RFC 8033, 4.2)
 //! ```
 //!
-//! where `scale` makes steps small while `p` is small, a step is at most 0.02 once `p` is 0.1, and `p` decays
-//! by 2 % while the queue stays empty. Nothing is dropped during the first `burst` of congestion (4.4), while
-//! the delay was below half the target and `p` below 0.2, or behind no more than two packets (5.1). Drops are
-//! spread: their accumulated probability must reach 0.85 and not exceed 8.5 between two (5.4). ECT packets are
-//! marked while `p` is at most `mark_up_to`, and dropped above (5.1).
+//! where `scale` makes steps small while `p` is small. A step is at most 0.02 once `p` has reached
+//! 0.1, and `p` decays by 2 % per update while the queue stays empty.
 //!
-//! The delay is known exactly: it is the time to send the backlog, so no departure rate is estimated (4.3).
-//! Updates are carried out at the next arrival, each with the delay at its time. PIE is always active (5.3 of
-//! the RFC is not used).
+//! Nothing is dropped or marked in three cases: during the first `burst` of congestion (4.4); while
+//! the delay was below half the target and `p` below 0.2; and if at most two packets are queued
+//! (5.1). Drops are spread: the probabilities since the last drop are added up, and a drop is
+//! possible from a sum of 0.85 on and certain from 8.5 on (5.4). ECT packets are marked while `p`
+//! is at most `mark_up_to`, and dropped above (5.1).
+//!
+//! The delay is known exactly: it is the time to send the backlog, so that the departure rate is
+//! not estimated (4.3). Updates are carried out at the next arrival, each with the delay at the
+//! time of the update. PIE is always active (section 5.3 of the RFC is not used).
 
 use super::decision::{Arrival, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -31,19 +35,21 @@ use serde::{Deserialize, Serialize};
 pub struct PieConfig {
     /// Target of the queueing delay (RFC 8033: QDELAY_REF, 15 ms).
     pub target: Span,
-    /// Time between updates (T_UPDATE, 15 ms).
+    /// Time between two updates of the drop probability (RFC 8033: T_UPDATE, 15 ms).
     pub update: Span,
-    /// Weight of the difference to the target, in 1/s (0.125).
+    /// Weight of the difference between delay and target in an update, in 1/s (RFC 8033: 0.125).
     pub alpha: f64,
-    /// Weight of the change of the delay, in 1/s (1.25).
+    /// Weight of the change of the delay since the last update, in 1/s (RFC 8033: 1.25).
     pub beta: f64,
-    /// Congestion shorter than this causes no drops (MAX_BURST, 150 ms).
+    /// Duration of a burst after an idle time that causes no drops or marks (RFC 8033: MAX_BURST,
+    /// 150 ms).
     pub burst: Span,
-    /// Packets are marked up to this probability, dropped above (MARK_ECNTH, 0.1).
+    /// Drop probability up to which ECT packets are marked; above it they are dropped (RFC 8033:
+    /// MARK_ECNTH, 0.1).
     pub mark_up_to: f64,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// Limit of the queue: packets beyond it are lost.
+    /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
@@ -132,22 +138,23 @@ impl QueueSettings for PieConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pie {
     config: PieConfig,
-    /// IP bytes of two packets (RFC 8033: twice MEAN_PKTSIZE).
+    /// IP bytes of two full packets; a shorter backlog causes no drop or mark (RFC 8033: twice
+    /// MEAN_PKTSIZE).
     two_packets: u64,
     probability: f64,
-    /// Sum of probabilities since the last drop.
+    /// Sum of the drop probabilities of all packets since the last drop or mark.
     accumulated: f64,
     burst_left: Span,
-    /// Queueing delay at the last update.
+    /// Queueing delay at the last update of the drop probability.
     delay: Span,
     updated: Time,
-    /// Time at which all packets before the latest one will have been sent.
+    /// Time at which the port will have sent all packets that have arrived so far.
     clear_at: Time,
     random: Stream,
 }
 
 impl Pie {
-    /// Returns an empty queue at a port with this MTU in bytes.
+    /// Returns an empty queue at a port whose MTU is `mtu` bytes.
     pub fn new(config: PieConfig, mtu: u32, random: Stream) -> Pie {
         Pie {
             config,
@@ -162,7 +169,8 @@ impl Pie {
         }
     }
 
-    /// Returns the factor of a step, which is small while the probability is small (RFC 8033, 4.2).
+    /// Returns the factor by which an update of the drop probability is multiplied; it is small
+    /// while the probability is small (RFC 8033, 4.2).
     fn scale(&self) -> f64 {
         match self.probability {
             p if p < 0.000_001 => 1.0 / 2048.0,
@@ -202,7 +210,7 @@ impl Pie {
         self.delay = delay;
     }
 
-    /// Carries out the updates that are due before an arrival.
+    /// Carries out all updates of the drop probability that are due before an arrival.
     fn catch_up(&mut self, arrival: &Arrival) {
         let at_rest = |p: &Pie| {
             p.probability == 0.0 && p.delay == Span::ZERO && p.burst_left == p.config.burst
@@ -210,13 +218,14 @@ impl Pie {
         while self.updated + self.config.update <= arrival.now {
             let at = self.updated + self.config.update;
             if self.clear_at <= at && at_rest(self) {
-                // no packet arrived in between, so all steps depend on `clear_at` alone
+                // PIE is at rest and the queue is empty, so that all remaining updates up to this
+                // arrival change nothing.
                 let steps = arrival.now.since(self.updated).0 / self.config.update.0;
                 self.updated += self.config.update * steps;
                 break;
             }
-            // Packets that arrived since the last update were already there at this one, or have been sent
-            // since.
+            // No packet has arrived since the time `at`, so that `clear_at` gives the exact
+            // queueing delay at `at`.
             self.update(Span(self.clear_at.0.saturating_sub(at.0)));
             self.updated = at;
         }
@@ -246,8 +255,7 @@ impl Pie {
         self.spread()
     }
 
-    /// Decides about an arrival and records when the port will have sent its backlog, with this packet if it is
-    /// queued.
+    /// Decides about an arriving packet: enqueue, mark or drop.
     fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let fits = arrival.fits(self.config.limit);
         if fits != Verdict::Enqueue || !self.signals(arrival) {
@@ -295,7 +303,8 @@ mod tests {
         Pie::new(config, 1500, Stream::new(3, "pie"))
     }
 
-    /// Enqueues a packet every millisecond with a queueing delay of `delay_ms`.
+    /// Enqueues a packet every millisecond from `from_ms` to `to_ms`, each with a queueing delay of
+    /// `delay_ms`. Returns time in ms and verdict of each packet.
     fn offer(pie: &mut Pie, from_ms: u64, to_ms: u64, delay_ms: u64) -> Vec<(u64, Verdict)> {
         (from_ms..to_ms)
             .map(|ms| {
@@ -336,10 +345,11 @@ mod tests {
         assert!(early(&offer(&mut pie, 0, 140, 60)).is_empty());
         let drops = early(&offer(&mut pie, 140, 4_000, 60));
         assert!(drops.len() > 50, "{}", drops.len());
-        // drops become more frequent
+        // While the delay lasts, drops become more frequent: less than half of them are in the
+        // first half of the time.
         let half = drops.partition_point(|&ms| ms < 2_000);
         assert!(half * 2 < drops.len());
-        // and end when the queue has been empty for some time
+        // Drops end after the queue has been empty for some time.
         offer(&mut pie, 4_000, 60_000, 0);
         assert!(early(&offer(&mut pie, 60_000, 60_100, 60)).is_empty());
     }

@@ -1,14 +1,15 @@
-//! Queue in order of ranks: a push-in first-out queue (PIFO; Sivaraman et al., *Programmable Packet Scheduling
-//! at Line Rate*, SIGCOMM 2016), whose ranks a [discipline from another crate](super::custom) computes.
+//! Queue ordered by ranks: a push-in first-out queue (PIFO; Sivaraman et al., *Programmable Packet
+//! Scheduling at Line Rate*, SIGCOMM 2016). A [discipline from another crate](super::custom)
+//! computes the ranks.
 //!
-//! A packet gets its rank at its arrival and keeps it. The packet with the smallest rank leaves first, of equal
-//! ranks the one that arrived first. If the queue is full, the packet with the largest rank is dropped, of
-//! equal ranks the one that arrived last: it may be the arriving one. So start-time fair queueing (Goyal, Vin
-//! and Cheng, SIGCOMM 1996), pFabric (Alizadeh et al., SIGCOMM 2013) and earliest deadline first are each a
-//! rule for the rank.
+//! A packet gets its rank when it arrives and keeps it. The packet with the smallest rank leaves
+//! first; of equal ranks, the packet that arrived first. If the queue is full, the packet with the
+//! largest rank is dropped; of equal ranks, the packet that arrived last, which may be the arriving
+//! packet. Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), pFabric (Alizadeh et al.,
+//! SIGCOMM 2013) and earliest deadline first are rules for such ranks.
 //!
-//! Difference to the PIFO: the paper leaves open what a full queue drops; here it is the largest rank, as in
-//! pFabric.
+//! The PIFO paper does not specify which packet a full queue drops. This queue drops the packet
+//! with the largest rank, as pFabric does.
 
 use super::custom::Custom;
 use super::decision::{Arrival, Backlog, Head, Verdict};
@@ -19,21 +20,21 @@ use crate::pool::PacketPool;
 use eastwest_types::Time;
 use std::collections::BTreeMap;
 
-/// Rank of a packet, and its number in the order of arrival.
+/// Sort key of a queued packet: its rank, and its number in the order of arrival.
 type Key = (u64, u64);
 
-/// Packets in the order of their ranks, and the discipline that gives the ranks.
+/// Queued packets in the order of their ranks, and the discipline that computes the ranks.
 #[derive(Debug)]
 pub struct Ranked {
     queue: Box<Custom>,
     packets: BTreeMap<Key, PacketHandle>,
     bytes: u64,
-    /// Number of packets so far, dropped ones included.
+    /// Number of packets that have arrived so far, dropped packets included.
     arrived: u64,
 }
 
 impl Ranked {
-    /// Returns an empty queue whose ranks `queue` gives.
+    /// Returns an empty queue in which the discipline `queue` computes the ranks of packets.
     pub fn new(queue: Box<Custom>) -> Ranked {
         Ranked { queue, packets: BTreeMap::new(), bytes: 0, arrived: 0 }
     }
@@ -48,8 +49,9 @@ impl Ranked {
         self.packets.values()
     }
 
-    /// Admits a packet and queues it. Returns whether it must be marked, or the cause of its drop. Packets that
-    /// are dropped to make room are added to `dropped`. At an idle port the packet needs no room.
+    /// Admits a packet and queues it, or drops it. Returns whether the packet must be marked with
+    /// CE, or the cause of its drop. Packets that are dropped to make room are added to `dropped`.
+    /// At an idle port the packet needs no room.
     pub fn push(
         &mut self,
         handle: PacketHandle,
@@ -72,7 +74,8 @@ impl Ranked {
                 return if dropped.is_empty() {
                     Err(Cause::QueueFull)
                 } else {
-                    // the port learns of several drops by its list
+                    // The result can state only one drop, so that several drops are returned in the
+                    // list `dropped`.
                     dropped.push((handle, Cause::QueueFull));
                     Ok(false)
                 };
@@ -87,8 +90,9 @@ impl Ranked {
         Ok(verdict == Verdict::Mark)
     }
 
-    /// Removes and returns the packet with the smallest rank, and whether it is to be marked with CE; `None` if
-    /// no packet is left. Packets that the discipline drops before it are added to `dropped`.
+    /// Removes and returns the packet with the smallest rank, and whether it is to be marked with
+    /// CE; `None` if no packet is left. Packets that the discipline drops from the queue are added
+    /// to `dropped`.
     pub fn pop(
         &mut self,
         now: Time,
@@ -118,7 +122,8 @@ impl Ranked {
     }
 }
 
-/// Returns what a discipline sees of a packet with its key and the backlog behind it.
+/// Returns a queued packet in the form in which a discipline sees it. `key` is the sort key of the
+/// packet, and `left` the backlog behind it.
 fn head<'p>(key: Key, handle: &PacketHandle, left: Backlog, pool: &'p PacketPool) -> Head<'p> {
     Head { rank: key.0, ..Head::new(handle, left, pool.get(handle.slot())) }
 }

@@ -1,23 +1,26 @@
-//! Random early detection (Floyd and Jacobson 1993): the longer the queue, the more likely an arriving packet
-//! is dropped or marked, so that senders slow down before the queue is full.
+//! Random early detection (RED; Floyd and Jacobson 1993): the longer the queue, the more likely an
+//! arriving packet is dropped or marked, so that senders slow down before the queue is full.
 //!
-//! Every arrival updates an [average](super::average) of the queue. With weight 1 it is the current queue, as
-//! in E-EON. Below `min`, all packets pass. Between the thresholds the probability grows to `max_probability`,
+//! Every arrival updates an [average](super::average) of the queue length. With weight 1 the
+//! average is the current queue length, as in E-EON. Below `min`, all packets pass. Between the
+//! thresholds the probability of a signal (a drop or a mark) grows to `max_probability`:
 //!
 //! ```text
 //! p_b = max_probability · (avg − min) / (max − min)        p = p_b / (1 − n·p_b)
 //! ```
 //!
-//! where the second form, with `n` packets passed since the last signal, spreads signals evenly: gaps are
-//! uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets 1/p_b packets pass first, so that gaps
-//! are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is signalled; with `gentle` the
-//! probability grows further, to one at twice `max` (Floyd 2000). In the paper the queue counts all packets at
-//! the gateway; here the one being sent does not count, as in ns-2.
+//! where `n` is the number of packets passed since the last signal. The second formula spreads
+//! signals evenly: gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets
+//! 1/p_b packets pass first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From
+//! `max` on every packet is signalled. With `gentle`, the probability instead grows further, to one
+//! at twice `max` (Floyd 2000). In the paper the queue length counts all packets at the gateway;
+//! here, as in ns-2, the packet in transmission does not count.
 //!
-//! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well once its
-//! average is above an upper threshold. `mark_below` is the probability from which they are dropped, as in
-//! ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the probability *before* it is
-//! spread. Packets under [protection](super::signal::Protection) are not dropped.
+//! Mark or drop: RFC 3168, section 7, allows a router to drop even ECN-capable packets when its
+//! average is above an upper threshold. `mark_below` is the probability from which such packets are
+//! dropped. As in ns-2's `queue/red.cc` (`REDQueue::drop_early`, `v_prob1`), it is compared with
+//! the probability *before* spreading. [Protected](super::signal::Protection) packets are not
+//! dropped.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
@@ -34,51 +37,59 @@ use serde::{Deserialize, Serialize};
 pub struct RedConfig {
     /// Lower threshold: average queue length from which packets are dropped or marked at random.
     pub min: Level,
-    /// Upper threshold: average queue length from which all packets are dropped or marked.
+    /// Upper threshold: average queue length from which all packets are dropped or marked, unless
+    /// `gentle` is set.
     pub max: Level,
     /// Weight of the current queue length in the average (1: no averaging).
     pub weight: f64,
     /// Probability of a drop or mark just below the upper threshold `max`.
     pub max_probability: f64,
-    /// Whether the probability grows further from `max` on, instead of jumping to one.
+    /// Whether the probability grows gradually to one at twice the upper threshold `max`, instead
+    /// of jumping to one at `max`.
     pub gentle: bool,
-    /// How signals are spread over arriving packets.
+    /// How signals (drops or marks) are distributed over arriving packets.
     pub spread: Spread,
-    /// Mean packet in IP bytes, to count the packets that could have been sent in an idle time.
+    /// Length of a mean packet in IP bytes; it gives the number of packets that could have been
+    /// sent in an idle time.
     pub mean_packet: u32,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// Probability, before it is spread, from which packets are dropped instead of marked; `None`:
-    /// ECN packets are marked at every probability.
+    /// Probability, before spreading, from which ECN-capable packets are dropped instead of marked;
+    /// `None`: they are marked at every probability.
     pub mark_below: Option<f64>,
-    /// Limit of the queue: packets beyond it are lost.
+    /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
-/// How signals are spread over arriving packets. `n` counts the packets passed since the last signal.
+/// How signals (drops or marks) are distributed over arriving packets. `p_b` is the probability
+/// that follows from the average queue, and `n` the number of packets passed since the last signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spread {
-    /// Each packet independently, with p_b: gaps are geometric.
+    /// Every packet is signalled independently with probability p_b: gaps between signals are
+    /// geometric.
     Alone,
-    /// p_b / (1 − n·p_b): gaps are uniform on 1 … 1/p_b (Floyd and Jacobson 1993, section 7).
+    /// The probability is p_b / (1 − n·p_b): gaps between signals are uniform on 1 … 1/p_b (Floyd
+    /// and Jacobson 1993, section 7).
     Even,
-    /// With m = n + 1: none while m·p_b is below 1, then p_b / (2 − m·p_b): gaps are uniform on
-    /// 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p` with `wait_`).
+    /// With m = n + 1, the probability is zero while m·p_b is below 1, then p_b / (2 − m·p_b): gaps
+    /// between signals are uniform on 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p`
+    /// with `wait_`).
     Wait,
 }
 
-/// RED queue of one port: settings and state.
+/// RED at one port: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Red {
     config: RedConfig,
     average: Average,
-    /// Packets passed since the last signal while the average was between the thresholds.
+    /// Number of packets passed since the last drop or mark while the average queue was between the
+    /// thresholds.
     unsignalled: u32,
     random: Stream,
 }
 
 impl RedConfig {
-    /// Reads the settings common to RED and adaptive RED; the thresholds are zero.
+    /// Reads the settings common to RED and adaptive RED; both thresholds are set to zero.
     pub(super) fn read_rest(s: &mut Section, limit: Limit) -> RedConfig {
         let weight: Ratio = s.get(
             key(
@@ -225,23 +236,25 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
 }
 
 impl Red {
-    /// Returns an empty queue. `packet_ps` is the transmission time of a mean packet in ps.
+    /// Returns an empty queue. `packet_ps` is the transmission time of a packet of mean size in ps.
     pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
         let average = Average::new(config.weight, config.min, config.limit, packet_ps);
         Red { config, average, unsignalled: 0, random }
     }
 
-    /// Returns the average queue length, to be changed.
+    /// Returns the average queue length for modification.
     pub fn average(&mut self) -> &mut Average {
         &mut self.average
     }
 
-    /// Returns the probability at the upper threshold, which adaptive RED changes.
+    /// Returns the probability of a drop or mark at the upper threshold for modification by
+    /// adaptive RED.
     pub(super) fn max_probability(&mut self) -> &mut f64 {
         &mut self.config.max_probability
     }
 
-    /// Returns the probability of a signal before it is spread.
+    /// Returns the probability of a drop or mark before spreading, which follows from the average
+    /// queue.
     fn probability(&self) -> f64 {
         let c = &self.config;
         let (avg, min, max) = (self.average.value(), c.min.value(), c.max.value());
@@ -281,17 +294,19 @@ impl Discipline for Red {
         }
         let p = self.probability();
         if p <= 0.0 {
-            // the average is at most `min`
+            // The average is at most `min`, so that the packet passes and spreading begins anew.
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }
-        // p / rest is the spread probability; if it is one or more, the packet is signalled
+        // p / rest is the probability after spreading; if it is one or more, the packet is
+        // certainly signalled.
         let rest = match self.config.spread {
             Spread::Alone => 1.0,
             Spread::Even => 1.0 - f64::from(self.unsignalled) * p,
             Spread::Wait => 2.0 - (f64::from(self.unsignalled) + 1.0) * p,
         };
-        // `rest` is above 1 only with `Wait`, for the packets that pass first
+        // `rest` is above 1 only with `Spread::Wait`, for the packets that pass before a signal is
+        // possible.
         let signalled = rest <= 1.0 && (p >= 1.0 || self.random.unit() * rest < p);
         if !signalled {
             self.unsignalled += 1;
@@ -336,8 +351,8 @@ mod tests {
 
     #[test]
     fn the_average_is_that_of_check_13() {
-        // L arrivals fill a queue from 0 to L: avg = L+1 + ((1−w)^(L+1) − 1)/w, which is 5.005 for L = 50 and w
-        // = 0.0042
+        // L arrivals fill a queue from 0 to L. Then avg = L+1 + ((1−w)^(L+1) − 1)/w, which is 5.005
+        // for L = 50 and w = 0.0042.
         let mut red = red(config(100.0, 200.0, 0.0042));
         for queue in 0..=50 {
             let busy = Port { clear_at: Time(2), ..Port::waiting(queue) };
@@ -352,7 +367,7 @@ mod tests {
     fn the_average_decays_while_nothing_is_sent() {
         let mut red = red(config(100.0, 200.0, 0.002));
         red.average().set(50.0);
-        // idle for 1000.5 packet times
+        // The port has been idle for 1000.5 packet times, of which 1000 count.
         let idle = Port { now: Time(12_304_000 * 1_000 + 6_152_000), ..Port::waiting(0) };
         arrive(&idle, |a| red.at_enqueue(a));
         assert!((red.average().value() - 50.0 * times(0.998, 1_000)).abs() < 1e-9);
@@ -362,7 +377,8 @@ mod tests {
         assert!((red.average().value() - before * 0.998).abs() < 1e-12);
     }
 
-    /// Returns the number of packets from each signal to the next while the queue stays at `queue`.
+    /// Returns the number of packets from each drop or mark to the next, while the queue length
+    /// stays at `queue` packets.
     fn gaps(mut red: Red, queue: usize, packets: usize) -> Vec<usize> {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..packets {
@@ -376,7 +392,7 @@ mod tests {
 
     #[test]
     fn gaps_are_those_of_check_14() {
-        // p_b = 1/20: uniform on 1 … 20, mean 10.5
+        // With p_b = 1/20, gaps are uniform on 1 … 20 and have the mean 10.5.
         let gaps =
             gaps(red(RedConfig { max_probability: 0.1, ..config(10.0, 20.0, 1.0) }), 15, 200_000);
         let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
@@ -392,8 +408,8 @@ mod tests {
 
     #[test]
     fn gaps_of_wait_begin_where_those_of_even_end() {
-        // p_b = 1/20: m·p_b is 1 at the 20th packet, where the probability is 1/20, and 39/20 at the 39th,
-        // where it is 1
+        // With p_b = 1/20, m·p_b is 1 at the 20th packet, where the probability is 1/20, and 39/20
+        // at the 39th packet, where the probability is 1.
         let config =
             RedConfig { max_probability: 0.1, spread: Spread::Wait, ..config(10.0, 20.0, 1.0) };
         let gaps = gaps(red(config), 15, 200_000);
@@ -458,8 +474,8 @@ mod tests {
         RedConfig { signal, mark_below, ..gentle }
     }
 
-    /// Returns how many of 1000 ECT packets that find `waiting` packets queued are marked, and how many
-    /// dropped.
+    /// Returns how many of 1000 ECT packets that find `waiting` packets queued are marked, and how
+    /// many are dropped.
     fn signals(config: RedConfig, waiting: usize, flags: u8) -> (usize, usize) {
         let mut red = red(config);
         let verdicts: Vec<Verdict> = (0..1_000)
@@ -476,11 +492,12 @@ mod tests {
             (marked > 0, dropped > 0)
         };
         let (none, marks, drops) = ((false, false), (true, false), (false, true));
-        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 waiting. The spread probability, one
-        // at the end of every gap, does not count
+        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 queued packets. Only p_b
+        // is compared with `mark_below`, not the probability after spreading, which is one at the
+        // end of every gap.
         let at = [10, 11, 12, 13, 39, 40];
         assert_eq!(at.map(|q| outcome(Some(0.1), q)), [none, marks, drops, drops, drops, drops]);
-        // p_b = 0.5 + 0.5 · (q − 20)/20 is 0.975 with 39 waiting and 1 from 40 on
+        // p_b = 0.5 + 0.5 · (q − 20)/20 is 0.975 with 39 queued packets and 1 with 40 or more.
         assert_eq!(at.map(|q| outcome(Some(1.0), q)), [none, marks, marks, marks, marks, drops]);
         assert_eq!(at.map(|q| outcome(None, q)), [none, marks, marks, marks, marks, marks]);
         assert_eq!(at.map(|q| outcome(Some(0.0), q)), [none, drops, drops, drops, drops, drops]);
@@ -491,16 +508,18 @@ mod tests {
         let at = |protection, flags| signals(marking(Some(0.1), protection), 40, flags);
         assert_eq!(at(Protection::Default, flag::ECE), (0, 1_000));
         assert_eq!(at(Protection::EceBit, flag::ECE), (0, 0));
-        // packets that can be marked are not affected by protection
+        // Protection does not change what happens to packets that can be marked.
         for protection in [Protection::EceBit, Protection::AckSyn, Protection::Bypass] {
             assert_eq!(at(protection, flag::ACK), (0, 1_000));
         }
     }
 
-    // Linux `sch_red` with `ecn` and `harddrop`; RFC 3168, section 7.
+    // Expected values are those of Linux `sch_red` with `ecn` and `harddrop`, and of RFC 3168,
+    // section 7.
     #[test]
     fn ecn_packets_are_dropped_from_the_upper_threshold_on_where_that_is_asked_for() {
-        // thresholds of 10 and 20 packets, probability 0.1 just below the upper one
+        // RED has thresholds of 10 and 20 packets, and a probability of 0.1 just below the upper
+        // one.
         let red = |gentle, mark_below, waiting| {
             let base = RedConfig {
                 gentle,
@@ -519,8 +538,9 @@ mod tests {
         assert_eq!(red(false, None, 20), (1_000, 0), "all are marked");
     }
 
-    /// Returns the fractions of ECT packets marked and dropped that arrive at 1.05 times the rate of the port
-    /// whatever happens to them. Thresholds of 20 and 60 packets, probability 0.2 at the upper one.
+    /// Returns the fractions of marked and of dropped ECT packets. Packets arrive at 1.05 times the
+    /// rate of the port without congestion control. RED has thresholds of 20 and 60 packets and a
+    /// probability of 0.2 at the upper one.
     fn at_overload(mark_below: Option<f64>, spread: Spread) -> (f64, f64) {
         let base = RedConfig { spread, ..marking(mark_below, Protection::Default) };
         let (min, max) = (Level::Packets(20.0), Level::Packets(60.0));
@@ -547,8 +567,9 @@ mod tests {
 
     #[test]
     fn shares_at_overload_are_those_of_ns_2() {
-        // The excess, 1 − 1/1.05, is dropped, with a probability near the one where drops begin: at 0.1 with
-        // mean gaps of 5.5, 10 or 14.5; at 1 with gaps of one packet, with `Wait` of two just below it.
+        // The excess, 1 − 1/1.05, is dropped. The probability is then near the one from which
+        // packets are dropped. At 0.1, gaps between signals are on average 5.5, 10 or 14.5 packets;
+        // at 1, they are one packet, and with `Wait` two packets just below 1.
         for (below, spread, signals) in [
             (0.1, Spread::Even, 1.0 / 5.5),
             (0.1, Spread::Alone, 0.1),

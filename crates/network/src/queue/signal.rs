@@ -1,12 +1,14 @@
-//! Congestion signals of a discipline: an ECN mark, an early drop, or nothing for packets that are protected.
+//! Congestion signals of a discipline: an ECN mark, an early drop, or nothing if the packet is
+//! protected.
 //!
-//! A discipline that signals congestion marks a packet whose transport supports ECN (RFC 3168) and drops any
-//! other. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped where data is only marked.
-//! The modes of protection are those of E-EON, chapter 6: *default* protects nothing; *ece-bit* protects
-//! packets whose TCP header has the ECE bit (SYN and SYN-ACK of ECN connections, ACKs that echo a mark);
-//! *ack+syn* protects also every other packet without payload, which makes true simple marking out of step
-//! marking; *bypass* protects all packets that cannot be marked, as some switches do. A protected packet is
-//! queued like any other and is dropped only where it does not fit.
+//! To signal congestion, a discipline marks a packet whose transport supports ECN (RFC 3168), and
+//! drops any other packet. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped
+//! where data packets are only marked. E-EON, chapter 6, defines modes of protection from these
+//! drops. *default* protects no packet. *ece-bit* protects packets with the ECE bit in the TCP
+//! header (SYN and SYN-ACK of ECN connections, and ACKs that echo a mark). *ack+syn* also protects
+//! every other packet without payload, which makes step marking the "true simple marking" of E-EON.
+//! *bypass* protects all packets that cannot be marked, as some switches do. A protected packet is
+//! queued like any other, and is dropped only if it does not fit.
 
 use super::decision::Verdict;
 use crate::pool::Stored;
@@ -14,22 +16,22 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{PacketKind, flag};
 use serde::{Deserialize, Serialize};
 
-/// Packets that are protected from early drop by a queue discipline.
+/// Packets that a queue discipline does not drop early, although they cannot be marked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
     /// No packet is protected.
     #[default]
     Default,
-    /// Packets with the ECE bit in the TCP header.
+    /// Packets with the ECE bit in the TCP header are protected.
     EceBit,
-    /// Packets with the ECE bit, and all packets of connections without payload.
+    /// Packets with the ECE bit are protected, and all packets of connections without payload.
     AckSyn,
-    /// All packets that cannot be marked.
+    /// All packets that cannot be marked are protected.
     Bypass,
 }
 
 impl Protection {
-    /// Whether a packet is protected.
+    /// Whether this mode protects the packet from early drop.
     fn spares(self, packet: &Stored) -> bool {
         match self {
             Protection::Default => false,
@@ -49,15 +51,15 @@ fn carries_payload(kind: PacketKind) -> bool {
 /// How a discipline signals congestion to the sender of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Signal {
-    /// Whether packets of ECN transports are marked instead of dropped.
+    /// Whether packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
-    /// Packets that are not dropped though they cannot be marked.
+    /// Packets that are not dropped although they cannot be marked.
     pub protection: Protection,
 }
 
 impl Signal {
-    /// Returns how a packet carries the signal: it is marked, dropped early or, where it is protected, only
-    /// enqueued.
+    /// Returns the verdict that signals congestion with this packet: it is marked, dropped early
+    /// or, if it is protected, only enqueued.
     pub fn verdict(self, packet: &Stored) -> Verdict {
         if self.ecn && packet.understands_marks() {
             Verdict::Mark
@@ -69,7 +71,7 @@ impl Signal {
     }
 }
 
-/// Reads `protection`.
+/// Reads the key `protection`: the packets that are not dropped although they cannot be marked.
 pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protection {
     s.choice(
         "protection",
@@ -90,7 +92,8 @@ pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protect
     )
 }
 
-/// Reads `ecn` and `protection`: what a discipline does with a packet that it signals.
+/// Reads the keys `ecn` and `protection`, which decide whether a discipline marks or drops a packet
+/// to signal congestion.
 pub fn read_signal(s: &mut Section) -> Signal {
     let ecn = s.get(
         key(
@@ -133,7 +136,7 @@ mod tests {
         assert_eq!(spared(0, syn | ece | flag::CWR, 0), [false, true, true, true]);
         assert_eq!(spared(0, syn | ack | ece, 0), [false, true, true, true]);
         assert_eq!(spared(0, ack | flag::FIN, 0), [false, false, true, true]);
-        // data without ECT: retransmissions are not ECT (RFC 3168, 6.1.5)
+        // The data packet is not ECT, since retransmissions never are (RFC 3168, 6.1.5).
         assert_eq!(spared(1448, ack, Packet::RETRANSMISSION), [false, false, false, true]);
         assert_eq!(spared(1448, ack | ece, 0), [false, true, true, true]);
         assert_eq!(spared(0, 0, Packet::DATAGRAM), [false, false, false, true]);

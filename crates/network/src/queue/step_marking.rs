@@ -1,11 +1,12 @@
-//! Marking at a threshold: a packet that finds more than K queued gets the CE mark of RFC 3168 if its transport
-//! supports ECN. It is the marking of DCTCP (Alizadeh et al. 2010, section 3.1; RFC 8257, section 3.1), by the
-//! current queue and without averaging. Packets of other transports are subject to
-//! [protection](super::signal::Protection); by default they are queued unmarked. Packets beyond the limit are
-//! lost.
+//! Marking at a threshold: a packet that finds more than K packets or bytes queued gets the CE mark
+//! of RFC 3168, if its transport supports ECN. This is the marking of DCTCP (Alizadeh et al. 2010,
+//! section 3.1; RFC 8257, section 3.1), which uses the current queue length without averaging.
+//! Packets of other transports are dropped above the threshold unless they are
+//! [protected](super::signal::Protection); by default all are protected, so that they are queued
+//! unmarked. Packets that exceed the limit are dropped.
 //!
-//! With `at_dequeue` a leaving packet is marked if it leaves more than K behind: the sender learns of the queue
-//! earlier, by the queueing delay (ECN*, Wu et al. 2012).
+//! With `at_dequeue`, a departing packet is marked if more than K is queued behind it. The sender
+//! then learns of the queue earlier, by the queueing delay (ECN*, Wu et al. 2012).
 
 use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -18,14 +19,14 @@ use serde::{Deserialize, Serialize};
 /// Settings of marking at a threshold (DCTCP) at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMarkingConfig {
-    /// Backlog from which an arriving packet is marked; zero marks every packet. "More than K" is
-    /// [`Limit::plus_one`] of K.
+    /// Backlog from which an arriving packet is marked; zero marks every packet. The published rule
+    /// "more than K" corresponds to [`Limit::plus_one`] of K.
     pub mark_from: Limit,
     /// Whether packets are marked at dequeue instead of at enqueue.
     pub at_dequeue: bool,
-    /// Packets above the threshold that are not dropped though they cannot be marked.
+    /// Packets that are not dropped above the threshold although they cannot be marked.
     pub protection: Protection,
-    /// Limit of the queue: packets beyond it are lost.
+    /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
@@ -100,7 +101,7 @@ impl QueueSettings for StepMarkingConfig {
         true
     }
 
-    /// Returns the transmission time of the backlog that causes no mark.
+    /// Returns the transmission time of the largest backlog that causes no mark.
     fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         let bytes = match self.mark_from {
             Limit::Packets(n) => f64::from(n.saturating_sub(1)) * f64::from(full),
@@ -121,7 +122,7 @@ pub struct StepMarking {
 }
 
 impl StepMarking {
-    /// Returns an empty queue.
+    /// Returns an empty queue with these settings.
     pub fn new(config: StepMarkingConfig) -> StepMarking {
         StepMarking { config }
     }
@@ -148,7 +149,8 @@ impl Discipline for StepMarking {
         }
     }
 
-    /// Sends the first packet that is not dropped, marked if the backlog behind it is at the threshold.
+    /// Drops packets at the head that cannot be marked, up to the first packet that may leave. This
+    /// packet is marked if the backlog behind it has reached the threshold.
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
         _: Time,
@@ -190,7 +192,8 @@ mod tests {
         arrive(&port, |a| StepMarking::new(config).at_enqueue(a))
     }
 
-    // the packet is not ECT and nothing is protected, so it is dropped where an ECT packet is marked
+    // The test packet is not ECT and nothing is protected, so it is dropped where an ECT packet
+    // would be marked.
     #[test]
     fn signals_behind_more_than_the_threshold_and_drops_behind_the_limit() {
         let at = |packets| verdict(Limit::Packets(20).plus_one(), packets, packets as u64 * 1500);

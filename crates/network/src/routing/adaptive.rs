@@ -1,38 +1,40 @@
-//! Adaptive routing on congestion notifications, as studied by Minkenberg, Scicchitano and Gusat (*Adaptive
-//! Routing for Convergence Enhanced Ethernet*, HPSR 2009) and Gusat et al. (*Benchmarking the
-//! Ethernet-Federated Datacenter*, 2009).
+//! Adaptive routing on congestion notifications, as studied by Minkenberg, Scicchitano and Gusat
+//! (*Adaptive Routing for Convergence Enhanced Ethernet*, HPSR 2009) and Gusat et al.
+//! (*Benchmarking the Ethernet-Federated Datacenter*, 2009).
 //!
-//! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a packet that
-//! waits there. If the CNM takes the path of the flow backwards, it enters each switch by the port through
-//! which the flow leaves. Switches read it:
+//! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a
+//! packet that is queued there. If the CNM takes the path of the flow in reverse, it enters each
+//! switch by the port through which the flow leaves. Switches read the CNM:
 //!
-//! 1. The switch marks this output port as congested for the receiving host of the flow, with the severity that
-//!    the CNM states (its quantised feedback).
-//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, receiver mod n, comes
-//!    first, the others follow in their cyclic order; marked ports go behind all that are not marked, the more
-//!    severe ones later.
-//! 3. If an eligible port is left unmarked, the flow takes it from now on and the switch absorbs the CNM. If
-//!    not, the CNM goes on upstream: the next switch may have another path, and the source reduces its rate
-//!    only if no switch had.
-//! 4. A mark expires when no CNM has renewed it for the time of a timer (250 ms in the study, which does not
-//!    state what exactly expires).
+//! 1. The switch marks this output port as congested for the receiving host of the flow. The
+//!    severity of the mark is the quantised feedback in the CNM.
+//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, receiver mod n,
+//!    comes first, and the others follow in cyclic order. Unmarked ports are preferred to marked
+//!    ones, and marked ports of low severity to those of high severity.
+//! 3. If an eligible port is unmarked, the flow takes this port from now on, and the switch absorbs
+//!    the CNM. If not, the CNM continues upstream: the next switch may have another path, and the
+//!    source reduces its rate only if no switch has one.
+//! 4. A mark expires when no CNM has renewed it for a given time (250 ms in the study, which does
+//!    not state what exactly expires).
 //!
-//! With [`Persistence`] the last step has two conditions, as in the study: "(ii) *if* all admissible
-//! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to perform
-//! source-injection rate control." While all eligible ports are marked, the flow is on the least severe one.
-//! The switch absorbs the CNM that moves the flow there, and those about ports that the flow has left; of those
-//! about the port that was taken it absorbs the first few (a number, or for a time), and all later ones go on:
-//! the hotspot persists. This starts again when the flow goes to another port, since a mark has expired or
-//! another port is now less severe.
+//! With [`Persistence`], step 3 has two conditions, as in the study: "(ii) *if* all admissible
+//! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to
+//! perform source-injection rate control." While all eligible ports are marked, the flow uses the
+//! least severe one. The switch absorbs the CNM that moves the flow to this port, and CNMs about
+//! ports that the flow has left. It also absorbs the first CNMs about the port in use, up to a
+//! number or for a time. Later ones continue to the source: the hotspot persists. Counting restarts
+//! when the flow moves to another port, because a mark has expired or another port is now less
+//! severe.
 //!
-//! With `ageing` the severity of a mark is its feedback times the rest of its time, so that of two ports with
-//! the same feedback the one with the older mark comes first.
+//! With `ageing`, the severity of a mark is its feedback times its remaining lifetime. Of two ports
+//! with equal feedback, the one with the older mark is then preferred.
 //!
-//! Differences: the papers leave open whether a CNM that a switch has acted upon still reaches the source; here
-//! it does not, after the study's "only when no uncongested path is left does the source rate-limit". Nor do
-//! they state how CNMs find the path backwards; here switches know it (a real switch could learn it from the
-//! frames of the flow), and a CNM whose flow has taken another path meanwhile is routed like other packets.
-//! Paths stay shortest, so there are no loops.
+//! Differences from the papers: they do not state whether a CNM that has changed a route still
+//! reaches the source. Here it does not, following the study's "only when no uncongested path is
+//! left does the source rate-limit". They also do not state how CNMs find the path of the flow in
+//! reverse. Here switches know this path; a real switch could learn it from the frames of the flow.
+//! A CNM whose flow has moved to another path is routed like other packets. Paths are always
+//! shortest, so that there are no loops.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::modulo::modulo;
@@ -45,25 +47,25 @@ use std::collections::BTreeMap;
 /// Settings of adaptive routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// Time after the last CNM for which a port counts as congested for a receiver (is marked).
+    /// Lifetime of a congestion mark: time after the last CNM for which a port counts as congested
+    /// for a receiver.
     pub timer: Span,
-    /// Whether the severity of a congested port decreases with time, linearly to zero at the end of
-    /// `timer`.
+    /// Whether the severity of a mark decreases linearly with time, to zero at the end of `timer`.
     pub ageing: bool,
-    /// Condition for a hotspot that persists; `None`: a CNM goes on towards its source as soon as
-    /// all eligible ports are marked.
+    /// Condition for a persisting hotspot, on which CNMs are sent on to their source while all
+    /// eligible ports are marked. `None`: they are always sent on in this case.
     pub persistence: Option<Persistence>,
 }
 
-/// Limits up to which a switch absorbs CNMs about a port that was taken while all eligible ports
-/// were marked; beyond the first limit reached, the hotspot persists and CNMs go on to their
+/// Limits up to which a switch absorbs CNMs about the port in use while all eligible ports are
+/// marked. When the first limit is exceeded, the hotspot persists and CNMs are sent on to their
 /// source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persistence {
-    /// Number of CNMs about the port that the switch absorbs; `None`: only `time` counts.
+    /// Number of CNMs about the port in use that the switch absorbs; `None`: only `time` counts.
     pub cnms: Option<u32>,
-    /// Time after the choice of the port in which the switch absorbs CNMs about it; `None`: only
-    /// `cnms` counts.
+    /// Time, from the choice of the port, in which the switch absorbs CNMs about this port; `None`:
+    /// only `cnms` counts.
     pub time: Option<Span>,
 }
 
@@ -116,12 +118,12 @@ impl RoutingSettings for AdaptiveConfig {
     }
 }
 
-/// Action of a switch on a CNM.
+/// Action of a switch that has read a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snooped {
-    /// The CNM ends here: the flow takes another path.
+    /// The switch absorbs the CNM: the source does not receive it.
     Absorbed,
-    /// The CNM goes on towards the source.
+    /// The switch sends the CNM on towards its source.
     Pass,
 }
 
@@ -130,53 +132,52 @@ pub enum Snooped {
 pub struct AdaptiveCounts {
     /// Number of CNMs that marked a port as congested.
     pub marked: u64,
-    /// Number of CNMs that a switch absorbed: its flow takes another port, or it is counted in
-    /// `held`.
+    /// Number of CNMs that a switch absorbed, those in `held` included.
     pub absorbed: u64,
-    /// Number of CNMs that were absorbed although all eligible ports were marked; `None` without
-    /// [`Persistence`].
+    /// Number of CNMs that were absorbed although all eligible ports were marked; `None` if the
+    /// settings have no [`Persistence`].
     pub held: Option<u64>,
-    /// Number of packets that left by another port than that of static routing.
+    /// Number of packets that left by a port other than that of static routing (receiver mod n).
     pub moved: u64,
 }
 
-/// Congestion of an output port for a receiver.
+/// Congestion mark of an output port for one receiver.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Mark {
     until: Time,
     severity: u8,
 }
 
-/// Marks by receiver and link.
+/// Congestion marks of one switch, by receiver and output link.
 type Marks = BTreeMap<(u32, u32), Mark>;
 
-/// Port to a receiver that was taken when all eligible ones were marked.
+/// Port towards a receiver that is in use although it is marked, since all eligible ports are.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Taken {
     link: u32,
     since: Time,
-    /// Number of CNMs about the port since it was taken.
+    /// Number of CNMs about the port since it is in use.
     cnms: u32,
-    /// Time at which the last mark expires.
+    /// Time at which the latest mark of the eligible ports expires; later the entry can be removed.
     until: Time,
 }
 
-/// State of adaptive routing: marks and counts of all switches.
+/// State of adaptive routing: congestion marks of all switches, and counts.
 #[derive(Serialize, Deserialize)]
 pub struct Adaptive {
     timer: Span,
     ageing: bool,
     persistence: Option<Persistence>,
-    /// Marks by switch.
+    /// Congestion marks, by switch.
     marks: Vec<Marks>,
-    /// Ports by switch and receiver, for [`Persistence`].
+    /// Marked ports in use by (switch, receiver), for [`Persistence`].
     taken: BTreeMap<(u32, u32), Taken>,
-    /// Counts of the actions of all switches.
+    /// Counts of the actions of all switches together.
     pub counts: AdaptiveCounts,
 }
 
 impl Adaptive {
-    /// Returns the state without congestion.
+    /// Returns the state of `switches` switches without congestion marks.
     fn new(config: AdaptiveConfig, switches: u32) -> Adaptive {
         Adaptive {
             timer: config.timer,
@@ -191,15 +192,15 @@ impl Adaptive {
         }
     }
 
-    /// Returns the index, among `members`, of the port that a packet to a host would take at a
-    /// switch.
+    /// Returns the index in `members`, the eligible ports, of the port that a packet to `dst` would
+    /// take at `switch`.
     pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
         best(&self.marks[switch as usize], self.ageing, now, dst, members).0
     }
 
     /// Marks output link `link` of a switch as congested for receiver `dst`, with the feedback of a
-    /// CNM as severity; `members` are the links of eligible ports. Returns whether the CNM ends
-    /// here.
+    /// CNM as severity. `members` are the links of the eligible ports. Returns whether the CNM is
+    /// absorbed or sent on.
     pub fn snoop(
         &mut self,
         now: Time,
@@ -208,7 +209,8 @@ impl Adaptive {
         members: &[u32],
         (link, severity): (u32, u8),
     ) -> Snooped {
-        // the CNM entered by a port that does not lead to the receiver: it is not on the path of the flow
+        // The CNM did not enter by a port that leads to the receiver, so that it is not on the path
+        // of the flow.
         if !members.contains(&link) {
             return Snooped::Pass;
         }
@@ -226,7 +228,8 @@ impl Adaptive {
             return Snooped::Absorbed;
         }
         let Some(persistence) = self.persistence else { return Snooped::Pass };
-        // whether the flow was on this port, with all others marked as well, and stays there
+        // True if the flow already used this port while all ports were marked, and continues to use
+        // it.
         let stays = before.0 == after.0 && before.1.is_some();
         let port = (switch, dst, members[after.0]);
         if self.persists(persistence, (now, until), port, stays, link) {
@@ -237,8 +240,8 @@ impl Adaptive {
         Snooped::Absorbed
     }
 
-    /// Whether a CNM about `link` shows that the hotspot persists on the port that was taken as the least
-    /// severe one; `stays` tells that it was taken before.
+    /// Whether a CNM about `link` shows that the hotspot persists on the least severe port `port`,
+    /// to which the flow has moved. `stays` says that the flow used this port before this CNM.
     fn persists(
         &mut self,
         persistence: Persistence,
@@ -284,8 +287,9 @@ impl Chooser for Adaptive {
     }
 }
 
-/// Returns the index of the preferred port to a host, and its severity if it is marked: the feedback, times the
-/// remaining time of the mark if marks age.
+/// Returns the index in `members` of the preferred port towards `dst`, and its severity: the
+/// feedback, times the remaining lifetime of the mark with `ageing`; `None` if the port is
+/// unmarked.
 fn best(
     marks: &Marks,
     ageing: bool,
@@ -296,7 +300,7 @@ fn best(
     let first = modulo(dst, members.len());
     let severity = |port: usize| {
         let mark = marks.get(&(dst.0, members[port])).filter(|mark| mark.until > now)?;
-        // 63 times 1000 s in ps is below 2^56
+        // The product is at most 63 times 1000 s in ps, which is below 2^56.
         let weight = if ageing { mark.until.since(now).0 } else { 1 };
         Some(u64::from(mark.severity) * weight)
     };
@@ -314,7 +318,7 @@ mod tests {
     use eastwest_types::Packet;
 
     const PORTS: [u32; 3] = [20, 22, 24];
-    const DST: HostId = HostId(4); // its static port is number 1
+    const DST: HostId = HostId(4); // static routing (4 mod 3) gives port 1
 
     const PLAIN: AdaptiveConfig =
         AdaptiveConfig { timer: Span::from_ms(250), ageing: false, persistence: None };
@@ -332,7 +336,8 @@ mod tests {
         Time(Span::from_ms(ms).0)
     }
 
-    /// Marks ports 1, 2 and 0 with feedback 9, 2 and 5, one each millisecond: port 2 is the least severe.
+    /// Marks ports 1, 2 and 0 with feedback 9, 2 and 5, with one CNM each millisecond. Afterwards
+    /// port 2 is the least severe.
     fn exhaust(a: &mut Adaptive, from_ms: u64) -> [Snooped; 3] {
         let mut ms = from_ms;
         [(22, 9), (24, 2), (20, 5)].map(|told| {
@@ -366,10 +371,11 @@ mod tests {
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (22, 9)), Snooped::Absorbed);
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (24, 2)), Snooped::Absorbed);
         assert_eq!(choose(&mut a, now, 0, DST), 0);
-        // no port is unmarked: the CNM goes on to the source, and packets take the least severe port
+        // All ports are marked: the CNM is sent on to the source, and packets take the least severe
+        // port.
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (20, 5)), Snooped::Pass);
         assert_eq!(choose(&mut a, now, 0, DST), 2);
-        // the latest CNM counts
+        // A new CNM replaces the severity of the mark, even if it is higher.
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (24, 60)), Snooped::Pass);
         assert_eq!(choose(&mut a, now, 0, DST), 0);
     }
@@ -401,12 +407,12 @@ mod tests {
         let mut a = persistent(Some(0), None);
         assert_eq!(exhaust(&mut a, 0), [Absorbed; 3]);
         assert_eq!(choose(&mut a, at(3), 0, DST), 2);
-        // late CNMs about ports that the flow has left
+        // These CNMs are about ports that the flow has left.
         assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (22, 9)), Absorbed);
         assert_eq!(a.snoop(at(4), 0, DST, &PORTS, (20, 5)), Absorbed);
-        // a CNM about the port that was taken, which stays the least severe: the hotspot persists
+        // This CNM is about the port in use, which remains the least severe: the hotspot persists.
         assert_eq!(a.snoop(at(5), 0, DST, &PORTS, (24, 4)), Pass);
-        // now another port is less severe, and the flow moves there
+        // Now another port is less severe, and the flow moves to it.
         assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 6)), Absorbed);
         assert_eq!(choose(&mut a, at(6), 0, DST), 0);
         assert_eq!(a.snoop(at(7), 0, DST, &PORTS, (20, 5)), Pass);
@@ -422,7 +428,7 @@ mod tests {
         let told = [(24, 1), (22, 9), (24, 1), (24, 1), (22, 9), (24, 1)];
         let became = told.map(|told| a.snoop(at(5), 0, DST, &PORTS, told));
         assert_eq!(became, [Absorbed, Absorbed, Absorbed, Pass, Absorbed, Pass]);
-        // the flow moves, and moves back: both times counting starts again
+        // The flow moves to another port and back; counting restarts both times.
         assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 8)), Absorbed);
         let became = [5, 5, 5, 9].map(|fb| a.snoop(at(7), 0, DST, &PORTS, (20, fb)));
         assert_eq!(became, [Absorbed, Absorbed, Pass, Absorbed]);
@@ -435,13 +441,13 @@ mod tests {
         use Snooped::{Absorbed, Pass};
         for cnms in [None, Some(3)] {
             let mut a = persistent(cnms, Some(Span::from_ms(10)));
-            // port 2 is taken at 2 ms
+            // Port 2 is in use from 2 ms on.
             exhaust(&mut a, 0);
             assert_eq!(a.snoop(at(11), 0, DST, &PORTS, (24, 2)), Absorbed);
             assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (22, 9)), Absorbed);
             assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (24, 2)), Pass);
         }
-        // the condition that is met first ends the absorption
+        // The limit that is exceeded first ends the absorption.
         let mut a = persistent(Some(1), Some(Span::from_ms(10)));
         exhaust(&mut a, 0);
         assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (24, 2)), Absorbed);
@@ -455,15 +461,16 @@ mod tests {
         exhaust(&mut a, 0);
         let became = [200, 201].map(|ms| a.snoop(at(ms), 0, DST, &PORTS, (24, 2)));
         assert_eq!(became, [Absorbed, Pass]);
-        // the marks of ports 1 and 0 expired at 250 and 252 ms, so there are unmarked ports again
+        // The marks of ports 1 and 0 expired at 250 and 252 ms, so that these ports are unmarked
+        // again.
         assert_eq!(choose(&mut a, at(252), 0, DST), 1);
         assert_eq!(a.snoop(at(300), 0, DST, &PORTS, (22, 9)), Absorbed);
-        // the third CNM marks the last port: port 2 is taken again
+        // The third CNM marks the last unmarked port, and port 2 is in use again.
         let became = [(20, 5), (24, 2), (24, 2)].map(|n| a.snoop(at(301), 0, DST, &PORTS, n));
         assert_eq!(became, [Absorbed, Absorbed, Pass]);
         assert_eq!(a.snoop(at(302), 1, DST, &PORTS, (24, 2)), Absorbed);
         assert_eq!(a.snoop(at(302), 0, HostId(7), &PORTS, (24, 2)), Absorbed);
-        // without the settings the third CNM goes on at once
+        // Without `Persistence`, the third CNM is sent on to the source at once.
         assert_eq!(exhaust(&mut adaptive(), 0), [Absorbed, Absorbed, Pass]);
     }
 
@@ -473,7 +480,8 @@ mod tests {
         a.snoop(at(0), 0, DST, &PORTS, (22, 12));
         a.snoop(at(50), 0, DST, &PORTS, (24, 9));
         a.snoop(at(100), 0, DST, &PORTS, (20, 12));
-        // severity at 99 ms: 12 · 151, 9 · 201, 12 · 251; then 12 · 150, 9 · 200; 12 · 149, 9 · 199
+        // Severities (feedback times remaining ms) are 12 · 151, 9 · 201 and 12 · 251 at 99 ms.
+        // Later the first two are 12 · 150 and 9 · 200, then 12 · 149 and 9 · 199.
         assert_eq!(choose(&mut a, at(99), 0, DST), 2);
         assert_eq!(choose(&mut a, at(100), 0, DST), 1);
         assert_eq!(choose(&mut a, at(101), 0, DST), 1);

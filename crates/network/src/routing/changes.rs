@@ -1,10 +1,12 @@
-//! Changes of routes in a regular fabric by cables that are down, without searching all of it.
+//! Changes of routes in a regular fabric when cables are down, found without a search of the whole
+//! fabric.
 //!
-//! For one edge switch: a switch that has lost all its shortest paths is **cut off**. That depends on the
-//! switches nearer to the edge switch, so switches are examined in the order of their hop counts over all
-//! cables. Those cut off then get new paths, in the order of their new hop counts (Ramalingam and Reps, *An
-//! Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A switch that is not cut
-//! off keeps its hop count and can only lose ports: no hop count has decreased.
+//! For each edge switch: a switch that has lost all its shortest paths to the edge switch is **cut
+//! off**. This depends on switches nearer to the edge switch, so that switches are examined in the
+//! order of their hop counts without failures. Switches that are cut off then get new paths, in the
+//! order of their new hop counts (Ramalingam and Reps, *An Incremental Algorithm for a
+//! Generalization of the Shortest-Path Problem*, 1996). A switch that is not cut off keeps its hop
+//! count and can only lose ports, since no hop count has decreased.
 
 use super::directions::{Directions, towards};
 use super::entry::{GROUP_BIT, NO_ROUTE};
@@ -13,29 +15,29 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Positions and cables of a regular fabric some of whose cables are down.
+/// Positions and cables of a regular fabric in which some cables are down.
 pub struct Changes<'a> {
-    /// Positions of switches.
+    /// Positions of switches, from which routes without failures follow.
     pub directions: &'a Directions,
-    /// Neighbours over all cables.
+    /// Neighbours of each switch over all cables.
     pub all: &'a Neighbours,
-    /// Neighbours over usable cables.
+    /// Neighbours of each switch over usable cables.
     pub usable: &'a Neighbours,
 }
 
-/// The changes of next hops towards one edge switch that failed cables cause.
+/// Changes of the next hops towards one edge switch that are caused by failed cables.
 #[derive(Default)]
 struct OfEdge {
-    /// New hop counts of switches that were cut off; `u32::MAX` if no path is left.
+    /// New hop counts of the switches that were cut off, by switch; `u32::MAX` if no path is left.
     cut_off: BTreeMap<u32, u32>,
-    /// Other switches that have lost ports.
+    /// Switches that have lost some, but not all, ports on shortest paths.
     poorer: Vec<u32>,
 }
 
 impl Changes<'_> {
-    /// Returns the entries of next hops, by switch and column, that change because of cables that
-    /// are down; `entries` are the entries by direction without failures, and `down` the ends of
-    /// the cables that cannot be used.
+    /// Returns the next hops that change because cables are down, by switch and column (edge
+    /// switch). `down` has the two switches of each such cable, and `entries` the next hops without
+    /// failures, by direction.
     pub fn find(
         &self,
         down: &[(u32, u32)],
@@ -59,7 +61,8 @@ impl Changes<'_> {
         changed
     }
 
-    /// Records the sets of ports of a switch that has all its cables.
+    /// Records the sets of ports that a switch uses while all its cables are up, so that equal sets
+    /// get no second entry.
     fn remember_sets(&self, switch: u32, entries: &[u32], sets: &mut Sets) {
         let mut ports = Vec::new();
         for edge in self.directions.examples(switch).into_iter().flatten() {
@@ -98,7 +101,8 @@ impl Changes<'_> {
         found
     }
 
-    /// Finds the new hop counts of switches that were cut off.
+    /// Computes the new hop counts of the switches that were cut off. `hops` gives the hop counts
+    /// without failures.
     fn reconnect(&self, cut_off: &mut BTreeMap<u32, u32>, hops: &dyn Fn(u32) -> u32) {
         let mut next = BTreeSet::new();
         for &switch in cut_off.keys() {
@@ -115,7 +119,7 @@ impl Changes<'_> {
         }
     }
 
-    /// Returns the ports that now lead from a switch to the edge switch.
+    /// Sets `ports` to the ports that now lead from a switch to the edge switch on shortest paths.
     fn ports(&self, of_edge: &OfEdge, switch: u32, edge: u32, ports: &mut Vec<u32>) {
         let hops = |switch: u32| match of_edge.cut_off.get(&switch) {
             Some(&hops) => hops,

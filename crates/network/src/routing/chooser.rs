@@ -1,5 +1,5 @@
-//! Traits of a choice among equal paths: settings with their names and how they are read, and the chooser that
-//! they create.
+//! Traits of policies that choose among equal paths: their settings, how these are read, and the
+//! chooser that is created from them.
 
 use super::query::{Query, View};
 use eastwest_settings::Section;
@@ -8,56 +8,58 @@ use std::fmt;
 
 /// Settings of a policy by which switches choose among equal paths.
 pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
-    /// Chooser of all switches.
+    /// Type that chooses paths for all switches, with its state.
     type Chooser: Chooser;
 
-    /// Returns the chooser for this number of switches, before any packet.
+    /// Returns the chooser for `switches` switches; `seed` is the seed of the run.
     fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
 
-    /// Whether all packets of a flow take one path, which is known before the first packet.
+    /// Whether all packets of a flow take one path, which can be computed before the first packet.
     fn is_per_flow(&self) -> bool {
         false
     }
 
-    /// Whether ports can have weights with this policy.
+    /// Whether the policy supports weights of ports.
     fn weighs(&self) -> bool {
         true
     }
 
-    /// Whether the policy reads queue lengths, so that ports must know theirs at every moment.
+    /// Whether the policy reads queue lengths. Ports must then know their queue length at every
+    /// time.
     fn looks_at_queues(&self) -> bool {
         false
     }
 }
 
-/// Name, in scenarios, of a policy that chooses among equal paths, and how its settings are read.
+/// A built-in policy that chooses among equal paths: its name in scenarios, and how its settings
+/// are read.
 pub trait BuiltIn: RoutingSettings {
-    /// Name of the policy in scenarios: `routing = "flowlet"`.
+    /// Name of the policy in scenarios, such as `flowlet` in `routing = "flowlet"`.
     const NAME: &'static str;
     /// One line of explanation of the policy, for the reference of settings.
     const DOC: &'static str;
-    /// Keys of `[fabric]` that have an effect with this policy only.
+    /// Keys of the table `[fabric]` that have an effect only with this policy.
     const KEYS: &'static [&'static str] = &[];
 
-    /// Reads the settings from the table `[fabric]`, also where the scenario names another policy.
+    /// Reads the settings from the table `[fabric]`, even if the scenario selects another policy.
     fn read(s: &mut Section) -> Self;
 }
 
-/// Chooser among equal paths, for all switches: settings and state.
+/// Chooses among equal paths at all switches: settings and state.
 pub trait Chooser {
-    /// Whether [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow, without a
-    /// call of `choose`.
+    /// Whether [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow
+    /// and never calls `choose`.
     fn goes_by_hash(&self) -> bool {
         false
     }
 
-    /// Whether packets of one flow may be spread over ports.
+    /// Whether packets of one flow may be spread over several ports.
     fn deals(&self) -> bool {
         false
     }
 
-    /// Returns the index, among [`Query::members`], of the port that a packet takes; `turn` is the
-    /// index of the port that the last packet with this set of ports took in turn.
+    /// Returns the index in [`Query::members`] of the port that a packet takes. `turn` is the index
+    /// of the last port used in round robin for this set of ports.
     fn choose<'f>(
         &mut self,
         query: &Query,
@@ -65,7 +67,7 @@ pub trait Chooser {
         view: impl FnOnce() -> View<'f>,
     ) -> usize;
 
-    /// Returns the ports, of the equal ones in `members`, that packets to a host may take.
+    /// Returns those of the equal ports `members` that packets to the host `_dst` may take.
     fn possible<'m>(&self, _dst: HostId, members: &'m [u32]) -> &'m [u32] {
         members
     }

@@ -1,8 +1,8 @@
-//! Choices among equal paths from other crates: the interface for a mechanism crate (`eastwest new`).
+//! Interface for choices among equal paths from other crates (`eastwest new` creates such a crate).
 //!
-//! A [`RoutingModel`] has the settings of a scenario: from it every switch gets its own [`CustomRouting`],
-//! which is called for every packet that has more than one shortest path. The fabric computes the paths, also
-//! when links fail.
+//! A [`RoutingModel`] contains the settings of the choice. From it every switch gets its own
+//! [`CustomRouting`], which is called for every packet with more than one shortest path. The fabric
+//! computes the paths, again after links have failed.
 
 use super::chooser::{Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -14,28 +14,29 @@ use eastwest_types::{HostId, Rate, Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// Choice among equal paths at one switch, from another crate: settings and state.
+/// Choice among equal paths at one switch, implemented in another crate: settings and state.
 pub trait CustomRouting: fmt::Debug + Send {
-    /// Returns the number of the path that a packet takes, below [`Choice::paths`]; a larger number is taken
-    /// modulo the number of paths.
+    /// Returns the number of the path that a packet takes, below [`Choice::paths`]. A larger number
+    /// is reduced modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
 }
 
-/// Settings of a choice among equal paths from another crate, from which the choice of each switch
-/// is made.
+/// Settings of a choice among equal paths from another crate, from which the state of each switch
+/// is created.
 pub trait RoutingModel: fmt::Debug + Send + Sync {
-    /// Returns the state of a switch before any packet.
+    /// Returns the state of the choice at the switch `place`, before the first packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
 }
 
-/// A packet with several possible paths.
+/// A packet that has several possible paths at a switch.
 #[derive(Clone, Copy)]
 pub struct Choice<'f> {
     /// Simulated time.
     pub now: Time,
     /// Receiving host.
     pub dst: HostId,
-    /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
+    /// Hash of the flow: 15 bits of a seeded hash of the five-tuple, equal for all packets that a
+    /// connection sends in this direction.
     pub flow_hash: u16,
     /// The packet for which a path is chosen.
     pub packet: &'f Stored,
@@ -46,37 +47,38 @@ pub struct Choice<'f> {
 }
 
 impl Choice<'_> {
-    /// Returns the number of paths, at least two. Their order does not change while no link fails.
+    /// Returns the number of paths, at least two. The order of paths changes only when a link fails
+    /// or is repaired.
     pub fn paths(&self) -> usize {
         self.members.len()
     }
 
-    /// Returns the number of the link of a path, which stays its own: the number of a path may change when
-    /// another path fails, or comes back. A path that has failed is no longer among the paths as soon as the
-    /// fabric has new routes.
+    /// Returns the number of the first link of a path. This number never changes, while the number
+    /// of a path may change when another path fails or is repaired. A failed path is left out as
+    /// soon as the fabric has computed new routes.
     pub fn port(&self, path: usize) -> u32 {
         self.members[path]
     }
 
-    /// Returns the path on a link; `None` if none of the paths is on it.
+    /// Returns the path whose first link is `port`; `None` if there is none.
     pub fn path_of(&self, port: u32) -> Option<usize> {
         self.members.iter().position(|&link| link == port)
     }
 
-    /// Returns the time until the port of a path will have sent all its packets, the one that is being sent
-    /// included.
+    /// Returns the time until the port of a path will have sent all its packets, including the
+    /// packet in transmission.
     pub fn clears_in(&self, path: usize) -> Span {
         let clear_at = self.link(path).clear_at(self.packet.dscp());
         Span(clear_at.0.saturating_sub(self.now.0))
     }
 
-    /// Returns the backlog at the port of a path, without the packet that is being sent.
+    /// Returns the backlog at the port of a path, without the packet in transmission.
     pub fn waiting(&self, path: usize) -> Backlog {
         let (packets, bytes) = self.link(path).queue(self.now);
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Returns the rate of the link of a path.
+    /// Returns the rate of the first link of a path.
     pub fn rate(&self, path: usize) -> Rate {
         self.link(path).cable.rate
     }
@@ -115,7 +117,7 @@ impl RoutingSettings for CustomRoutingConfig {
 /// Function that reads the settings of a choice among equal paths from another crate.
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
-/// State of a choice among equal paths from another crate, one for every switch.
+/// State of a choice among equal paths from another crate: one value for each switch.
 pub struct Custom(Vec<Box<dyn CustomRouting>>);
 
 impl Chooser for Custom {

@@ -1,14 +1,18 @@
-//! Directions in regular fabrics. From one switch, all edge switches of one direction are reached by the same
-//! ports, so that the table has entries by switch × direction and not by switch × edge switch.
+//! Directions in regular fabrics. From one switch, all edge switches in one direction are reached
+//! through the same ports. Therefore the table of next hops needs entries only by switch and
+//! direction, not by switch and edge switch.
 //!
-//! - **Torus**: for each dimension whether the shorter way round the ring is none, up, down or both.
-//! - **Tree**: the child above the edge switch, or up where none is.
+//! - **Torus**: a direction says for each dimension whether the shorter way around the ring is
+//!   none, up, down or both.
+//! - **Tree**: a direction is the child above the edge switch, or up if the edge switch is not
+//!   below.
 
 use super::neighbours::Neighbours;
 use crate::topology::regular::{Level, Regular};
 use serde::{Deserialize, Serialize};
 
-/// Positions of all switches, and the numbering of directions: those of switch 0, of switch 1, …
+/// Positions of all switches, and the numbers of their directions: those of switch 0, then those of
+/// switch 1, and so on.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Directions {
     /// Positions in a torus, see [`Regular::Torus`].
@@ -20,9 +24,10 @@ pub enum Directions {
 /// Positions of switches in a torus.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Torus {
-    /// Switches along each dimension.
+    /// Number of switches along each dimension.
     sizes: Vec<u32>,
-    /// Coordinates of all switches, one switch after the other.
+    /// Coordinates of all switches, one switch after the other; each has one coordinate per
+    /// dimension.
     at: Vec<u32>,
     /// Number of directions at each switch.
     each: u32,
@@ -36,20 +41,21 @@ pub struct Tree {
     cells: u32,
 }
 
-/// Position of a switch in a tree.
+/// Position of a switch in a tree, and the edge switches below it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
-    /// Number of the first direction of the switch.
+    /// Number of the first direction of the switch, in the numbering over all switches.
     first: u32,
-    /// First edge switch below it, number of edge switches below it, and number below each child.
+    /// Number of the first edge switch below the switch. The two next fields are the number of edge
+    /// switches below the switch and below each of its children.
     low: u32,
     edges: u32,
     per_child: u32,
     level: u32,
 }
 
-/// Returns the number of directions along a ring of this size; opposite points of an even ring have two
-/// shortest paths.
+/// Returns the number of directions along a ring of `size` switches: none, up, down and, in an even
+/// ring, both ways to the opposite point. A ring of two has only none and the opposite point.
 fn along(size: u32) -> u32 {
     match size {
         2 => 2,
@@ -58,7 +64,8 @@ fn along(size: u32) -> u32 {
     }
 }
 
-/// Returns the direction to a point that lies `ahead` of another on a ring.
+/// Returns the direction (0 to 3) along a ring of `size` switches to a point that is `ahead` steps
+/// further.
 #[inline]
 fn turn(size: u32, ahead: u32) -> u32 {
     match 2 * ahead {
@@ -87,7 +94,8 @@ impl Torus {
         &self.at[switch as usize * self.sizes.len()..][..self.sizes.len()]
     }
 
-    /// Returns, for each dimension, its size and by how much `to` lies ahead of `from`.
+    /// Returns for each dimension its size, and how many steps `to` is ahead of `from` along the
+    /// ring.
     #[inline]
     fn ahead(&self, from: u32, to: u32) -> impl Iterator<Item = (u32, u32)> {
         let ends = self.coordinates(from).iter().zip(self.coordinates(to));
@@ -103,7 +111,7 @@ impl Torus {
         switch * self.each + turns
     }
 
-    /// Returns an edge switch that lies in this direction of a switch.
+    /// Returns an edge switch that lies in the direction `direction` of a switch.
     fn example(&self, switch: u32, direction: u32) -> u32 {
         let (mut left, mut step, mut edge) = (direction, 1, 0);
         for (&size, &at) in self.sizes.iter().zip(self.coordinates(switch)).rev() {
@@ -142,7 +150,8 @@ impl Tree {
 
     fn cell(&self, switch: u32, edge: u32) -> u32 {
         let place = &self.places[switch as usize];
-        // "up" also where the edge switch has a smaller number (the subtraction wraps)
+        // An edge switch that is not below is in the direction "up". If its number is smaller, the
+        // subtraction wraps to a large number, which gives "up" too.
         place.first + edge.wrapping_sub(place.low).min(place.edges) / place.per_child
     }
 
@@ -165,7 +174,7 @@ impl Tree {
 }
 
 impl Directions {
-    /// Returns the positions of the switches of a regular fabric.
+    /// Returns the positions of all switches of a regular fabric.
     pub fn new(regular: &Regular) -> Directions {
         match regular {
             Regular::Torus(sizes) => Directions::Torus(Torus::new(sizes)),
@@ -173,7 +182,7 @@ impl Directions {
         }
     }
 
-    /// Returns the memory of the positions of the switches of a regular fabric, in bytes.
+    /// Returns the memory in bytes for the positions of all switches of a regular fabric.
     pub fn bytes_of(regular: &Regular) -> u64 {
         let each = match regular {
             Regular::Torus(sizes) => sizes.len() * size_of::<u32>(),
@@ -182,8 +191,8 @@ impl Directions {
         u64::from(regular.switches()) * each as u64
     }
 
-    /// Returns the number of the direction, in the numbering over all switches, in which an edge
-    /// switch lies from a switch.
+    /// Returns the number of the direction in which the edge switch `edge` lies from `switch`.
+    /// Directions of all switches are numbered consecutively.
     #[inline]
     pub fn cell(&self, switch: u32, edge: u32) -> usize {
         match self {
@@ -192,8 +201,8 @@ impl Directions {
         }
     }
 
-    /// Returns, for every direction of a switch in order, an edge switch that lies there, or `None`
-    /// if none does.
+    /// Returns for every direction of a switch, in order, an edge switch in this direction; `None`
+    /// if there is none.
     pub fn examples(&self, switch: u32) -> Vec<Option<u32>> {
         match self {
             Directions::Torus(torus) => {
@@ -217,7 +226,7 @@ impl Directions {
     }
 }
 
-/// Returns the number of directions of all switches together, without computing positions.
+/// Returns the number of directions of all switches together. Positions are not computed.
 pub fn count(regular: &Regular) -> u64 {
     match regular {
         Regular::Torus(sizes) => {
@@ -234,8 +243,8 @@ pub fn count(regular: &Regular) -> u64 {
     }
 }
 
-/// Sets `ports` to the ports of a switch that lead to an edge switch while all cables are usable,
-/// in the order of links.
+/// Sets `ports` to the ports of `switch` that lead to the edge switch `edge` on shortest paths
+/// while all cables are usable, in the order of links.
 pub fn towards(
     directions: &Directions,
     all: &Neighbours,

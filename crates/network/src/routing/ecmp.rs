@@ -1,16 +1,16 @@
-//! Equal-cost multipath (RFC 2992): a seeded hash of the flow chooses the port.
+//! Equal-cost multipath (ECMP; RFC 2992): a seeded hash of the flow chooses among equal ports.
 //!
-//! The choice itself is in [`Routing::next_link`](super::Routing::next_link), which mixes the hash of the
-//! packet with a seed of the switch: ECMP needs neither state nor a view of the network, so that no [`Chooser`]
-//! is called for it.
+//! The choice itself is in [`Routing::next_link`](super::Routing::next_link), which mixes the hash
+//! of the packet with a seed of the switch. ECMP needs neither state nor information about the
+//! network, so that no [`Chooser`] is called for it.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Settings of ECMP, of which there are none. Also its chooser, which is never called, since
-/// [`Routing::next_link`](super::Routing::next_link) chooses by the hash.
+/// ECMP, which has no settings. It is also its own chooser, which is never called, since
+/// [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ecmp;
 

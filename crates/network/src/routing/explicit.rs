@@ -1,5 +1,5 @@
-//! Explicit routes: the switches a pair of hosts uses, given by the scenario. A packet carries the
-//! number of its route in place of the ECMP hash.
+//! Explicit routes: the scenario states the switches that a pair of hosts uses. A packet carries
+//! the number of its route in the field of the ECMP hash.
 
 use super::chooser::{BuiltIn, RoutingSettings};
 use super::ecmp::Ecmp;
@@ -14,8 +14,8 @@ use std::fmt;
 /// explicit route.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
-/// Largest number of explicit routes: 15 bits, without the value that belongs to
-/// [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
+/// Largest number of explicit routes: all values of 15 bits, except the value used by
+/// [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH) for congestion notifications.
 pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
 
 /// Path of all packets from one host to another.
@@ -38,7 +38,8 @@ impl BuiltIn for ExplicitConfig {
     const DOC: &'static str =
         "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs";
 
-    /// Returns no routes: they name nodes, so they are read when the nodes are known.
+    /// Returns an empty list of routes: routes refer to nodes, so that they are read later, when
+    /// the nodes are known.
     fn read(_: &mut Section) -> ExplicitConfig {
         ExplicitConfig(Vec::new())
     }
@@ -56,12 +57,12 @@ impl RoutingSettings for ExplicitConfig {
     }
 }
 
-/// An explicit route that cannot be followed.
+/// Error of an explicit route that packets cannot follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    /// Number of the route in the scenario, from 0.
+    /// Number of the route in the scenario, counted from 0.
     pub route: usize,
-    /// Message that describes the error, with node names.
+    /// Message that describes the error, with the names of nodes.
     pub message: String,
 }
 
@@ -71,14 +72,15 @@ impl fmt::Display for RouteError {
     }
 }
 
-/// Explicit routes in the form in which switches look them up.
+/// Explicit routes, in the form in which switches look up the next link.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct ExplicitRoutes {
-    /// Route number of a pair of hosts.
+    /// Number of the route by (sending host, receiving host), with [`EXPLICIT_BIT`] set.
     of_pair: BTreeMap<(u32, u32), u16>,
-    /// Per route, (switch, link out) in the order of the path.
+    /// Hops of each route: (switch, output link) in the order of the path.
     hops: Vec<Vec<(u32, u32)>>,
-    /// Per route, whether switches use it: not while they know that one of its cables is down.
+    /// Whether switches use the route, by route. A route is not used while switches know that one
+    /// of its cables is down.
     usable: Vec<bool>,
 }
 
@@ -128,15 +130,16 @@ impl ExplicitRoutes {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
-    /// Uses only the routes whose cables between switches are all `usable`, by their numbers.
+    /// Uses from now on only the routes whose cables between switches are all usable. `usable`
+    /// answers for a cable number.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
             *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));
         }
     }
 
-    /// Returns the link on which `switch` sends packets with this hash, the number of an explicit
-    /// route; `None` if the route is not usable or does not visit the switch.
+    /// Returns the link on which `switch` sends packets with the hash `hash`, which has the number
+    /// of an explicit route. `None` if the route is not usable or does not pass the switch.
     pub fn next_link(&self, switch: u32, hash: u16) -> Option<&u32> {
         let route = usize::from(hash & !EXPLICIT_BIT);
         if !self.usable[route] {
@@ -146,7 +149,7 @@ impl ExplicitRoutes {
     }
 }
 
-/// Returns the first link from one node to a neighbour.
+/// Returns the first link from node `from` to node `to`; `None` if they are not neighbours.
 fn link_between(graph: &Graph, from: u32, to: u32) -> Option<u32> {
     graph.cables.iter().enumerate().find_map(|(i, c)| {
         let i = i as u32;

@@ -1,14 +1,15 @@
-//! Flowlets: a pause in a flow that is longer than paths differ in delay lets the next packets take another
-//! path without overtaking any (Sinha, Kandula and Katabi, HotNets 2004). A new flowlet takes a random port,
-//! independent of load: LetFlow (Vanini et al., *Let It Flow*, NSDI 2017), which relies on flowlets being
-//! shorter on congested paths.
+//! Flowlet routing: after a pause in a flow that is longer than the difference in delay between
+//! paths, the next packets can take another path without reordering (Sinha, Kandula and Katabi,
+//! HotNets 2004). Each new flowlet takes a random port, independent of load, as in LetFlow (Vanini
+//! et al., *Let It Flow*, NSDI 2017). LetFlow relies on flowlets being shorter on congested paths.
 //!
-//! Each switch has a table of a fixed number of entries, found by a hash of flow and receiving host; flows with
-//! one entry share it and are not distinguished, as in the hardware of CONGA (Alizadeh et al., SIGCOMM 2014: 64
-//! K entries, a gap of 500 µs). Unused parts of the table take no memory.
+//! Each switch has a table with a fixed number of entries. A hash of flow and receiving host
+//! selects the entry, and flows that share an entry are not distinguished, as in the hardware of
+//! CONGA (Alizadeh et al., SIGCOMM 2014: 64 K entries, a gap of 500 µs). Unused parts of the table
+//! need no memory.
 //!
-//! Difference: an entry that holds a port on no shortest path to this receiver counts as a new flowlet (its
-//! port was another flow's, or the link has failed since).
+//! Difference from LetFlow: if the port in an entry is not on a shortest path to the receiver, a
+//! new flowlet begins. The port was then chosen for another flow, or its link has failed since.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub struct FlowletConfig {
     /// Idle time of a flow after which its next packet begins a new flowlet.
     pub gap: Span,
-    /// Number of entries of each switch's table, a power of two up to 65,536.
+    /// Number of entries in the table of each switch, a power of two up to 65,536.
     pub entries: u32,
 }
 
@@ -71,20 +72,20 @@ impl Chooser for Flowlet {
     }
 }
 
-/// Number of entries that are allocated together.
+/// Number of consecutive table entries that are allocated together.
 const PAGE: usize = 256;
 
-/// Latest packet of a flowlet.
+/// Time and output link of the latest packet of a flowlet.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     at: Time,
     link: u32,
 }
 
-/// Entry that no packet has used.
+/// Value of a table entry that no packet has used.
 const UNUSED: Entry = Entry { at: Time::ZERO, link: u32::MAX };
 
-/// The table of a switch.
+/// Flowlet table of one switch.
 #[derive(Serialize, Deserialize)]
 struct Flowlets {
     gap: Span,
@@ -94,14 +95,15 @@ struct Flowlets {
 }
 
 impl Flowlets {
-    /// Returns an empty table.
+    /// Returns an empty flowlet table; `stream` gives the random numbers of the switch.
     fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
         let entries = config.entries.next_power_of_two() as usize;
         let pages = vec![Vec::new(); entries.div_ceil(PAGE)];
         Flowlets { gap: config.gap, mask: entries as u64 - 1, pages, stream }
     }
 
-    /// Returns the index of the port that a packet takes.
+    /// Returns the index in the eligible ports of the port that a packet takes, and records the
+    /// packet in the table.
     fn choose(&mut self, now: Time, query: &Query) -> usize {
         let flow = u64::from(query.flow_hash) | u64::from(query.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;
@@ -148,7 +150,7 @@ mod tests {
             now += Span::from_us(501);
             changes += u32::from(table.choose(now, &packet(7)) != port);
         }
-        // three quarters of the new choices are another port
+        // A new random choice among four ports differs from the last one in three of four cases.
         assert!((120..180).contains(&changes), "{changes}");
     }
 

@@ -1,11 +1,12 @@
-//! Routing: which port a switch sends a packet to.
+//! Routing: decides through which port a switch sends a packet.
 //!
-//! A [`table`] has, per switch and edge switch, the set of ports on shortest paths. One member of the family
-//! below chooses among several ports: a file each, with its settings, and a line of the list. [ECMP](ecmp) has
-//! no code there: [`Routing::next_link`] itself chooses by the hash of the five-tuple of the packet, mixed with
-//! a seed per switch, so that tiers choose independently. Ports with a larger weight are in their set several
-//! times. Cables that are known to be down are left out of the tables; an explicit route over one of them is
-//! replaced by the shortest paths.
+//! A [`table`] has, for each pair of switch and edge switch, the set of ports on shortest paths. If
+//! a set has several ports, a policy chooses one. Each policy is one file with its settings, and
+//! one line in the list of [`BUILT_IN`] policies. [ECMP](ecmp) has no code in its file:
+//! [`Routing::next_link`] chooses by the hash of the five-tuple of the packet, mixed with a seed of
+//! the switch, so that tiers choose independently. A port with a larger weight occurs several times
+//! in its set. Cables that are known to be down are left out of the table; packets of an explicit
+//! route over such a cable use shortest paths instead.
 
 mod adaptive;
 mod changes;
@@ -56,17 +57,18 @@ use table::{Table, columns};
 
 /// Name, explanation and keys of a built-in policy that chooses among equal paths.
 pub struct Named {
-    /// Name of the policy in scenarios: `routing = "flowlet"`.
+    /// Name of the policy in scenarios, such as `flowlet` in `routing = "flowlet"`.
     pub name: &'static str,
-    /// One line that explains the policy.
+    /// One-line explanation of the policy.
     pub doc: &'static str,
-    /// Keys of `[fabric]` that have an effect with this policy only.
+    /// Keys of the table `[fabric]` that have an effect only with this policy.
     keys: &'static [&'static str],
     read: fn(&mut Section) -> RoutingConfig,
 }
 
-/// Defines the settings, the choices and the list of names of the family, and forwards each call to the member.
-/// `$d` stands for the dollar sign of the macros that it defines.
+/// Defines the enums of settings and choosers and the list of built-in policies, and forwards each
+/// call to the selected policy. `$d` stands for the dollar sign in the macros that this macro
+/// defines.
 macro_rules! family {
     ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
         /// Settings of the policy by which switches choose among equal paths.
@@ -77,11 +79,11 @@ macro_rules! family {
             Custom(CustomRoutingConfig),
         }
 
-        /// State of the choice of all switches.
+        /// Chooser of the selected policy, with its state for all switches.
         #[derive(Serialize, Deserialize)]
         enum Chooser {
             $($name(<$settings as RoutingSettings>::Chooser),)*
-            /// Checkpoints do not support routings of the user.
+            /// Chooser of a user's own policy, which checkpoints do not support.
             #[serde(skip)]
             Custom(custom::Custom),
         }
@@ -103,7 +105,7 @@ macro_rules! family {
             }
         }
 
-        /// Forwards a call to the settings or to the state.
+        /// Forwards a call to the settings or the chooser of the selected policy.
         macro_rules! member {
             ($d family:ident, $d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -127,17 +129,18 @@ family! {
 }
 
 impl RoutingConfig {
-    /// Whether all packets of a flow take one path, which is known before the first.
+    /// Whether all packets of a flow take one path, which can be computed before the first packet.
     pub fn is_per_flow(&self) -> bool {
         member!(RoutingConfig, self, c => c.is_per_flow())
     }
 
-    /// Whether ports can have weights with this policy.
+    /// Whether the policy supports weights of ports.
     pub fn weighs(&self) -> bool {
         member!(RoutingConfig, self, c => c.weighs())
     }
 
-    /// Whether the choice reads queue lengths, so that ports must know theirs at every moment.
+    /// Whether the policy reads queue lengths. Ports must then know their queue length at every
+    /// time.
     pub(crate) fn looks_at_queues(&self) -> bool {
         member!(RoutingConfig, self, c => c.looks_at_queues())
     }
@@ -166,8 +169,8 @@ impl chooser::Chooser for Chooser {
     }
 }
 
-/// Reads the policy that chooses among equal paths from `[fabric]`; `others` are policies from
-/// other crates.
+/// Reads from the table `[fabric]` the policy that chooses among equal paths. `others` are policies
+/// from other crates.
 pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     let built_in = BUILT_IN.iter().map(|named| (named.name, Ok(named), named.doc));
     let named = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
@@ -200,33 +203,34 @@ pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     routing.unwrap_or(RoutingConfig::Ecmp(Ecmp))
 }
 
-/// Edge switch of a host.
+/// Edge switch to which a host is connected.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Attachment {
-    /// Column of the edge switch in the table.
+    /// Column of the edge switch in the table of next hops.
     column: u32,
-    /// Link from the switch to the host.
+    /// Link from the edge switch to the host.
     down: u32,
 }
 
-/// Routes of a fabric: next hops of all switches, and the choice among equal paths.
+/// Routes of a fabric: next hops of all switches, and the policy that chooses among equal paths.
 #[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,
     table: Table,
-    /// Seed of each switch, mixed into hashes.
+    /// Seed of each switch, which is mixed into the hashes of packets.
     salts: Vec<u32>,
-    /// By link, its weight where that is not 1.
+    /// Weights of links by link number; links that are not listed have weight 1.
     weights: BTreeMap<u32, u32>,
-    /// Whether `chooser` chooses; otherwise the hash of the packet does.
+    /// Whether `chooser` chooses among equal paths; if not, the hash of the packet does (ECMP).
     chooses: bool,
     chooser: Chooser,
     explicit: Option<ExplicitRoutes>,
 }
 
 impl Routing {
-    /// Computes the next hops. Every host must have a cable and a path to every other: the scenario
-    /// reader refuses others. An error is an explicit route that cannot be followed.
+    /// Computes the next hops of all switches. Every host must have a cable and a path to every
+    /// other host, which the scenario reader guarantees. Returns an error if an explicit route
+    /// cannot be followed.
     pub fn build(
         graph: &Graph,
         config: &RoutingConfig,
@@ -255,7 +259,7 @@ impl Routing {
         Ok(routing)
     }
 
-    /// Computes the next hops again, over the cables that are `usable`, by their numbers.
+    /// Computes all next hops again over the usable cables. `usable` answers for a cable number.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
         self.attachments = attachments(graph, usable);
         self.table = Table::build(graph, &self.weights, usable);
@@ -264,8 +268,8 @@ impl Routing {
         }
     }
 
-    /// Returns the value of [`eastwest_types::Packet::hash`] for a connection: 15 bits of a seeded hash over
-    /// both hosts and ports, or the number of an explicit route.
+    /// Returns the value of [`eastwest_types::Packet::hash`] for a connection: 15 bits of a seeded
+    /// hash of both hosts and ports, or the number of an explicit route.
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         if let Some(route) = self.explicit.as_ref().and_then(|e| e.find(from, to)) {
             return route;
@@ -273,13 +277,13 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
-    /// Returns the hash of packets between two hosts that have an explicit route, and 0 for all others.
+    /// Returns the hash of packets between two hosts with an explicit route; 0 if they have none.
     pub fn route_of(&self, from: HostId, to: HostId) -> u16 {
         self.explicit.as_ref().and_then(|e| e.find(from, to)).unwrap_or(0)
     }
 
-    /// Returns the links on which `switch` (counted from 0 among switches) could send a packet with
-    /// this hash to `dst`; there must be one.
+    /// Returns the links on which `switch` (counted from 0 among switches) may send a packet with
+    /// the hash `hash` to `dst`. At least one must exist.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
@@ -295,13 +299,14 @@ impl Routing {
         }
     }
 
-    /// Whether packets of one flow are spread over equal links.
+    /// Whether packets of one flow may be spread over several equal links.
     pub fn deals(&self) -> bool {
         self.chooser.deals()
     }
 
-    /// Returns the next link of a CNM to `dst`. With adaptive routing the switch reads it, and what is not
-    /// absorbed goes the path of the flow backwards; otherwise it is a packet like others.
+    /// Returns the next link of a congestion notification message (CNM) to `dst`. With adaptive
+    /// routing the switch reads the CNM; if it is not absorbed, it takes the path of its flow in
+    /// reverse. With other policies it is routed like other packets.
     #[cold]
     #[inline(never)]
     fn next_of_note(&mut self, switch: u32, dst: HostId, view: View) -> u32 {
@@ -318,11 +323,11 @@ impl Routing {
         self.next_link(switch, dst, hash, || view)
     }
 
-    /// Has adaptive routing read a CNM that arrived from the far end of the output `link` of a switch, see
-    /// [`adaptive`].
+    /// Lets adaptive routing read a CNM that entered the switch from the far end of its output link
+    /// `link`, see [`adaptive`]. Returns whether the CNM is absorbed or sent on.
     fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
         let entry = self.entry(switch, cnm.congested);
-        // Neither the edge switch nor a switch with a single port has another path.
+        // An edge switch and a switch with a single port towards the receiver have no other path.
         if entry & GROUP_BIT == 0 || entry == NO_ROUTE {
             return Snooped::Pass;
         }
@@ -331,8 +336,9 @@ impl Routing {
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
 
-    /// Returns the reverse of the link on which packets of the flow of a CNM arrive at `switch`, found along
-    /// their current path; `None` where they no longer pass the switch.
+    /// Returns the reverse of the link on which packets of the flow of a CNM arrive at `switch`.
+    /// The current path of the flow is followed from its source; `None` if it no longer passes the
+    /// switch.
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;
@@ -359,7 +365,7 @@ impl Routing {
         *self.table.entry(switch, self.attachments[dst.0 as usize].column)
     }
 
-    /// Returns the counts of adaptive routing; `None` with other policies.
+    /// Returns the counts of adaptive routing; `None` if the policy is another one.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         match &self.chooser {
             Chooser::Adaptive(adaptive) => Some(adaptive.counts),
@@ -375,9 +381,9 @@ impl Routing {
         self.explicit.as_ref()?.next_link(switch, hash)
     }
 
-    /// Returns the link on which `switch` (counted from 0 among switches) sends a packet to `dst`; `hash` is
-    /// its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no path. Choices other than ECMP's
-    /// get a `view`.
+    /// Returns the link on which `switch` (counted from 0 among switches) sends a packet to `dst`;
+    /// [`NO_ROUTE`] if there is no path. `hash` is the [`eastwest_types::Packet::hash`] of the
+    /// packet. Policies other than ECMP also get the state of the network from `view`.
     pub fn next_link<'f>(
         &mut self,
         switch: u32,
@@ -395,8 +401,8 @@ impl Routing {
         self.next_chosen((switch, entry), dst, hash, view)
     }
 
-    /// As [`Routing::next_link`] where the packet has one next link, or ECMP's hash chooses among equal
-    /// paths; `None` where a choice needs more than the hash.
+    /// Returns the next link like [`Routing::next_link`] if the packet has only one, or if the hash
+    /// chooses among equal paths (ECMP). `None` if the choice needs more than the hash.
     #[inline(always)]
     pub fn next_by_hash(&self, switch: u32, dst: HostId, hash: u16) -> Option<u32> {
         if hash & EXPLICIT_BIT != 0 {
@@ -421,7 +427,8 @@ impl Routing {
         let Some(group) = self.table.groups.get((entry & !GROUP_BIT) as usize) else {
             return Some(NO_ROUTE);
         };
-        // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
+        // This is the finaliser of murmur3. With a single multiplication the choices of different
+        // tiers would be correlated.
         let mut x = u32::from(hash) ^ self.salts[switch as usize];
         x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
         x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
@@ -429,7 +436,7 @@ impl Routing {
         Some(self.table.members[group.first as usize + chosen as usize])
     }
 
-    /// Returns the next link where a chooser decides, not the hash.
+    /// Returns the next link if a policy other than ECMP chooses among the equal ports.
     #[inline(never)]
     fn next_chosen<'f>(
         &mut self,
@@ -447,7 +454,8 @@ impl Routing {
     }
 }
 
-/// Returns the edge switches of all hosts; a host whose cable is not `usable` is not reached.
+/// Returns the edge switch of every host. A host whose cable is not usable cannot be reached (its
+/// link is [`NO_ROUTE`]).
 fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment> {
     let (column_of, _) = columns(graph);
     let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
@@ -460,7 +468,7 @@ fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment>
     attachments
 }
 
-/// Returns weights by link.
+/// Returns the weights of links, by link number; the settings give them by pairs of nodes.
 fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
     let wanted: BTreeMap<(u32, u32), u32> =
         equal_paths.weights.iter().map(|&(from, to, weight)| ((from, to), weight)).collect();
@@ -497,7 +505,7 @@ mod tests {
         Packet { hash, ip_len: 1500, payload: 1448, ..Packet::blank(HostId(dst)) }
     }
 
-    /// Returns the nodes that a packet visits from `from`, up to 16.
+    /// Returns the nodes that a packet visits from host `from` on, at most 16.
     fn walk(graph: &Graph, routing: &mut Routing, from: u32, p: &Packet) -> Vec<u32> {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
@@ -566,8 +574,8 @@ mod tests {
         assert!(used.values().all(|&n| (850..1150).contains(&n)), "{used:?}");
     }
 
-    /// Returns the number of packets per core switch, with one packet of each of 4,000 flows from host 0 to
-    /// host 15.
+    /// Returns the number of packets by core switch, with one packet of each of 4,000 flows from
+    /// host 0 to host 15.
     fn cores(graph: &Graph, routing: &mut Routing) -> BTreeMap<u32, u32> {
         let mut used = BTreeMap::new();
         for flow in 0..4_000u64 {
@@ -582,7 +590,8 @@ mod tests {
         let graph = fat_tree();
         let same = EqualPaths { same_hash: true, ..EqualPaths::default() };
         let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp(Ecmp), &same, 1).unwrap();
-        // a flow that takes the left port at the edge takes the left port at the aggregation switch again
+        // With one hash at all tiers, a flow that takes the left port at the edge switch also takes
+        // the left port at the aggregation switch.
         let used = cores(&graph, &mut routing);
         assert_eq!(used.keys().copied().collect::<Vec<_>>(), [32, 35], "{used:?}");
     }
@@ -590,7 +599,7 @@ mod tests {
     #[test]
     fn weights_shift_flows_and_packets_in_turn() {
         let graph = fat_tree();
-        // edge switch 0 to its aggregation switches, 3 : 1
+        // The ports of edge switch 0 to its two aggregation switches have the weights 3 : 1.
         let weights = vec![(16, 24, 30), (16, 25, 10)];
         let equal_paths = EqualPaths { weights, ..EqualPaths::default() };
         let left = |used: &BTreeMap<u32, u32>| used.range(..34).map(|(_, n)| n).sum::<u32>();
@@ -610,14 +619,16 @@ mod tests {
             let paths: Vec<_> =
                 (0..20).map(|h| walk(&graph, &mut routing, from, &packet(to, h))).collect();
             assert!(paths.windows(2).all(|w| w[0] == w[1]));
-            // two ports at the edge, two at the aggregation switch: odd receivers take the right port twice
+            // There are two ports at the edge switch and two at the aggregation switch. Packets to
+            // odd receivers take the right port at both.
             assert_eq!(paths[0][2], 32 + 3 * (to % 2), "{from} to {to}");
             let links = routing.links_from(from / 2, 0, HostId(to));
             assert_eq!(links.len(), 1);
         }
     }
 
-    /// Test choice: each packet of a switch takes the path after that of the packet before.
+    /// Test policy: each packet takes the path after the path of the previous packet at this
+    /// switch.
     #[derive(Debug)]
     struct Next(usize);
 

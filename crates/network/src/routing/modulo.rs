@@ -1,6 +1,6 @@
-//! Static routing by the receiver: of n ports, port d mod n is taken, where d is the number of the receiving
-//! host. All senders to d use it (the routing of Gusat et al., *Benchmarking the Ethernet-Federated
-//! Datacenter*, 2009).
+//! Static routing by the receiver: of n equal ports, a packet takes port d mod n, where d is the
+//! number of the receiving host. All senders to d share this port (the routing of Gusat et al.,
+//! *Benchmarking the Ethernet-Federated Datacenter*, 2009).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};
@@ -9,12 +9,13 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::slice::from_ref;
 
-/// Static routing by the receiver's number (d mod n): its settings, of which there are none, and
-/// its chooser.
+/// Static routing by the number of the receiver (d mod n). It has no settings, and is its own
+/// chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 
-/// Returns the index among `ports` ports that static routing takes to a host.
+/// Returns the index of the port, of `ports` equal ones, that static routing uses for packets to
+/// `dst`.
 pub fn modulo(dst: HostId, ports: usize) -> usize {
     dst.0 as usize % ports
 }

@@ -1,16 +1,17 @@
-//! Adjacency of switches: neighbours and the links to them.
+//! Neighbours of each switch, and the links to them.
 
 use crate::topology::{Cable, Graph};
 
-/// Links between switches: for every switch (link out, switch at its end), in the order of cables.
+/// Links between switches: for every switch a list of (output link, neighbour switch), in the order
+/// of cables.
 pub struct Neighbours {
-    /// Index of the first entry of each switch; has one element more than there are switches.
+    /// Index in `list` of the first entry of each switch; a last element has the length of `list`.
     first: Vec<u32>,
     list: Vec<(u32, u32)>,
 }
 
 impl Neighbours {
-    /// Returns the adjacency over the cables that are `usable`, by their numbers.
+    /// Returns the neighbours over usable cables; `usable` answers for a cable number.
     pub fn new(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Neighbours {
         let between = |(i, c): &(usize, &Cable)| c.a >= graph.hosts && usable(*i);
         let cables = || graph.cables.iter().enumerate().filter(between);
@@ -34,7 +35,7 @@ impl Neighbours {
         Neighbours { first, list }
     }
 
-    /// Returns (link out, switch at its end) for each neighbour of a switch.
+    /// Returns (output link, neighbour switch) for each neighbour of a switch.
     pub fn of(&self, switch: u32) -> &[(u32, u32)] {
         let (first, end) = (self.first[switch as usize], self.first[switch as usize + 1]);
         &self.list[first as usize..end as usize]

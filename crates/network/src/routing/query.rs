@@ -1,13 +1,14 @@
-//! Input of a choice among equal paths: the packet with its possible ports, and the state of the network.
+//! Input of a choice among equal paths: the packet, its possible ports, and the state of the
+//! network.
 
 use crate::link::Link;
 use crate::pool::Stored;
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Time};
 
-/// A packet at a switch with several ports on shortest paths to its host.
+/// A packet at a switch with several ports on shortest paths to the receiver.
 pub struct Query<'f> {
-    /// Number of the switch, from 0.
+    /// Number of the switch, counted from 0 among switches.
     pub switch: u32,
     /// Host that receives the packet.
     pub dst: HostId,
@@ -17,7 +18,7 @@ pub struct Query<'f> {
     pub members: &'f [u32],
 }
 
-/// State of the network that a choice among equal paths may read.
+/// State of the network that a policy may read when it chooses among equal paths.
 pub struct View<'f> {
     /// Simulated time.
     pub now: Time,
@@ -25,23 +26,24 @@ pub struct View<'f> {
     pub packet: &'f Stored,
     /// All links of the fabric, by number.
     pub links: &'f [Link],
-    /// Link on which the packet entered the switch. The port towards its last node is the
-    /// [reverse](crate::topology::reverse) of that link, by which a switch that reads [CNMs](crate::dcb::Cnm)
-    /// learns which of its ports leads to the congestion.
+    /// Link on which the packet entered the switch. Its [reverse](crate::topology::reverse) is the
+    /// link towards the previous node. A switch that reads a congestion notification
+    /// ([`Cnm`](crate::dcb::Cnm)) finds in this way which of its ports leads to the congestion.
     pub ingress: u32,
 }
 
-/// Number of a switch at which packets choose among equal paths, and seed of the run.
+/// Properties of a switch that chooses among equal paths: its number, and the seed of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchPlace {
-    /// Number of the switch, from 0.
+    /// Number of the switch, counted from 0 among switches.
     pub switch: u32,
     /// Seed of the run.
     pub seed: u64,
 }
 
 impl SwitchPlace {
-    /// Returns the stream of random numbers named `what`; each switch has its own.
+    /// Returns the stream of random numbers named `what` of this switch; each switch has its own
+    /// stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("routing/{what}/{}", self.switch))
     }

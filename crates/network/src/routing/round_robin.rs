@@ -1,11 +1,12 @@
-//! Round robin: each switch sends packets for one edge switch to the equal ports in turn.
+//! Round robin: each switch distributes the packets for one edge switch over the equal ports in
+//! cyclic order.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Round robin over equal paths: its settings, of which there are none, and its chooser.
+/// Round robin over equal paths. It has no settings, and is its own chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRobin;
 

@@ -1,9 +1,9 @@
-//! Sets of equal ports.
+//! Sets of equal ports, to which the table of next hops refers.
 
 use super::entry::{GROUP_BIT, Group, NO_ROUTE};
 use std::collections::BTreeMap;
 
-/// Sets of ports in the order of their discovery; equal sets share a group.
+/// Sets of equal ports in the order in which they were found. Equal sets are stored once.
 pub struct Sets<'a> {
     weights: &'a BTreeMap<u32, u32>,
     pub groups: Vec<Group>,
@@ -12,13 +12,14 @@ pub struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// Returns no sets. Links have weight 1 unless `weights`, by link, has another.
+    /// Returns an empty collection of sets. `weights` has the weights of links by link number;
+    /// other links have weight 1.
     pub fn new(weights: &'a BTreeMap<u32, u32>) -> Sets<'a> {
         Sets { weights, groups: Vec::new(), members: Vec::new(), known: BTreeMap::new() }
     }
 
-    /// Returns the entry of the table of next hops for a set of ports: no route, a single link, or
-    /// a group.
+    /// Returns the entry in the table of next hops for a set of ports: no route, a single link, or
+    /// a reference to the set, which is stored if it is new.
     pub fn entry(&mut self, ports: &[u32]) -> u32 {
         match *ports {
             [] => NO_ROUTE,
@@ -38,20 +39,21 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Records a set of ports and its table entry as known.
+    /// Records that the set of ports `ports` has the table entry `entry`.
     pub fn remember(&mut self, ports: &[u32], entry: u32) {
         self.known.insert(ports.to_vec(), entry);
     }
 
-    /// Forgets all known sets of ports; groups stay.
+    /// Forgets which sets of ports are known, so that later sets are stored as new ones. Stored
+    /// sets remain.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 }
 
-/// Returns each port as often as its weight states, in lowest terms (the replication of WCMP: Zhou et al.,
-/// EuroSys 2014), so that members are chosen with equal probability. Copies of a port are spread out, for
-/// choices in turn.
+/// Returns the ports, each repeated according to its weight in lowest terms (WCMP: Zhou et al.,
+/// EuroSys 2014), so that all elements can be chosen with equal probability. Copies of a port are
+/// spread out for round robin.
 fn repeated(ports: &[u32], weights: &BTreeMap<u32, u32>) -> Vec<u32> {
     if weights.is_empty() {
         return ports.to_vec();

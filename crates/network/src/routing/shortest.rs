@@ -1,4 +1,4 @@
-//! Shortest paths in any graph: one breadth-first search per edge switch.
+//! Shortest paths in any graph, by one breadth-first search per edge switch.
 
 use super::entry::{LOCAL, NO_ROUTE};
 use super::neighbours::Neighbours;
@@ -6,11 +6,12 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 
-/// Returns the next hops on shortest paths: table entries by switch × column, where `edges` has the
+/// Returns the next hops on shortest paths: table entries by switch and column. `edges` has the
 /// edge switch of each column.
 pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u32> {
     let switches = neighbours.switches();
-    // Allocated row by row: the system takes a second or two to provide a gigabyte.
+    // The table is filled row by row, since the system needs a second or two to provide a gigabyte,
+    // and the user may interrupt between rows.
     let mut entries = Vec::with_capacity(switches as usize * edges.len());
     for _ in 0..switches {
         interrupt::steps(edges.len() as u64);
@@ -35,9 +36,9 @@ pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u
     entries
 }
 
-/// Breadth-first search and its result.
+/// Breadth-first search of hop counts from one switch, with its result.
 struct Search {
-    /// Hop count of every switch; `u32::MAX` if there is no path.
+    /// Hop count of every switch from the start; `u32::MAX` if there is no path.
     hops: Vec<u32>,
     queue: VecDeque<u32>,
 }

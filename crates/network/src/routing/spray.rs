@@ -1,5 +1,5 @@
-//! Packet spraying: every packet takes a random port (Dixit et al., *On the Impact of Packet Spraying in Data
-//! Center Networks*, INFOCOM 2013).
+//! Packet spraying: every packet takes a random one of the equal ports (Dixit et al., *On the
+//! Impact of Packet Spraying in Data Center Networks*, INFOCOM 2013).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -7,11 +7,11 @@ use eastwest_engine::random::Stream;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Settings of packet spraying, of which there are none.
+/// Packet spraying, which has no settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SprayConfig;
 
-/// Stream of random numbers of every switch.
+/// Chooser of packet spraying: the stream of random numbers of every switch.
 #[derive(Serialize, Deserialize)]
 pub struct Spray(Vec<Stream>);
 

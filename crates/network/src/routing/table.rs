@@ -1,12 +1,13 @@
-//! Next hops on equal-cost shortest paths over usable cables.
+//! Table of next hops on equal-cost shortest paths over usable cables.
 //!
-//! A table holds an entry for every switch and column; columns are edge switches. In [`regular`]
-//! fabrics entries are first found by switch and direction (see [`directions`]): a few for each switch, from
-//! positions alone. Cables that are down change some of them, which [`changes`] finds. In all other
-//! graphs a breadth-first search for every edge switch fills the table (see [`shortest`]).
+//! The table has an entry for every switch and column; columns are edge switches. In [`regular`]
+//! fabrics, entries are first computed by switch and direction (see [`directions`]), from positions
+//! alone; these are only a few for each switch. Cables that are down change some entries, which
+//! [`changes`] finds. In other graphs a breadth-first search from every edge switch fills the table
+//! (see [`shortest`]).
 //!
-//! A table of up to [`MOST_WHOLE`] bytes is always expanded to switch × column, since a lookup is fastest.
-//! Above that size, entries of regular fabrics stay by direction.
+//! A table of up to [`MOST_WHOLE`] bytes is always expanded to switch × column, which makes
+//! look-ups fastest. Larger tables of regular fabrics keep their entries by direction.
 //!
 //! [`regular`]: crate::topology::regular
 //! [`directions`]: super::directions
@@ -25,31 +26,34 @@ use eastwest_engine::interrupt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest table in bytes that is expanded to switch × column in a regular fabric.
+/// Largest size in bytes up to which the table of a regular fabric is expanded to switch × column.
 const MOST_WHOLE: u64 = 32 << 20;
-/// Bytes of an entry.
+/// Size of a table entry in bytes.
 const ENTRY: u64 = size_of::<u32>() as u64;
-/// Bytes of a set of ports besides its members.
+/// Size in bytes of the record of a set of ports, without the ports themselves.
 const SET: u64 = size_of::<Group>() as u64;
 
-/// Table of next hops: entries of all switches, and the sets of equal ports to which they refer.
+/// Table of next hops: entries of all switches, and the sets of equal ports to which entries refer.
 #[derive(Serialize, Deserialize)]
 pub struct Table {
     /// Number of columns, one for each edge switch.
     pub columns: u32,
-    /// Entries by switch × column, or by direction.
+    /// Entries by switch × column or, if `directions` is set, by direction.
     entries: Vec<u32>,
-    /// Numbering of directions, if entries are by direction.
+    /// Numbers of directions if entries are stored by direction; `None` if they are stored by
+    /// switch × column.
     directions: Option<Box<Directions>>,
-    /// Entries that differ from that of their direction, by switch and column.
+    /// Entries that differ from the entry of their direction because cables are down, by switch and
+    /// column.
     changed: BTreeMap<(u32, u32), u32>,
     /// Sets of equal ports to which entries refer.
     pub groups: Vec<Group>,
-    /// Links of all sets of equal ports, one set after the other.
+    /// Links of all sets of equal ports; those of one set are consecutive.
     pub members: Vec<u32>,
 }
 
-/// Returns the column of every edge switch, in the order of hosts, and the edge switch of every column.
+/// Returns the column of every edge switch (`u32::MAX` for other switches), in the order of hosts,
+/// and the edge switch of every column.
 pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
     let mut column_of = vec![u32::MAX; graph.switches() as usize];
     let mut edges = Vec::new();
@@ -62,14 +66,14 @@ pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
     (column_of, edges)
 }
 
-/// Whether a table of this size is expanded although the fabric is regular.
+/// Whether a table of this size is expanded to switch × column even in a regular fabric.
 fn is_small(switches: u64, columns: u64) -> bool {
     switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
 }
 
-/// Returns the bytes of a table of next hops for these numbers of switches, columns and links
-/// between switches, before any fault: what is kept, and what is needed additionally to build it.
-/// The number of sets of ports in an irregular fabric is estimated: two for every link.
+/// Returns the memory in bytes of a table of next hops before any fault: what the table needs, and
+/// what is needed temporarily to build it. `links` is the number of links between switches. In an
+/// irregular fabric, the number of sets of ports is estimated as two for every link.
 pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>) -> (u64, u64) {
     let whole = switches.saturating_mul(columns).saturating_mul(ENTRY);
     let degree = links / switches.max(1) + 1;
@@ -80,7 +84,7 @@ pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>)
     };
     let by_direction = directions::count(regular);
     let sets = match regular {
-        // about half of the ports in each direction
+        // In a torus, about half of the ports of a switch are in the set of a direction.
         Regular::Torus(_) => of_sets(by_direction, by_direction * degree.div_ceil(2)),
         Regular::Tree(_) => of_sets(switches, links / 2),
     };
@@ -92,7 +96,7 @@ pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>)
     }
 }
 
-/// Whether directions can be numbered in 32 bits.
+/// Whether the directions of all switches can be numbered in 31 bits.
 fn has_directions(regular: &Regular) -> bool {
     directions::count(regular) < u64::from(GROUP_BIT)
 }
@@ -102,8 +106,8 @@ impl Table {
         Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
     }
 
-    /// Computes shortest paths over the cables that are `usable`, by their numbers. Links have weight 1 unless
-    /// `weights`, by link, has another.
+    /// Computes the table of shortest paths over usable cables; `usable` answers for a cable
+    /// number. `weights` has the weights of links by link number; other links have weight 1.
     pub fn build(
         graph: &Graph,
         weights: &BTreeMap<u32, u32>,
@@ -124,7 +128,7 @@ impl Table {
         table
     }
 
-    /// Returns the table of a regular fabric, by direction.
+    /// Returns the table of a regular fabric with entries by direction.
     fn by_direction(
         graph: &Graph,
         regular: &Regular,
@@ -148,7 +152,7 @@ impl Table {
         table
     }
 
-    /// Expands entries by direction to entries by column.
+    /// Expands the entries from switch × direction to switch × column.
     fn lay_out(&mut self, switches: u32) {
         let mut entries = Vec::with_capacity(switches as usize * self.columns as usize);
         for switch in 0..switches {
@@ -160,7 +164,7 @@ impl Table {
         self.changed = BTreeMap::new();
     }
 
-    /// Returns the entry (next hop) of a switch for the edge switch of a column.
+    /// Returns the next hop of a switch for the edge switch of column `column`, as a table entry.
     #[inline(always)]
     pub fn entry(&self, switch: u32, column: u32) -> &u32 {
         match &self.directions {
@@ -179,7 +183,7 @@ impl Table {
         &self.entries[directions.cell(switch, column)]
     }
 
-    /// Returns the links of the set of equal ports to which an entry of the table refers.
+    /// Returns the links of the set of equal ports to which the table entry `entry` refers.
     #[inline]
     pub fn members_of(&self, entry: u32) -> &[u32] {
         let group = self.groups[(entry & !GROUP_BIT) as usize];
@@ -187,7 +191,7 @@ impl Table {
     }
 }
 
-/// Returns the cables between switches that are not usable.
+/// Returns the two switches of each cable between switches that is not usable.
 fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
     let between = graph.cables.iter().enumerate().filter(|(_, c)| c.a >= graph.hosts);
     between
@@ -196,7 +200,7 @@ fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Returns the entries of all switches by direction.
+/// Returns the entries of all switches by direction, while all cables are usable.
 fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Sets) -> Vec<u32> {
     let (mut entries, mut ports) = (Vec::new(), Vec::new());
     for switch in 0..all.switches() {
@@ -211,7 +215,8 @@ fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Se
                 }
             });
         }
-        // A link leaves only one switch, so no other switch has an equal set.
+        // The sets of this switch contain its own links, so that no other switch can have an equal
+        // set.
         sets.forget();
     }
     entries
@@ -266,7 +271,7 @@ mod tests {
         all.iter().map(Graph::build).collect()
     }
 
-    /// Returns the ports for every switch and column.
+    /// Returns the ports of all table entries, by switch and column.
     fn all_ports(table: &Table, switches: u32) -> Vec<Vec<u32>> {
         let each = |switch| (0..table.columns).map(move |column| (switch, column));
         let ports = |(switch, column)| match *table.entry(switch, column) {
@@ -276,8 +281,8 @@ mod tests {
         (0..switches).flat_map(each).map(ports).collect()
     }
 
-    /// Compares the entries found by position, by direction and expanded, with those of a search over all
-    /// cables.
+    /// Compares a table by direction, before and after its expansion, with the table from a
+    /// breadth-first search over the usable cables.
     fn compare(graph: &Graph, usable: &dyn Fn(usize) -> bool, weights: &BTreeMap<u32, u32>) {
         let (_, edges) = columns(graph);
         let mut sets = Sets::new(weights);
@@ -291,7 +296,7 @@ mod tests {
         let laid_out = Table::build(graph, weights, usable);
         assert!(table.directions.is_some() && laid_out.directions.is_none());
         assert_eq!(all_ports(&laid_out, graph.switches()), expected, "{regular:?}");
-        // equal sets of a switch share one group, whose ports packets take in turn
+        // Equal sets of a switch must be stored once, so that round robin covers all their packets.
         let named = laid_out.entries.iter().filter(|e| **e & GROUP_BIT != 0 && **e != NO_ROUTE);
         let named: BTreeSet<&u32> = named.collect();
         let different: BTreeSet<_> = expected.iter().filter(|ports| ports.len() > 1).collect();
@@ -313,7 +318,7 @@ mod tests {
         for graph in regular_fabrics() {
             let cables = graph.cables.len() as u64;
             for round in 0..12u64 {
-                // from a single cable down to more than half of all
+                // The number of cables that are down is from one to more than half of all.
                 let most = if round < 6 { 1 + round } else { round * cables / 16 };
                 let down: Vec<u64> = (0..most).map(|_| random.below(cables)).collect();
                 compare(&graph, &|cable| !down.contains(&(cable as u64)), &BTreeMap::new());

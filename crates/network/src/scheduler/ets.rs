@@ -1,15 +1,16 @@
-//! Enhanced transmission selection (IEEE 802.1Q, clause 37, once 802.1Qaz): `share` of a
-//! `[[fabric.class]]`.
+//! Enhanced transmission selection (ETS; IEEE 802.1Q, clause 37, formerly 802.1Qaz): the key
+//! `share` of a `[[fabric.class]]`.
 //!
-//! A class is strict, or has a share, in whole percent, of the rate that strict classes leave; the shares of a
-//! port add up to 100. They become the smallest equivalent integer weights of deficit round robin, so that
-//! turns are short: 50 and 50 % are turns of one packet each.
+//! A class is either strict, or has a share, in whole percent, of the rate that strict classes
+//! leave unused. The shares of a port add up to 100. They become the smallest equivalent integer
+//! weights of deficit round robin, so that rounds are short: with 50 % and 50 %, each class sends
+//! one packet per round.
 
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};
 
-/// Reads the share of a class, in whole percent; `None` if the class has no share.
+/// Reads the share of a class in whole percent; `None` if the class has no share.
 pub fn read_share(c: &mut Section) -> Option<u32> {
     let share: Option<Fraction> = c.find(
         key(
@@ -31,9 +32,9 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     percent
 }
 
-/// Returns the weight of each class (`None`: a strict class, without share). Returns `None` if no
-/// class has a share, or the shares are wrong. `has_weights` tells that some classes have a
-/// `weight` of their own.
+/// Returns the weight of each class for deficit round robin; `None` in the list means a strict
+/// class. Returns `None` if no class has a share, or if shares are wrong. `has_weights` says
+/// whether some classes have the key `weight`, which excludes shares.
 pub fn weights(
     s: &mut Section,
     shares: &[Option<u32>],

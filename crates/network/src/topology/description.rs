@@ -1,64 +1,67 @@
-//! Topologies as a scenario describes them: nodes and cables.
+//! Topologies as a scenario describes them, by nodes and cables.
 
 use super::regular::{Regular, tree};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Rate and propagation delay of a cable, both directions.
+/// Rate and propagation delay of a cable, equal in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CableConfig {
     /// Rate in bit/s in each direction.
     pub rate: Rate,
-    /// Propagation delay of each direction.
+    /// Propagation delay in each direction.
     pub delay: Span,
 }
 
 /// Topology of a fabric: its nodes and cables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
-    /// Two tiers: every leaf has cables to every spine.
+    /// Leaf–spine: two tiers of switches, in which every leaf has cables to every spine.
     LeafSpine {
-        /// Number of leaves (racks).
+        /// Number of leaf switches (racks).
         leaves: u32,
-        /// Hosts on each leaf.
+        /// Number of hosts connected to each leaf.
         hosts_per_leaf: u32,
-        /// Number of spines.
+        /// Number of spine switches.
         spines: u32,
-        /// Parallel cables between each leaf and each spine.
+        /// Number of parallel cables between each leaf and each spine.
         cables_per_spine: u32,
-        /// Cables from hosts to leaves.
+        /// Rate and delay of the cables between hosts and leaves.
         host: CableConfig,
-        /// Cables from leaves to spines.
+        /// Rate and delay of the cables between leaves and spines.
         uplink: CableConfig,
     },
-    /// One switch.
+    /// Star: all hosts are connected to one switch.
     Star {
         /// Number of hosts.
         hosts: u32,
-        /// Cables from hosts to the switch.
+        /// Rate and delay of the cables between hosts and the switch.
         host: CableConfig,
     },
-    /// The three-tier fat tree of Al-Fares et al. (2008) with `k` pods of `k/2` edge and `k/2`
-    /// aggregation switches and `(k/2)²` cores.
+    /// Three-tier fat tree of Al-Fares et al. (2008). It has `k` pods with `k/2` edge and `k/2`
+    /// aggregation switches each, and `(k/2)²` core switches.
     FatTree {
-        /// Ports per switch towards other switches, even.
+        /// Number of ports per switch towards other switches; even.
         k: u32,
-        /// Hosts on each edge switch (`k/2` for full bisection).
+        /// Number of hosts connected to each edge switch (`k/2` gives full bisection bandwidth).
         hosts_per_edge: u32,
-        /// Cables from hosts to edge switches.
+        /// Rate and delay of the cables between hosts and edge switches.
         host: CableConfig,
-        /// Cables from edge to aggregation switches, and from these to cores.
+        /// Rate and delay of the cables between edge and aggregation switches, and between
+        /// aggregation and core switches.
         uplink: CableConfig,
     },
-    /// Any graph.
+    /// Any graph of hosts, switches and cables.
     Graph {
-        /// Names of hosts; a host has exactly one cable.
+        /// Names of hosts; every host has exactly one cable.
         hosts: Vec<String>,
         /// Names of switches.
         switches: Vec<String>,
-        /// Cables between nodes, by index: hosts first, then switches.
+        /// Cables as (node, node, rate and delay). Nodes are numbered with hosts first, then
+        /// switches.
         cables: Vec<(u32, u32, CableConfig)>,
-        /// Rule by which the nodes are connected; `None` for an irregular graph.
+        /// Rule by which the switches are connected, if the graph is regular; `None` for an
+        /// irregular graph.
         regular: Option<Regular>,
     },
 }

@@ -1,18 +1,18 @@
-//! The three-tier fat tree of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008): `k` pods, each of
-//! `k/2` edge and `k/2` aggregation switches, joined by `(k/2)²` cores. The number of hosts on an
-//! edge switch is free, so that it can be over-subscribed.
+//! Three-tier fat tree of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008): `k` pods with `k/2` edge
+//! and `k/2` aggregation switches each, connected by `(k/2)²` core switches. The number of hosts on
+//! an edge switch can be chosen, so that the tree can be over-subscribed.
 
 use super::description::Topology;
 use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
-/// Builds [`Topology::FatTree`].
+/// Builds the graph of a [`Topology::FatTree`].
 pub fn build(topology: &Topology) -> Graph {
     let &Topology::FatTree { k, hosts_per_edge, host, uplink } = topology else {
         unreachable!("called for fat trees only")
     };
     let half = k / 2;
-    let tier = k * half; // edge switches, and as many aggregation switches
+    let tier = k * half; // number of edge switches, and of aggregation switches
     let hosts = tier * hosts_per_edge;
     let names = names(&[("h", hosts), ("edge", tier), ("agg", tier), ("core", half * half)]);
     let (edge0, agg0, core0) = (hosts, hosts + tier, hosts + 2 * tier);
@@ -28,7 +28,8 @@ pub fn build(topology: &Topology) -> Graph {
                     config: uplink,
                     tiers: ("edge-up", "edge-down"),
                 });
-                // aggregation switch j of every pod has cables to cores j·k/2 … j·k/2 + k/2 − 1
+                // Aggregation switch j of every pod has cables to the cores j·k/2 to j·k/2 + k/2 −
+                // 1.
                 cables.push(Cable {
                     a: agg,
                     b: core0 + j * half + i,

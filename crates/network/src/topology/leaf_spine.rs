@@ -1,10 +1,10 @@
-//! Leaf–spine: a folded Clos network of two tiers. Hosts `h0…` are numbered leaf by leaf.
+//! Leaf–spine topology: a folded Clos network of two tiers. Hosts `h0…` are numbered leaf by leaf.
 
 use super::description::Topology;
 use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
-/// Builds [`Topology::LeafSpine`].
+/// Builds the graph of a [`Topology::LeafSpine`].
 pub fn build(topology: &Topology) -> Graph {
     let &Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, host, uplink } =
         topology

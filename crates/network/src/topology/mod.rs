@@ -1,4 +1,4 @@
-//! Topologies: nodes and cables of a fabric, by name.
+//! Topologies: nodes and cables of a fabric, with names.
 
 #![cfg_attr(
     not(test),
@@ -12,7 +12,8 @@ mod fat_tree;
 mod graph;
 mod leaf_spine;
 pub mod regular;
-/// Returns the number of the link in the other direction of the same cable: cable `i` has links `2i` and `2i + 1`.
+/// Returns the number of the link in the opposite direction of the same cable: cable `i` has the
+/// links `2i` and `2i + 1`.
 #[inline]
 pub const fn reverse(link: u32) -> u32 {
     link ^ 1
@@ -89,7 +90,7 @@ mod tests {
             host: CABLE,
             uplink: CABLE,
         });
-        // Al-Fares et al. 2008, figure 3: 16 hosts, 8 edge, 8 aggregation, 4 core switches.
+        // Al-Fares et al. 2008, figure 3: 16 hosts, 8 edge, 8 aggregation and 4 core switches.
         assert_eq!((g.hosts, g.switches()), (16, 20));
         assert_eq!(g.cables.len(), 16 + 16 + 16);
     }

@@ -1,28 +1,30 @@
-//! Regular fabrics: positions of switches determine distance and direction between them.
+//! Regular fabrics, in which the positions of switches determine distances and directions between
+//! them.
 //!
-//! In all of them every edge switch (one with hosts) has a lower number than every other switch, and hosts are
-//! numbered edge switch by edge switch.
+//! In all regular fabrics, edge switches (switches with hosts) have lower numbers than other
+//! switches, and hosts are numbered edge switch by edge switch.
 
 use serde::{Deserialize, Serialize};
 
-/// Rule by which the switches of a fabric are connected.
+/// Rule by which the switches of a regular fabric are connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Regular {
-    /// A grid of these sizes with a ring along each dimension, see [`super::torus`]. All switches are
-    /// edge switches.
+    /// A grid with a ring along each dimension, see [`super::torus`]; the values are the numbers of
+    /// switches along each dimension. All switches are edge switches.
     Torus(Vec<u32>),
-    /// A tree with several switches at each of its nodes: levels from the edge switches up.
+    /// A tree in which a node can consist of several equivalent switches. Levels are listed from
+    /// the edge switches up.
     Tree(Vec<Level>),
 }
 
-/// A level of switches in a tree.
+/// One level of switches in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Number of switches of the level.
+    /// Number of switches in the level.
     pub switches: u32,
-    /// Number of switches, numbered consecutively, that are above one set of edge switches.
+    /// Number of consecutive switches in the level that are above the same edge switches.
     pub alike: u32,
-    /// Number of edge switches, numbered consecutively, below each switch.
+    /// Number of consecutive edge switches below each switch of the level.
     pub edges: u32,
 }
 
@@ -44,7 +46,8 @@ impl Regular {
     }
 }
 
-/// Returns a tree of levels, given as (switches, alike, edges).
+/// Returns the rule of a tree. Each level is given as (number of switches, switches above the same
+/// edge switches, edge switches below each switch).
 pub(super) fn tree(levels: &[(u32, u32, u32)]) -> Regular {
     let level = |&(switches, alike, edges): &_| Level { switches, alike, edges };
     Regular::Tree(levels.iter().map(level).collect())

@@ -1,18 +1,18 @@
-//! Properties of topologies for tests: distances, numbers of shortest paths, cuts.
+//! Properties of topologies for tests: distances, numbers of shortest paths, and cuts.
 
 use super::Graph;
 use super::description::Topology;
 use std::collections::VecDeque;
 
-/// A graph as lists of neighbours.
+/// Graph of a topology as lists of neighbours.
 pub struct Shape {
-    /// Number of hosts, which are the first nodes.
+    /// Number of hosts; nodes are numbered with hosts first.
     pub hosts: usize,
     neighbours: Vec<Vec<usize>>,
 }
 
 impl Shape {
-    /// Returns the hosts of a topology and the neighbours of each node.
+    /// Returns the graph of a topology as lists of neighbours.
     pub fn of(topology: &Topology) -> Shape {
         let graph = Graph::build(topology);
         let mut neighbours = vec![Vec::new(); graph.names.len()];
@@ -44,7 +44,8 @@ impl Shape {
         self.neighbours[node].len()
     }
 
-    /// Returns the hop counts from a node to every other, and the numbers of shortest paths.
+    /// Returns for each node the hop count from `start`, and the number of shortest paths from
+    /// there.
     fn from(&self, start: usize) -> (Vec<usize>, Vec<u64>) {
         let mut distance = vec![usize::MAX; self.nodes()];
         let mut paths = vec![0; self.nodes()];
@@ -64,7 +65,7 @@ impl Shape {
         (distance, paths)
     }
 
-    /// Returns the number of links on the longest of the shortest paths between two hosts.
+    /// Returns the largest number of links on a shortest path between two hosts.
     pub fn diameter(&self) -> usize {
         let farthest = |host| self.from(host).0[..self.hosts].iter().copied().max();
         (0..self.hosts).filter_map(farthest).max().expect("there are hosts")
@@ -75,7 +76,8 @@ impl Shape {
         self.from(from).1[to]
     }
 
-    /// Returns the number of cables between two sets of switches; `first` selects a set by the switch's number.
+    /// Returns the number of cables between two sets of switches. `first` says whether the switch
+    /// with a given number is in the first set.
     pub fn cut(&self, first: impl Fn(usize) -> bool) -> usize {
         let side = |node: usize| first(node - self.hosts);
         let crossing = |a: usize| {
@@ -85,8 +87,9 @@ impl Shape {
         (self.hosts..self.nodes()).map(crossing).sum()
     }
 
-    /// Returns the fewest cables that separate the first half of the hosts from the second: the maximum flow
-    /// between them (Ford and Fulkerson), with capacity 1 in each direction of a cable.
+    /// Returns the smallest number of cables that separate the first half of the hosts from the
+    /// second half. It is the maximum flow between them (Ford and Fulkerson), if each cable has
+    /// capacity 1 in each direction.
     pub fn bisection_of_hosts(&self) -> usize {
         let mut room: Vec<Vec<i32>> = self.neighbours.iter().map(|n| vec![1; n.len()]).collect();
         let mut flow = 0;
@@ -94,7 +97,7 @@ impl Shape {
             for &(node, port) in &path {
                 let next = self.neighbours[node][port];
                 room[node][port] -= 1;
-                // parallel cables are equivalent: any of them can take the flow back
+                // Parallel cables are equivalent, so that any of them can carry the reverse flow.
                 let back = self.neighbours[next].iter().position(|&n| n == node);
                 room[next][back.expect("a cable has two ends")] += 1;
             }
@@ -103,7 +106,8 @@ impl Shape {
         flow
     }
 
-    /// Returns an augmenting path from a host of the first half to one of the second, as (node, port).
+    /// Returns an augmenting path, as (node, port), from a host of the first half to a host of the
+    /// second half; `None` if there is none.
     fn augmenting(&self, room: &[Vec<i32>]) -> Option<Vec<(usize, usize)>> {
         let half = self.hosts / 2;
         let mut before: Vec<Option<(usize, usize)>> = vec![None; self.nodes()];

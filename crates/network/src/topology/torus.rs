@@ -1,21 +1,23 @@
-//! Torus: switches at the points of a grid of any number of dimensions, a ring along each, and hosts at
-//! every switch.
+//! Torus: switches at the points of a grid of any number of dimensions, with a ring along each
+//! dimension, and hosts connected to every switch.
 //!
-//! A ring of two is one cable, not two parallel ones. Hosts `h0…` are numbered switch by switch, switches
-//! `s1.2` by coordinates, the last of which counts first. Ports: those of the hosts, then dimension by
-//! dimension.
+//! A ring of two switches is one cable, not two parallel ones. Hosts `h0…` are numbered switch by
+//! switch. Switches such as `s1.2` are named by their coordinates, and numbered so that the last
+//! coordinate changes fastest. The ports of a switch are first those of its hosts, then those of
+//! each dimension.
 
 use super::description::{CableConfig, Topology};
 use super::graph::number;
 use super::regular::Regular;
 use eastwest_engine::interrupt;
 
-/// Returns the number of switches of a torus with these sizes of dimensions.
+/// Returns the number of switches of a torus; `sizes` has the number of switches along each
+/// dimension.
 pub fn switches(sizes: &[u32]) -> u64 {
     sizes.iter().fold(1, |n, &size| n.saturating_mul(u64::from(size)))
 }
 
-/// Returns the number of cables of a torus: of all rings, and to all hosts.
+/// Returns the number of cables of a torus: those of all rings, and those of all hosts.
 pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     let all = switches(sizes);
     let rings = |&size: &u32| if size == 2 { all / 2 } else { all };
@@ -23,7 +25,8 @@ pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     sizes.iter().map(rings).fold(of_hosts, u64::saturating_add)
 }
 
-/// Builds a torus; every size is at least 2, and the caller has checked the number of nodes.
+/// Builds a torus; `sizes` has the number of switches along each dimension, at least 2. The caller
+/// has checked the number of nodes.
 pub fn build(
     sizes: &[u32],
     hosts_per_switch: u32,
@@ -32,7 +35,7 @@ pub fn build(
 ) -> Topology {
     let all = number(switches(sizes));
     let hosts = all * hosts_per_switch;
-    // increment of the switch number for each coordinate
+    // For each dimension, the difference in switch number between neighbours.
     let steps: Vec<u32> =
         (0..sizes.len()).map(|d| sizes[d + 1..].iter().product::<u32>()).collect();
     let coordinate = |switch: u32, d: usize| switch / steps[d] % sizes[d];
@@ -71,7 +74,8 @@ mod tests {
     #[test]
     fn rings_close_and_distances_and_bisection_are_those_of_tori() {
         for (sizes, hosts, diameter, bisection) in [
-            // Dally and Towles 2004: a k-ary n-cube has a bisection of 2 kⁿ⁻¹ cables, diameter n k/2
+            // Dally and Towles 2004: a k-ary n-cube has a bisection of 2 kⁿ⁻¹ cables and a diameter
+            // of n k/2.
             (&[4u32, 4][..], 2, 4, 8),
             (&[4, 4, 4], 1, 6, 32),
             (&[6, 3], 1, 4, 6),
@@ -82,12 +86,12 @@ mod tests {
             let all = number(switches(sizes)) as usize;
             assert_eq!((shape.switches(), shape.hosts), (all, all * hosts as usize));
             assert_eq!(shape.cables() as u64, cables(sizes, hosts));
-            // two more hops for the hosts' own cables
+            // The cables of the two hosts add two hops.
             assert_eq!(shape.diameter(), diameter + 2, "{sizes:?}");
             let degree = sizes.iter().map(|&s| if s == 2 { 1 } else { 2 }).sum::<usize>();
             let first = shape.hosts;
             assert!((first..shape.nodes()).all(|s| shape.degree(s) == degree + hosts as usize));
-            // cut across the first, longest dimension
+            // The cut is across the first dimension, which is the longest.
             assert_eq!(shape.cut(|switch| switch < all / 2), bisection, "{sizes:?}");
         }
     }
@@ -95,9 +99,9 @@ mod tests {
     #[test]
     fn shortest_paths_are_the_orders_of_steps() {
         let shape = Shape::of(&build(&[5, 5], 1, CABLE, CABLE));
-        // from (0,0) to (2,1): three steps in any order
+        // From (0,0) to (2,1) there are three steps, in any order.
         assert_eq!(shape.paths(0, 2 * 5 + 1), 3);
-        // to (2,2): four steps, two of each
+        // From (0,0) to (2,2) there are four steps, two in each dimension.
         assert_eq!(shape.paths(0, 2 * 5 + 2), 6);
         let Topology::Graph { switches, .. } = build(&[2, 3], 1, CABLE, CABLE) else {
             unreachable!("a graph")

@@ -1,33 +1,34 @@
-//! Two groups of hosts with several paths between them, of which static routing by the receiver's number uses
-//! only one: the six hosts of the case study in Gusat et al. (*Benchmarking the Ethernet-Federated Datacenter*,
-//! IBM Research 2009), which describes the behaviour of the fabric, but not its cables.
+//! Two groups of hosts with several paths between them, of which static routing by the number of
+//! the receiver uses only one. The topology models the six hosts in the case study of Gusat et al.
+//! (*Benchmarking the Ethernet-Federated Datacenter*, IBM Research 2009), which describes the
+//! behaviour of the fabric but not its cables.
 //!
-//! Required behaviour. With three hosts in each group and routing "of n shortest paths' ports take number d mod
-//! n": all nine flows of one direction between the groups pass a single link, other shortest paths being free;
-//! each host's two flows within its group share no link with them; and three flows to three receivers can take
-//! disjoint paths.
+//! **Required behaviour.** Each group has three hosts, and routing is "of n shortest paths' ports
+//! take number d mod n". All nine flows of one direction between the groups pass a single link,
+//! while other shortest paths are free. The two flows of each host within its group share no link
+//! with these nine flows. Three flows to three receivers can take disjoint paths.
 //!
-//! Why two stages are needed. Where one switch sees packets to all receivers and has n ≥ 2 ports for each, d
-//! mod n sends neighbouring receivers to different ports. So the paths that a first switch separates must be
-//! joined again by other switches, each of which sees some residues only.
+//! **Why two stages are needed.** If one switch routes packets to all receivers over n ≥ 2 ports, d
+//! mod n sends neighbouring receivers to different ports. To bring all receivers to one link, other
+//! switches must join these paths again, each of which routes only some residues of d.
 //!
-//! Construction for p paths: a switch for each group, `left` and `right`, and two stages of p switches between
-//! them. `left` is joined to every `near`, every `near` to every `far`, every `far` to `right`. Port c of `near
-//! i` leads to that `far j` with i + j = c (mod p), and port c of `far j` to that `near i`. Then receiver d
-//! goes from `left` to `near i` with i = d mod p, there by port d mod p = i to `far 0`; all receivers meet on
-//! `far0 -> right`. In the other direction all receivers share `near0 -> left`. There are p² shortest paths
-//! between the groups, p of them disjoint between `left` and `right`.
+//! **Construction for p paths.** There is a switch for each group, `left` and `right`, and two
+//! stages of p switches between them. `left` is connected to every `near`, every `near` to every
+//! `far`, and every `far` to `right`. Port c of `near i` leads to the `far j` with i + j = c (mod
+//! p), and port c of `far j` to the corresponding `near i`. A packet to receiver d then goes from
+//! `left` to `near i` with i = d mod p, and from there by port d mod p = i to `far 0`. All
+//! receivers share the link `far0 -> right`; in the other direction they share `near0 -> left`.
+//! There are p² shortest paths between the groups; p of them are disjoint between `left` and
+//! `right`.
 
 use super::description::{CableConfig, Topology};
 
-/// Returns the number of switches of two groups of hosts with this number of disjoint paths between
-/// them.
+/// Returns the number of switches of two groups of hosts with `paths` disjoint paths between them.
 pub fn switches(paths: u32) -> u64 {
     2 + 2 * u64::from(paths)
 }
 
-/// Returns the number of cables of two groups of hosts with this number of disjoint paths between
-/// them.
+/// Returns the number of cables of two groups of hosts with `paths` disjoint paths between them.
 pub fn cables(hosts_per_group: u32, paths: u32) -> u64 {
     let p = u64::from(paths);
     2 * u64::from(hosts_per_group) + 2 * p + p * p
@@ -67,8 +68,8 @@ mod tests {
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(10), delay: Span::from_us(1) };
 
-    /// Returns, for each port between switches, how many of the flows between all hosts static routing sends
-    /// there.
+    /// Returns, for each port between switches, how many of the flows between all pairs of hosts
+    /// static routing sends through this port.
     fn loads(hosts_per_group: u32, paths: u32) -> BTreeMap<(String, String), u32> {
         let graph = Graph::build(&build(hosts_per_group, paths, CABLE, CABLE));
         let config = (RoutingConfig::Modulo(Modulo), EqualPaths::default());
@@ -104,8 +105,8 @@ mod tests {
             [load("near0", "left"), load("near1", "left"), load("near2", "left")],
             [9, 0, 0]
         );
-        // no other link is near its rate: the five flows of a host together have its rate, so three of them
-        // make 0.6
+        // No other link is near its rate: the five flows of a host share its rate, so that three of
+        // them use 0.6 of it.
         let elsewhere = loads.iter().filter(|((_, to), _)| to != "right" && to != "left");
         assert!(elsewhere.map(|(_, &n)| n).all(|n| n == 3), "{loads:?}");
         assert_eq!((load("left", "near0"), load("near1", "far0")), (3, 3));

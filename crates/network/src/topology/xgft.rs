@@ -1,38 +1,39 @@
-//! Extended generalised fat trees XGFT(h; m₁…m_h; w₁…w_h) (Öhring, Ibel, Das and Kumar, *On Generalized
-//! Fat Trees*, IPPS 1995), and the k-ary n-trees among them (Petrini and Vanneschi, *k-ary n-trees*, IPPS
-//! 1997): XGFT(n; k…k; 1, k…k).
+//! Extended generalised fat trees XGFT(h; m₁…m_h; w₁…w_h) (Öhring, Ibel, Das and Kumar, *On
+//! Generalized Fat Trees*, IPPS 1995). The k-ary n-trees (Petrini and Vanneschi, *k-ary n-trees*,
+//! IPPS 1997) are the trees XGFT(n; k…k; 1, k…k).
 //!
-//! A node of level l has m_l children and w_(l+1) parents. It is named by h digits: the lower l of them
-//! below their w, the others below their m. Two nodes of levels l and l + 1 are joined if they agree in
-//! all digits but number l + 1. Level 0 are the hosts; digit 1 counts first, so hosts are numbered
-//! switch by switch. w₁ is 1: a host has one cable.
+//! A node of level l has m_l children and w_(l+1) parents. Its name has h digits: digit i is below
+//! w_i for the first l digits, and below m_i for the others. Two nodes of levels l and l + 1 are
+//! connected if their names agree in all digits except digit l + 1. Hosts are level 0. The first
+//! digit changes fastest, so that hosts are numbered switch by switch. w₁ is 1, since a host has
+//! one cable.
 //!
-//! Hosts `h0…`; switches `s1.0…` are those of level 1. Ports of a switch: first those down, then those
-//! up, each in the order of the digit in which their ends differ.
+//! Hosts are named `h0…`, switches of level 1 `s1.0…`. The ports of a switch are first those down,
+//! then those up, each in the order of the digit in which the two nodes differ.
 
 use super::description::{CableConfig, Topology};
 use super::graph::number;
 use super::regular::{Level, Regular};
 use eastwest_engine::interrupt;
 
-/// Shape of an extended generalised fat tree: for each level from the hosts up, the number of
-/// children of its nodes and of parents of the nodes below.
+/// Shape of an extended generalised fat tree: numbers of children and of parents of the nodes of
+/// each level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xgft {
-    /// Number of children of a node of each level from 1 on (m₁…m_h).
+    /// Number of children of a node of each level, from level 1 on (m₁…m_h).
     pub children: Vec<u32>,
-    /// Number of parents of a node of each level from 0 on (w₁…w_h); w₁ is 1.
+    /// Number of parents of a node of each level, from level 0 (hosts) on (w₁…w_h); w₁ is 1.
     pub parents: Vec<u32>,
 }
 
 impl Xgft {
-    /// Returns the shape of the k-ary n-tree.
+    /// Returns the shape of the k-ary n-tree, which has n levels of switches.
     pub fn k_ary_n_tree(k: u32, n: u32) -> Xgft {
         let parents = (0..n).map(|level| if level == 0 { 1 } else { k }).collect();
         Xgft { children: vec![k; n as usize], parents }
     }
 
-    /// Returns the number of nodes of a level, 0 for hosts: w₁…w_l · m_(l+1)…m_h.
+    /// Returns the number of nodes of level `level` (0 for hosts): w₁…w_l · m_(l+1)…m_h.
     pub fn nodes(&self, level: usize) -> u64 {
         let below = self.parents[..level].iter();
         let above = self.children[level..].iter();
@@ -44,13 +45,14 @@ impl Xgft {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of cables between all levels, those of hosts included.
+    /// Returns the number of cables, including those of hosts.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
     }
 
-    /// Returns the rule by which the switches are connected; the caller has checked the size.
+    /// Returns the rule by which the switches are connected. The caller has checked the size of the
+    /// tree.
     fn regular(&self) -> Regular {
         let (mut alike, mut edges) = (1, 1);
         let level = |(level, (&children, &parents)): (usize, (&u32, &u32))| {
@@ -62,7 +64,7 @@ impl Xgft {
         Regular::Tree(levels.map(level).collect())
     }
 
-    /// Builds the topology of this shape; the caller has checked the size.
+    /// Builds the topology of this shape. The caller has checked its size.
     pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
         let levels = self.children.len();
         let hosts = (0..self.nodes(0)).map(|i| format!("h{i}")).collect();
@@ -71,7 +73,7 @@ impl Xgft {
         let (mut cables, mut below) = (Vec::new(), 0u64);
         for level in 0..levels {
             let above = below + self.nodes(level);
-            // number of combinations of the digits below number l + 1, which both ends share
+            // Number of combinations of the digits before digit l + 1, in which both nodes agree.
             let low: u64 = self.parents[..level].iter().map(|&w| u64::from(w)).product();
             let (m, w) = (u64::from(self.children[level]), u64::from(self.parents[level]));
             let config = if level == 0 { host } else { uplink };
@@ -106,7 +108,8 @@ mod tests {
 
     #[test]
     fn k_ary_n_trees_have_the_published_size_and_diversity() {
-        // kⁿ hosts, n kⁿ⁻¹ switches with 2k ports, those of the top level with k
+        // There are kⁿ hosts and n kⁿ⁻¹ switches with 2k ports; switches of the top level have k
+        // ports.
         for (k, n) in [(2u32, 3u32), (3, 2), (4, 3)] {
             let shape = shape(&Xgft::k_ary_n_tree(k, n));
             let (hosts, per_level) = (k.pow(n) as usize, k.pow(n - 1) as usize);
@@ -115,11 +118,12 @@ mod tests {
             let tops = degrees.iter().filter(|&&d| d == k as usize).count();
             assert_eq!(tops, per_level);
             assert!(degrees.iter().all(|&d| d == k as usize || d == 2 * k as usize));
-            // up to the root and down again; k choices at each of the n − 1 steps up between switches
+            // Paths go up to the root and down again, with k choices at each of the n − 1 steps up
+            // between switches.
             assert_eq!(shape.diameter(), 2 * n as usize);
             assert_eq!(shape.paths(0, hosts - 1), per_level as u64);
             assert_eq!(shape.paths(0, k as usize - 1), 1);
-            // one half of the hosts to the other half: full bisection, except for an odd middle digit
+            // Bisection between two halves of the hosts: it is full, except if k is odd.
             if k % 2 == 0 {
                 assert_eq!(shape.bisection_of_hosts(), hosts / 2);
             }
@@ -128,13 +132,14 @@ mod tests {
 
     #[test]
     fn slimmed_trees_are_built_as_their_digits_say() {
-        // two levels, four hosts on each switch, two parents: 2:1 over-subscribed
+        // Two levels, four hosts on each switch, and two parents of each switch: 2:1
+        // over-subscription.
         let slim = Xgft { children: vec![4, 4], parents: vec![1, 2] };
         let shape = shape(&slim);
         assert_eq!((shape.hosts, shape.switches()), (16, 6));
         assert_eq!((shape.diameter(), shape.paths(0, 15)), (4, 2));
         assert_eq!(shape.bisection_of_hosts(), 4);
-        // one level is a star
+        // A tree with one level is a star.
         let star = Xgft { children: vec![5], parents: vec![1] };
         assert_eq!(self::shape(&star).diameter(), 2);
     }
