@@ -1,16 +1,16 @@
 //! Counts of a port by group of packets: arrivals, marks and drops.
 //!
-//! Marks and drops are counted at every port, for they are rare. Arrivals cost every packet something and are
-//! counted where a scenario asks for it (`measure.ports`).
+//! Marks and drops are rare and are counted at every port. Counting arrivals takes time for every
+//! packet, so that they are counted only if the scenario asks for it (`measure.ports`).
 
 use crate::losses::Cause;
 use eastwest_types::PacketKind;
 use serde::{Deserialize, Serialize};
 
-/// Group of packets that a port counts together.
+/// Group of packets that a port counts together, by traffic class, kind and ECN support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Traffic class at the port; 0 where the port has a single queue.
+    /// Traffic class at the port; 0 if the port has a single queue.
     pub class: u8,
     /// Kind of the packets.
     pub kind: PacketKind,
@@ -21,16 +21,16 @@ pub struct Group {
 /// Counts of one group of packets at a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Number of arrivals; 0 where the scenario does not count them (`measure.ports`).
+    /// Number of arrivals; 0 if the scenario does not ask for them (`measure.ports`).
     pub arrivals: u64,
     /// Number of packets that got the CE mark ("congestion experienced").
     pub marks: u64,
-    /// Number of lost packets, by the number of the [`Cause`].
+    /// Number of lost packets by cause, indexed by the number of the [`Cause`].
     pub lost: [u64; Cause::ALL.len()],
 }
 
 impl Counts {
-    /// Returns the number of lost packets, over all causes.
+    /// Returns the number of lost packets, summed over all causes.
     pub fn drops(&self) -> u64 {
         self.lost.iter().sum()
     }
@@ -43,18 +43,18 @@ impl Counts {
     }
 }
 
-/// Account of a port where nothing has happened.
+/// Counts of a port that has neither marked nor dropped a packet.
 pub static NOTHING: Account = Account { classes: Vec::new() };
 
 /// Counts of one port (arrivals, marks and drops) by group of packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
-    /// By class, kind, and whether they are ECT.
+    /// Counts by traffic class, kind of packet, and whether packets are ECT (0 or 1).
     classes: Vec<[[Counts; 2]; PacketKind::COUNT]>,
 }
 
 impl Account {
-    /// Returns the counts of a group of packets, to be changed.
+    /// Returns the counts of a group of packets for modification.
     pub fn of(&mut self, group: Group) -> &mut Counts {
         let class = usize::from(group.class);
         if class >= self.classes.len() {
@@ -63,7 +63,7 @@ impl Account {
         &mut self.classes[class][group.kind as usize][usize::from(group.ect)]
     }
 
-    /// Returns all groups of packets with at least one count above 0.
+    /// Returns the counts of each group of packets that has at least one count above 0.
     pub fn rows(&self) -> impl Iterator<Item = (Group, &Counts)> {
         let classes = self.classes.iter().zip(0u8..);
         let all = classes.flat_map(|(kinds, class)| {
@@ -75,7 +75,7 @@ impl Account {
         all.filter(|(_, counts)| **counts != Counts::default())
     }
 
-    /// Returns, by kind of packet, the sum of the count that `of` selects.
+    /// Returns sums by kind of packet; `of` selects the count that is summed.
     pub fn by_kind(&self, of: impl Fn(&Counts) -> u64) -> [u64; PacketKind::COUNT] {
         let mut sums = [0; PacketKind::COUNT];
         self.rows().for_each(|(group, counts)| sums[group.kind as usize] += of(counts));

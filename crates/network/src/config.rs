@@ -1,4 +1,5 @@
-//! Settings of a fabric, as the scenario gives them. All values are already checked.
+//! Settings of a fabric, as the scenario states them. The reader of scenarios has checked all
+//! values.
 
 use crate::dcb::config::DcbConfig;
 use crate::energy::EnergyConfig;
@@ -11,51 +12,54 @@ use crate::topology::Topology;
 use eastwest_types::Span;
 use std::collections::BTreeSet;
 
-/// Settings of a whole fabric; all values are checked.
+/// Settings of a whole fabric. The reader of scenarios has checked all values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
     /// Nodes and cables of the fabric.
     pub topology: Topology,
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// Bytes on the link of each packet beyond its IP length.
+    /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
     pub framing: u32,
-    /// Smallest frame on a link in bytes, framing included (Ethernet pads short frames).
+    /// Smallest length of a packet on the link in bytes, framing included (Ethernet pads short
+    /// frames).
     pub min_frame: u32,
-    /// Queue of every switch port.
+    /// Queue discipline and limit of every switch port.
     pub switch_queue: QueueConfig,
-    /// Queue of every host's network card.
+    /// Queue discipline and limit of the network card of every host.
     pub host_queue: QueueConfig,
-    /// Memory that the ports of a switch share, in addition to the limits of their queues; `None`
-    /// without it.
+    /// Memory shared by the ports of a switch, in addition to the limits of their queues; `None` if
+    /// ports share none.
     pub shared_buffer: Option<SharedBufferConfig>,
-    /// Service of classes of different priority at each port.
+    /// Scheduler by which each port serves its traffic classes.
     pub scheduler: SchedulerConfig,
-    /// Data-centre bridging, on all ports.
+    /// Data-centre bridging (PFC and QCN), for all ports.
     pub dcb: DcbConfig,
     /// Policy by which switches choose among equal paths.
     pub routing: RoutingConfig,
     /// Hash and weights of the choice among equal paths.
     pub equal_paths: EqualPaths,
-    /// Width of the uniform delay that a host adds to each arriving packet before it is processed. It keeps ACK
-    /// clocks from locking into the phase of a queue (Floyd and Jacobson 1992).
+    /// Width in time of the uniform random delay that a host adds to each arriving packet before it
+    /// is processed. The delay keeps ACK clocks from locking to the phase of a queue (Floyd and
+    /// Jacobson 1992).
     pub processing_jitter: Span,
-    /// Whether every port works in the two-event reference mode.
+    /// Whether every port uses the two-event reference mode, in which an event ends each
+    /// transmission.
     pub reference_ports: bool,
     /// Faults of links, with their times.
     pub faults: Vec<Fault>,
-    /// Power of links, and their sleep policy.
+    /// Power and sleep policy of links.
     pub energy: EnergyConfig,
-    /// Ports for which `measure.ports` asks for detailed counts.
+    /// Ports at which `measure.ports` asks for detailed counts.
     pub measured: PortSet,
 }
 
-/// A set of ports, given by the nodes at both ends.
+/// A set of ports, each identified by the nodes at its two ends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PortSet {
     /// Whether the set contains every port of the fabric.
     pub all: bool,
-    /// Nodes all of whose egress ports belong to the set.
+    /// Nodes whose egress ports all belong to the set.
     pub nodes: BTreeSet<u32>,
     /// Single ports, as (sending node, receiving node).
     pub ports: BTreeSet<(u32, u32)>,
@@ -69,7 +73,8 @@ impl PortSet {
 }
 
 impl FabricConfig {
-    /// Whether any queue of the fabric only marks packets and never drops any below its limit.
+    /// Whether at least one queue of the fabric never drops a packet below its limit, but only
+    /// marks.
     pub fn only_marks(&self) -> bool {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());

@@ -1,4 +1,4 @@
-//! The fabric: links, packets and routes, and how packets move from link to link.
+//! The fabric: links, packets and routes. It moves packets from link to link.
 
 mod partitioned;
 
@@ -33,16 +33,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// With fewer links than this, the data of an event is in the cache anyway.
+/// Number of links from which on data is prefetched; with fewer links, the data of an event is in
+/// the cache anyway.
 const MANY_LINKS: usize = 1_000;
 
-/// Schedule and current state of faults.
+/// Schedule of the faults of a scenario, and their current effect on routes.
 #[derive(Serialize, Deserialize)]
 struct Faults {
     schedule: Schedule,
-    /// Routes with all cables in use; `None` if faults do not change routes.
+    /// Routes without failures, for ideal message times; `None` if faults do not change routes.
     whole: Option<Routing>,
-    /// By cable, the number of failures of which switches know.
+    /// Number of failures, by cable, of which switches know now.
     known: Vec<u32>,
     failures: u64,
     reroutings: u64,
@@ -51,22 +52,24 @@ struct Faults {
 /// Numbers of packets of a fabric: sent, delivered, dropped and absorbed.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Packets that hosts have handed to their network cards, and CNMs that switches have sent.
+    /// Number of packets that hosts have passed to their network cards, and of CNMs that switches
+    /// have sent.
     pub sent: u64,
-    /// Packets handed to hosts.
+    /// Number of packets delivered to hosts.
     pub delivered: u64,
-    /// Packets lost, for any cause.
+    /// Number of packets lost, for any cause.
     pub dropped: u64,
-    /// CNMs that ended at a switch which has rerouted their flow.
+    /// Number of CNMs (congestion notification messages) that a switch has absorbed, since it has
+    /// rerouted their flow.
     pub absorbed: u64,
 }
 
-/// Energy settings of links, and states of links that need no packets to be known.
+/// Energy settings of links, and their times in each state in runs without packets.
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
-    /// Time of each link in each energy state (awake, asleep, in transition), by link number, in a
-    /// flow-level run; empty in a packet-level run, where the ports measure it.
+    /// Time of each link in each energy state (awake, asleep, in transition), by link number. Set
+    /// in a flow-level run; empty in a packet-level run, in which ports measure it.
     pub given_states: Vec<StateTimes>,
 }
 
@@ -75,46 +78,47 @@ pub struct Power {
 pub struct Fabric {
     /// Nodes and cables.
     pub graph: Graph,
-    /// Links by number: `2i` is cable `i` from a to b, `2i + 1` the other direction.
+    /// Links by number: `2i` is cable `i` in the direction from a to b, `2i + 1` the opposite
+    /// direction.
     pub links: Vec<Link>,
-    /// Packets in flight.
+    /// Pool of the packets in flight.
     pub pool: PacketPool,
     pub(crate) routing: Routing,
     faults: Faults,
-    /// By host, the link from the host to its switch.
+    /// Number of the link from each host to its switch, by host.
     pub(crate) up: Vec<u32>,
-    /// Links with lazy ports.
+    /// Numbers of the links whose ports are lazy (departures decided at dequeue, without an event).
     lazy: Vec<u32>,
-    /// Energy settings of links.
+    /// Energy settings of links, and their times in each state in runs without packets.
     pub power: Power,
-    /// Endpoint that will soon get a packet, a hint for prefetching; `None` if no delivery is near.
+    /// Endpoint that will soon get a packet, as a hint for prefetching; `None` if none is known.
     pub next_reader: Option<EndpointId>,
-    /// Whether all paths between two hosts have equal links.
+    /// Whether all paths between any two hosts have links of equal rates and delays.
     uniform: bool,
     /// Numbers of packets sent, delivered, dropped and absorbed.
     pub tally: Tally,
-    /// Packets that were lost last, see [`Losses::take_before`].
+    /// Packets lost recently, see [`Losses::take_before`].
     pub losses: Losses,
     /// Packet captures.
     pub taps: Taps,
-    /// Waiting and flight times of packets.
+    /// Waiting and flight times of packets in flight.
     pub journeys: Journeys,
     pub(crate) dcb: Arc<DcbConfig>,
-    /// Ports and XOFF counts of switches with DCB.
+    /// Egress ports and numbers of pauses in force (XOFF) of each switch with data-centre bridging
+    /// (DCB).
     pub(crate) switch_ports: SwitchPorts,
     pub(crate) deadlock: Option<Deadlock>,
-    /// Time of the last search for a deadlock.
+    /// Time of the last search for a PFC deadlock.
     pub(crate) deadlock_searched_at: Time,
-    /// Event source that gets an event when a deadlock is found.
+    /// Number of the event source that gets an event when a PFC deadlock is found.
     pub(crate) halt: u32,
-    /// State of this part of a fabric that is simulated in several parts; `None` if it is
-    /// undivided.
+    /// State of this part, if the fabric is simulated in several parts (threads); `None` otherwise.
     pub partition: Option<Box<Partition>>,
 }
 
 impl Fabric {
-    /// Builds the fabric. Every host must have exactly one cable and a path to every other,
-    /// otherwise an error is returned.
+    /// Builds the fabric; `seed` is the seed of the run. Every host must have exactly one cable and
+    /// a path to every other host. Returns an error if an explicit route cannot be followed.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = Graph::build(&config.topology);
         let routes = || {
@@ -184,12 +188,14 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Returns the time at which faults next begin, end or become known to switches, or never.
+    /// Returns the time at which a fault next begins, ends or becomes known to switches;
+    /// [`Time::NEVER`] if there is none.
     pub fn next_change(&self) -> Time {
         self.faults.schedule.next()
     }
 
-    /// Applies the faults that are due by now, and sets the next events of their links.
+    /// Applies all changes of faults that are due by `now`, and sets the next events of the
+    /// affected links.
     pub fn change(&mut self, now: Time, events: &mut Tournament) {
         for link in self.apply_due_faults(now) {
             let next = self.links[link as usize].next_key(now);
@@ -197,7 +203,8 @@ impl Fabric {
         }
     }
 
-    /// Carries out the faults that are due by now. Returns the links whose next event may have changed.
+    /// Applies all changes of faults that are due by `now`. Returns the links whose next event may
+    /// have changed.
     fn apply_due_faults(&mut self, now: Time) -> Vec<u32> {
         let (mut touched, mut learned) = (Vec::new(), false);
         let f = &mut self.faults;
@@ -231,7 +238,7 @@ impl Fabric {
         touched
     }
 
-    /// Returns the energy of a link until `now`, and its time in each state.
+    /// Returns the energy that a link has used until `now`, and its time in each state.
     pub fn energy_of(&self, link: usize, now: Time) -> (Joules, StateTimes) {
         let l = &self.links[link];
         let class = self.power.config.of_link(l.from.min(l.to) < self.graph.hosts);
@@ -256,13 +263,13 @@ impl Fabric {
         self.power.config.of_link(l.from.min(l.to) < self.graph.hosts)
     }
 
-    /// Returns the number of failures (a switch with all its cables counts once), and how often routes were
-    /// computed anew.
+    /// Returns the number of failures (a switch that fails with all its cables counts once), and
+    /// how often routes were computed again.
     pub fn failures(&self) -> (u64, u64) {
         (self.faults.failures, self.faults.reroutings)
     }
 
-    /// Enqueues a packet of a host at its network card.
+    /// Enqueues a packet of a host at the network card of the host.
     #[inline]
     pub fn send(
         &mut self,
@@ -284,14 +291,15 @@ impl Fabric {
         reverse(self.up[host.0 as usize])
     }
 
-    /// Returns the time at which all packets of a host with DSCP `dscp` will have left its network
-    /// card, unless later packets go first or a fault changes the link.
+    /// Returns the time at which the network card of host `from` will have sent all its packets
+    /// with DSCP `dscp`, unless later packets overtake them or a fault changes the link.
     pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
         self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
     /// Enqueues a packet that arrived on link `before` at the port of link `link`.
-    // Inlined in both callers: a call would cost 5 % of the time of a hop.
+    // The function is inlined in both callers, since a call would cost 5 % of the time for a packet
+    // on one link.
     #[inline(always)]
     fn enqueue(
         &mut self,
@@ -316,8 +324,8 @@ impl Fabric {
         }
     }
 
-    /// Removes a packet that has no next link: it has no route and is dropped, or it is a CNM that
-    /// was absorbed.
+    /// Removes a packet that has no next link. Either it has no route and is dropped, or it is a
+    /// congestion notification message (CNM) that a switch has absorbed.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_without_link(
@@ -334,7 +342,7 @@ impl Fabric {
         self.pool.remove(handle.slot());
     }
 
-    /// Returns the counts of adaptive routing; `None` with other policies of routing.
+    /// Returns the counts of adaptive routing; `None` if the routing policy is another one.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         self.routing.adaptive_counts()
     }
@@ -358,7 +366,8 @@ impl Fabric {
         self.drop_packet(now, link, handle, cause);
     }
 
-    /// Drops a packet at a link: counts it, records it in the losses and removes it from the pool.
+    /// Drops a packet at a link: counts the drop, records it in the list of losses, and removes the
+    /// packet from the pool.
     #[cold]
     #[inline(never)]
     pub(crate) fn drop_packet(&mut self, now: Time, link: u32, handle: PacketHandle, cause: Cause) {
@@ -368,7 +377,7 @@ impl Fabric {
         self.losses.note(lost);
     }
 
-    /// Counts a lost packet, removes it from the pool and returns a record of it.
+    /// Counts a lost packet, removes it from the pool, and returns a record of the loss.
     fn remove_lost(&mut self, at: Time, link: u32, handle: PacketHandle, cause: Cause) -> Lost {
         self.tally.dropped += 1;
         let packet = self.pool.remove(handle.slot());
@@ -378,7 +387,8 @@ impl Fabric {
         Lost { at, link, cause, dst: handle.dst(), order, packet }
     }
 
-    /// Records the packets that a lazy port has dropped, with the times at which it has.
+    /// Records the packets that a discipline has dropped at dequeue at the lazy port of a link,
+    /// each with the time of its drop.
     #[cold]
     #[inline(never)]
     fn record_deferred_drops(&mut self, link: u32) {
@@ -388,7 +398,7 @@ impl Fabric {
         }
     }
 
-    /// Connects ports to the shared buffer of their switch, after a checkpoint was read.
+    /// Connects each port to the shared buffer of its switch; necessary after reading a checkpoint.
     pub fn share_memory(&mut self) {
         let mut memories = vec![None; self.graph.names.len()];
         for link in &mut self.links {
@@ -398,15 +408,15 @@ impl Fabric {
         }
     }
 
-    /// Executes the departures of all ports that are due by `now`. To be called before queues are
-    /// read, after all that moves packets at this instant.
+    /// Executes all departures that are due by `now`. Must be called before queues are read, and
+    /// after all other events at this time that move packets.
     pub fn settle(&mut self, now: Time) {
         self.settle_lazy(now);
         self.settle_dcb(now);
     }
 
-    /// Executes the departures of lazy ports that are due by `now`. To be called before losses are
-    /// read.
+    /// Executes all departures of lazy ports (ports without an event for departures) that are due
+    /// by `now`. Must be called before losses are read.
     pub fn settle_lazy(&mut self, now: Time) {
         for at in 0..self.lazy.len() {
             let link = self.lazy[at];
@@ -417,7 +427,8 @@ impl Fabric {
         }
     }
 
-    /// Prefetches the link of the event that leads now: it is almost always the next one.
+    /// Prefetches the link of the event that is now the earliest, which is almost always executed
+    /// next.
     #[inline(always)]
     pub(crate) fn prefetch_next(&self, events: &Tournament) {
         if self.links.len() >= MANY_LINKS
@@ -428,7 +439,8 @@ impl Fabric {
         }
     }
 
-    /// Prefetches the packet after the next one of a link to a host, and notes the endpoint of the next one.
+    /// Prefetches the second packet in flight on a link to a host, and records the endpoint of the
+    /// first one in `next_reader`.
     #[inline(always)]
     fn prefetch_deliveries(&mut self, link: u32) {
         let link = &self.links[link as usize];
@@ -440,10 +452,12 @@ impl Fabric {
         }
     }
 
-    /// Executes the next event of a link. Returns the slot of a packet that has reached a host, which the caller
-    /// [removes](PacketPool::remove) from the pool, or `None`; a packet that has reached a switch is enqueued at
-    /// the next link at once. [`Taps`] and [`Journeys`] observe packets only if `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
-    // Inlined, with all that it calls on every hop: each call would cost 5 % of the time of a hop.
+    /// Executes the next event of a link. If a packet has reached a host, returns its slot, and the
+    /// caller [removes](PacketPool::remove) it from the pool; otherwise returns `None`. A packet
+    /// that has reached a switch is enqueued at once at its next link. [`Taps`] and [`Journeys`]
+    /// observe packets only if `TAPPED` is true; `DCB` must be the result of [`Fabric::has_dcb`].
+    // The function and all functions that it calls for every packet are inlined, since each call
+    // would cost 5 % of the time for a packet on one link.
     #[inline(always)]
     pub fn fire<const TAPPED: bool, const DCB: bool>(
         &mut self,
@@ -480,7 +494,7 @@ impl Fabric {
         None
     }
 
-    /// Records a packet that a link has handed over in the taps and journeys.
+    /// Records a packet that a link has delivered in the packet captures (taps) and journeys.
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
         self.taps.look(link, handle, &self.pool);
@@ -488,15 +502,16 @@ impl Fabric {
         self.journeys.pass(now, (link, l, self.graph.hosts), handle, &self.pool);
     }
 
-    /// Counts a packet that a link has handed over to a host, and prefetches for the next ones.
+    /// Counts a packet that a link has delivered to a host, and prefetches data of the packets
+    /// after it.
     #[inline(always)]
     pub(crate) fn note_delivery(&mut self, link: u32) {
         self.tally.delivered += 1;
         self.prefetch_deliveries(link);
     }
 
-    /// Returns the link on which a packet leaves a switch that it entered on link `ingress`, or the
-    /// number of no link: [`NO_ROUTE`] or [`ABSORBED`].
+    /// Returns the link on which a packet leaves a switch that it has entered on link `ingress`.
+    /// [`NO_ROUTE`] and [`ABSORBED`] mean that there is none.
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,
@@ -511,7 +526,8 @@ impl Fabric {
         }
     }
 
-    /// As [`Fabric::next_link`], for choices that read the packet, the time or the ports.
+    /// Returns the next link like [`Fabric::next_link`], if the choice depends on the packet, the
+    /// time or the queues of ports.
     #[inline(never)]
     fn next_link_by_view(
         &mut self,
@@ -525,7 +541,7 @@ impl Fabric {
         self.routing.next_link(switch - self.graph.hosts, handle.dst(), handle.hash(), view)
     }
 
-    /// Whether all ports are DCB ports; otherwise none is.
+    /// Whether ports have data-centre bridging (DCB); either all ports have it or none.
     pub fn has_dcb(&self) -> bool {
         self.dcb.is_on()
     }
@@ -549,8 +565,9 @@ impl Fabric {
         }
     }
 
-    /// Adds to both directions of a cable, when one is about to wake, the time for which both slept. Their
-    /// present periods are counted up to now, so that nothing is missed or counted twice.
+    /// Adds to both directions of a cable the time for which both slept together, when one of them
+    /// is about to wake. Their current sleep periods count until `now`, so that no time is missed
+    /// or counted twice.
     #[cold]
     fn note_both_asleep(&mut self, now: Time, link: u32) {
         let (this, other) = (link as usize, reverse(link) as usize);
@@ -564,7 +581,7 @@ impl Fabric {
         }
     }
 
-    /// Records the packets that a discipline has dropped from its queue.
+    /// Records the packets that a queue discipline has dropped after they were queued.
     #[inline(never)]
     pub(crate) fn record_drops(&mut self, now: Time, link: u32) {
         self.record_deferred_drops(link);
@@ -573,14 +590,15 @@ impl Fabric {
         }
     }
 
-    /// Returns the value of [`Packet::hash`] for a flow with this hash of its five-tuple, see
-    /// [`Routing::flow_hash`].
+    /// Returns the value of [`Packet::hash`] for a flow whose five-tuple has the hash `five_tuple`,
+    /// see [`Routing::flow_hash`].
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         self.routing.flow_hash(from, to, five_tuple)
     }
 
-    /// Returns the links from one host to another for packets with this hash, where routing is per flow. Ends
-    /// where there is no further route.
+    /// Returns the links of the path of a flow from one host to another; `hash` is the
+    /// [`Packet::hash`] of its packets. Requires routing per flow. The path ends early if there is
+    /// no route.
     pub fn path(&mut self, from: HostId, to: HostId, hash: u16) -> Vec<u32> {
         let mut links = vec![self.up[from.0 as usize]];
         loop {
@@ -598,15 +616,16 @@ impl Fabric {
         }
     }
 
-    /// Returns the number of packet transmissions completed on all links: the unit of simulation
-    /// speed.
+    /// Returns the number of packet transmissions completed on all links, which is the unit of
+    /// simulation speed.
     pub fn packet_hops(&self) -> u64 {
         self.links.iter().map(|l| l.counters.packets).sum()
     }
 
-    /// Returns the time from writing a message of `bytes` to its arrival over an idle path without faults, in
-    /// segments of `segment` bytes with `headers` bytes each. No message can be faster while no link fails.
-    /// Where paths differ and ECMP or round robin choose among them it is a lower bound for all.
+    /// Returns the time from writing a message of `bytes` bytes to its arrival, over an idle path
+    /// without faults. The message is sent in segments of `segment` bytes, each with `headers`
+    /// bytes of headers. No message can be faster while no link fails. If paths differ and routing
+    /// chooses among them, the result is a lower bound for all.
     pub fn ideal_time(
         &self,
         from: HostId,
@@ -621,7 +640,8 @@ impl Fabric {
         let up = &self.links[self.up[from.0 as usize] as usize];
         let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
         loop {
-            // shortest paths have equally many hops: all reach the host in the same step
+            // All shortest paths have equally many hops, so that they reach the host in one step of
+            // this loop.
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
                 let mut links = routing.links_from(node - self.graph.hosts, route, to);
@@ -645,7 +665,7 @@ impl Fabric {
     }
 }
 
-/// Returns the parameters of one direction of a cable.
+/// Returns the parameters of one direction of a cable for [`Link::new`].
 fn link_spec(
     config: &FabricConfig,
     graph: &Graph,
@@ -694,7 +714,7 @@ fn link_spec(
     }
 }
 
-/// Returns the DCB state of a port, in a fabric with DCB.
+/// Returns the state of data-centre bridging (DCB) of a port; `None` if the fabric has no DCB.
 fn dcb_port(
     dcb: &Arc<DcbConfig>,
     config: &FabricConfig,
@@ -726,8 +746,8 @@ fn dcb_port(
     Some(Box::new(DcbPort::new(dcb, &cable, &site)))
 }
 
-/// Returns by link whether its queue is read between its own events: by faults or by routing that compares
-/// queues.
+/// Returns, by link, whether faults or the routing policy read the queue of the port between the
+/// events of the link.
 fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
     let mut observed = vec![config.routing.looks_at_queues(); links];
     for &link in config.faults.iter().flat_map(|fault| &fault.links) {
@@ -736,8 +756,8 @@ fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
     observed
 }
 
-/// Converts bytes of framing, some tens of bytes: the scenario reader allows no more than the length of a
-/// packet.
+/// Converts the number of framing bytes to 16 bits. It fits, since the scenario reader allows no
+/// more framing than the length of a packet.
 fn at_most_u16(bytes: u32) -> u16 {
     u16::try_from(bytes).expect("framing fits into a packet length")
 }

@@ -1,7 +1,8 @@
-//! Memory of a fabric, computed from its settings before it is built.
+//! Memory of a fabric, computed from its settings before the fabric is built.
 //!
-//! Structures count with their sizes; what they allocate counts as when no packet has been sent. Packets in
-//! flight need additional memory. docs/internals/memory.md compares the numbers with measurements.
+//! Structures count with their sizes, and their allocations as before the first packet. Packets in
+//! flight need additional memory. docs/internals/memory.md compares the computed numbers with
+//! measurements.
 
 use crate::config::FabricConfig;
 use crate::dcb::port_state::DcbPort;
@@ -13,9 +14,11 @@ use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
 use crate::topology::Topology;
 
-/// Bytes of a name: its entry in a list, and its text, which the allocator rounds up.
+/// Bytes of the name of a node: its entry in a list, and its text, whose size the allocator rounds
+/// up.
 const NAME: u64 = (size_of::<String>() + 16) as u64;
-/// Additional bytes for each class of a port that holds packets in queues of classes.
+/// Additional bytes for each traffic class of a port in two-event mode, which has queues for
+/// classes.
 const CLASS: u64 = 256;
 
 /// Numbers of nodes and cables of a fabric.
@@ -25,7 +28,7 @@ pub struct Sizes {
     pub hosts: u64,
     /// Number of switches.
     pub switches: u64,
-    /// Number of switches with hosts.
+    /// Number of edge switches (switches with hosts).
     pub edges: u64,
     /// Number of cables.
     pub cables: u64,
@@ -69,7 +72,7 @@ impl Sizes {
     }
 }
 
-/// Returns the number of switches of a graph that have hosts.
+/// Returns the number of edge switches (switches with hosts) of a graph; 0 for other topologies.
 fn edges_of(topology: &Topology) -> u64 {
     let Topology::Graph { hosts, switches, cables, .. } = topology else { return 0 };
     let mut has_hosts = vec![false; switches.len()];
@@ -85,9 +88,9 @@ fn edges_of(topology: &Topology) -> u64 {
 /// Memory of a newly built fabric, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes of names, cables, and the switch of each host.
+    /// Bytes of names, cables and shared buffers, and of the switch of each host.
     pub nodes: u64,
-    /// Bytes of next hops, including what is needed only to compute them.
+    /// Bytes of the next hops, including temporary memory to compute them.
     pub routes: u64,
     /// Bytes of ports with their queues.
     pub ports: u64,
@@ -100,7 +103,7 @@ impl Footprint {
         let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;
         nodes += sizes.hosts * 4 + config.shared_buffer.map_or(0, |_| shared(&sizes));
         if let Topology::Graph { .. } = config.topology {
-            // one copy as read, and one as passed to the builder
+            // The topology exists twice: one copy as read, and one as passed to the builder.
             let cable = size_of::<(u32, u32, crate::topology::CableConfig)>() as u64;
             nodes += 2 * (sizes.nodes() * NAME + sizes.cables * cable);
         }
@@ -118,13 +121,13 @@ fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
     let between = 2 * (sizes.cables - sizes.hosts.min(sizes.cables));
     let regular = config.topology.regular();
     let (kept, besides) = routing::bytes(sizes.switches, sizes.edges, between, regular.as_ref());
-    // Where links fail, the routes over all links are kept too, to compute ideal times of messages.
+    // If links fail, routes without failures are also stored, to compute ideal times of messages.
     let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
     let each = kept + sizes.hosts * 8 + sizes.switches * 4;
     each * (1 + u64::from(down)) + besides
 }
 
-/// Returns the bytes of a port.
+/// Returns the bytes of the egress port of a host (`from_host` is true) or of a switch.
 fn port(config: &FabricConfig, from_host: bool) -> u64 {
     let queue = if from_host { &config.host_queue } else { &config.switch_queue };
     let classes = config.scheduler.classes().len().max(1) as u64;

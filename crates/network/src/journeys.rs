@@ -1,11 +1,12 @@
-//! Journeys: for every packet in flight, the time that it has waited at its own host, the time of
-//! transmission and propagation so far, and where it has waited in switches. Journeys are kept only if the
-//! scenario needs them; then every hop adds the time of its last bit.
+//! Journeys: components of the delay of every packet in flight. They are the waiting time at the
+//! sending host, the times of transmission and propagation, and the waiting times in switches.
+//! Journeys are recorded only if the scenario needs them; then every hop adds its times when the
+//! last bit of the packet arrives.
 //!
-//! A hop without waiting takes the transmission time of the packet and the delay of the link, both as they are
-//! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that, too.
-//! So where a fault changes a rate or a delay while a packet is on the link, the additional time of this one
-//! packet counts as waiting.
+//! The time of a hop without waiting is the transmission time of the packet and the delay of the
+//! link, both at the arrival of the last bit. If the receiving host adds a processing delay, it is
+//! recorded too. If a fault changes rate or delay while a packet is on the link, the additional
+//! time of this packet counts as waiting.
 
 use crate::link::Link;
 use crate::packet_handle::PacketHandle;
@@ -13,20 +14,20 @@ use crate::pool::PacketPool;
 use eastwest_types::{Span, Time, Waits};
 use serde::{Deserialize, Serialize};
 
-/// Times of a packet on its way.
+/// Components of the delay of a packet, from its creation until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journey {
-    /// Time of waiting at the sending host.
+    /// Waiting time at the sending host.
     pub at_host: Span,
-    /// Time of transmission.
+    /// Transmission time, summed over the links of the path so far.
     pub transmission: Span,
-    /// Time of propagation.
+    /// Propagation delay, summed over the links of the path so far.
     pub propagation: Span,
-    /// Time of processing at the receiving host.
+    /// Processing delay at the receiving host.
     pub processing: Span,
-    /// Time of waiting in switches, by the link on which the packet left.
+    /// Waiting times in switches, by the link on which the packet left the switch.
     pub waits: Waits,
-    /// Time at which the packet has arrived at the node where it is.
+    /// Arrival time of the packet at its current node.
     arrived: Time,
 }
 
@@ -34,14 +35,14 @@ pub struct Journey {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Journeys {
     kept: bool,
-    /// By slot of the pool.
+    /// Journey of each packet, by its slot in the pool.
     slots: Vec<Journey>,
-    /// Slot of the last packet that has reached a host, and its journey.
+    /// Slot in the pool and journey of the packet that has reached a host most recently.
     latest: (u32, Journey),
 }
 
 impl Journeys {
-    /// Records the journeys of packets from now on.
+    /// Starts to record the journeys of packets.
     pub fn keep(&mut self) {
         self.kept = true;
     }
@@ -51,12 +52,14 @@ impl Journeys {
         self.kept
     }
 
-    /// Returns the slot, in the pool, of the last packet that has reached a host, and its journey.
+    /// Returns the slot in the pool and the journey of the packet that has reached a host most
+    /// recently.
     pub fn latest(&self) -> (u32, Journey) {
         self.latest
     }
 
-    /// Adds a hop to the journey of a packet that has arrived over a link; hosts are the nodes below `hosts`.
+    /// Adds a hop to the journey of a packet that has arrived over the link `link` with the number
+    /// `number`. Nodes below `hosts` are hosts.
     pub(crate) fn pass(
         &mut self,
         now: Time,

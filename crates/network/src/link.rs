@@ -1,22 +1,25 @@
 //! One direction of a cable with the output port that feeds it.
 //!
-//! A link keeps the packets that have left its port (or whose departure is decided) in one FIFO ring, in order
-//! of arrival at the far end; the ring holds a [`PacketHandle`] of each. What happens before depends on the
-//! port's mode:
+//! A link holds the packets that have left its port, or whose departure is decided, in one FIFO
+//! ring, in order of arrival at the far end. The ring contains a [`PacketHandle`] of each packet.
+//! Before that, the path of a packet depends on the mode of the port:
 //!
-//! * [`Mode::Eager`]: the departure is decided when a packet is enqueued, from the time until which the port is
-//!   busy. One event per hop. Serves one FIFO with decisions at enqueue.
-//! * [`Mode::Lazy`]: departures are decided when they are due, but carried out only when the port is next
-//!   touched. One event per hop. Serves one FIFO with decisions at dequeue.
-//! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves all other ports:
-//!   priorities, decisions at dequeue, pauses, sleep. It is also the reference: the other modes must treat
-//!   every packet equally.
+//! * [`Mode::Eager`]: the departure is decided when a packet is enqueued, from the time until which
+//!   the port is busy. There is one event per packet and link. This mode serves ports with one FIFO
+//!   queue and decisions at enqueue.
+//! * [`Mode::Lazy`]: departures are decided as of the time when they are due, but only computed
+//!   when the port is next used. There is one event per packet and link. This mode serves ports
+//!   with one FIFO queue and decisions at dequeue.
+//! * [`Mode::TwoEvent`]: packets are in queues, and an event ends every transmission. This mode
+//!   serves all other ports: those with priorities, pauses, or sleep with decisions at dequeue. It
+//!   is also the reference: the other modes must treat every packet equally.
 //!
-//! A link with faults also follows the rules in `fault_state`, in every mode.
+//! If the scenario has faults for the link, the rules in `fault_state` also apply, in every mode.
 //!
-//! All modes count a packet as queued from its arrival until its first bit is sent, so that decisions never
-//! depend on the mode. [`Class::Departure`] goes before [`Class::Arrival`]: a packet that arrives at the
-//! instant at which another one starts finds room in its place.
+//! In all modes a packet counts as queued from its arrival until its first bit is sent, so that
+//! decisions never depend on the mode. [`Class::Departure`] comes before [`Class::Arrival`]: a
+//! packet that arrives when the transmission of another one starts finds the room of that packet
+//! free.
 
 mod asleep;
 mod card;
@@ -53,178 +56,193 @@ use red_fast_path::RedFastPath;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Mode of a port: when the departures of its packets are decided.
+/// Mode of a port: when departures of packets are decided, and how many events they need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mode {
-    /// Departures are decided at enqueue.
+    /// The departure of a packet is decided when it is enqueued. No event ends the transmission.
     Eager,
-    /// Departures are decided at dequeue, without an event for it.
+    /// Departures are decided at dequeue. No event ends the transmission.
     Lazy,
-    /// An event ends every transmission.
+    /// Departures are decided at dequeue, and an event ends every transmission.
     TwoEvent,
 }
 
-/// Counters of one link. The first two count a packet when it arrives at the far end.
+/// Counters of one link. `packets` and `bytes` count a packet when it arrives at the far end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Number of packets that have arrived at the far end.
     pub packets: u64,
     /// Bytes that have arrived at the far end, framing included.
     pub bytes: u64,
-    /// Running hash over the events of every packet at this port.
+    /// Running hash over the events of every packet at this port, from which the digest of a run is
+    /// computed.
     pub trail: u64,
-    /// Longest time from the arrival of a packet until its first bit could be sent.
+    /// Longest time from the arrival of a packet at the port until its first bit can be sent.
     pub max_backlog: Span,
 }
 
 /// Result of [`Link::enqueue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The packet is dropped, for this cause.
+    /// The packet is dropped, for the given cause.
     Dropped(Cause),
-    /// The packet is queued or started; the next event of the link stays.
+    /// The packet is queued or in transmission; the next event of the link is unchanged.
     Queued,
-    /// The packet is queued or started; the next event of the link is now this one, not later than before.
+    /// The packet is queued or in transmission. The next event of the link now has the given key,
+    /// which is not later than the key before.
     Sooner(Key),
-    /// The packet is queued, others may have been dropped for it, see [`Link::take_dropped`]. The next event of
-    /// the link is now this one, sooner or later than before.
+    /// The packet is queued; other packets may have been dropped, see [`Link::take_dropped`]. The
+    /// next event of the link now has the given key, which may be earlier or later than the key
+    /// before.
     Displaced(Key),
-    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) enqueues at ports with DCB or of a partitioned
-    /// fabric.
+    /// Nothing was done, since [`Fabric`](crate::fabric::Fabric) itself enqueues at this port: it
+    /// has data-centre bridging (DCB) or belongs to a partitioned fabric.
     LeftToFabric,
 }
 
-/// Packets that the discipline of a lazy port has dropped, with the times at which it has; at least one.
+/// Packets that a discipline has dropped at dequeue, each with the time of its drop; at least one
+/// packet. For lazy ports (departures decided at dequeue).
 #[derive(Default, Serialize, Deserialize)]
 struct DeferredDrops(Vec<(Time, PacketHandle)>);
 
-/// State of a port of a fabric that is simulated in several parts, see [`partitioned`].
+/// State of a port in a fabric that is simulated in several parts (threads), see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Partitioned {
-    /// Whether packets may arrive in another part.
+    /// Whether packets of this port may arrive in another part.
     pub crosses: bool,
-    /// Packets that arrive in another part and whose arrival is not counted yet.
+    /// Packets of this port that arrive in another part and whose arrival is not counted yet.
     departed: Ring<PacketHandle>,
-    /// Ring of the packets that arrive in this part, while [`Link::expose_all`] shows all packets in `on_wire`.
+    /// Packets that arrive in this part, while [`Link::expose_all`] shows the packets of all parts
+    /// in `on_wire`; otherwise `None`.
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. The fields that every packet accesses come first and fill
+/// A directed link and its output port. The fields that every packet accesses come first and occupy
 /// two cache lines.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// Packets that have left the port, or whose departure is decided, in order of arrival.
+    /// Packets that have left the port, or whose departure is decided, in order of arrival at the
+    /// far end.
     pub(crate) on_wire: Ring<PacketHandle>,
-    /// Time at which all queued packets will have been sent.
+    /// Time at which the port will have sent all queued packets.
     pub(crate) busy_until: Time,
-    /// Picoseconds per byte, times 2¹⁶.
+    /// Transmission time per byte in ps, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
     pub(crate) delay: Span,
-    /// IP bytes of the packets in `on_wire`; at eager ports that includes queued ones.
+    /// IP bytes of the packets in `on_wire`. In modes `Eager` and `Lazy` these include queued
+    /// packets.
     pub(crate) held_bytes: u64,
 
     /// Counters of the link.
     pub counters: Counters,
-    /// Width of the random delay at the far end, and its seed.
+    /// Width in time of the uniform random delay at the far end, and its seed.
     jitter: Span,
     jitter_seed: u64,
     /// Number of the node at the far end.
     pub to: u32,
-    /// While `on_wire` has fewer packets than this, the discipline admits every packet and need not be asked.
+    /// Number of packets in `on_wire` below which the discipline admits every packet and need not
+    /// be called.
     admits_below: u32,
     pub(crate) framing: u16,
     min_frame: u16,
-    /// Whether the port is eager, without faults and always awake, with a discipline that need not see every
-    /// packet: then [`Link::enqueue`] and [`Link::arrive`] take their fast paths.
+    /// Whether [`Link::enqueue`] and [`Link::arrive`] use their fastest path: mode `Eager`, no
+    /// faults, a link that never sleeps, and a discipline that need not see every packet.
     eager_fast_path: bool,
-    /// Whether the port works in [`Mode::Lazy`].
+    /// Whether the port is in [`Mode::Lazy`], in which departures are decided at dequeue.
     lazy: bool,
-    /// Whether the port is eager, without faults and always awake, with a discipline that has to see every
-    /// packet.
+    /// Whether the port is in mode `Eager`, without faults and never asleep, with a discipline that
+    /// must see every packet.
     eager_sees_all: bool,
-    /// Whether `started`, `started_bytes` and `next_start` are kept now, or packets that arrive in other parts.
+    /// Whether `started`, `started_bytes` and `next_start` are updated, or packets that arrive in
+    /// other parts are counted.
     tracks_started: bool,
 
-    /// Queues of a two-event port; `None` in other modes.
+    /// Queues of a port in mode `TwoEvent`; `None` in other modes.
     pub(crate) queues: Option<Box<PortQueues>>,
-    /// Discipline of a port that is not two-event.
+    /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
-    /// Packets at the head of the ring known to have started to be sent: at ports without faults that are
-    /// neither on the eager fast path nor two-event, and at DCB ports.
+    /// Number of packets at the head of the ring that are known to have started transmission. It is
+    /// used at DCB ports, and at ports without faults that are neither on the fastest path nor in
+    /// mode `TwoEvent`.
     pub(crate) started: u32,
-    /// Number of the node that sends.
+    /// Number of the node that sends on this link.
     pub from: u32,
-    /// IP bytes of the packets counted in `started`; not kept at DCB ports.
+    /// IP bytes of the packets counted in `started`; not updated at DCB ports.
     started_bytes: u64,
-    /// Start of the transmission of the first packet after those counted in `started`, or never.
+    /// Time at which the transmission of the first packet after those in `started` begins;
+    /// [`Time::NEVER`] if there is none.
     next_start: Time,
-    /// Arrivals that need no decision of RED, at ports that can have some.
+    /// State of the fast path of RED (arrivals that need no decision); `None` if the port never
+    /// uses it.
     red_fast_path: Option<Box<RedFastPath>>,
-    /// Packets that the discipline of a lazy port has dropped, with the times at which it has.
+    /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
+    /// drops; `None` if there are none.
     deferred_drops: Option<Box<DeferredDrops>>,
-    /// State of a port in a fabric that is simulated in several parts, where the port has packets of several
-    /// parts.
+    /// State of a port in a fabric that is simulated in several parts, if the port has packets of
+    /// several parts; otherwise `None`.
     pub(crate) partitioned: Option<Box<Partitioned>>,
-    /// Low-power idle, where the link sleeps.
+    /// State of low-power idle (LPI); `None` if the link never sleeps.
     lpi: Option<Box<LpiState>>,
-    /// State under faults, where the scenario has faults for the link.
+    /// State under faults; `None` if the scenario has no faults for the link.
     fault_state: Option<Box<FaultState>>,
-    /// Marks and drops by group of packets; created with the first one.
+    /// Marks and drops by group of packets; `None` before the first one.
     pub(crate) account: Option<Box<Account>>,
-    /// Packets lost, for any cause.
+    /// Number of packets lost at this link, for any cause.
     lost: u64,
-    /// Histograms of queue lengths and waiting times, at ports that `measure.ports` names.
+    /// Histograms of queue lengths and waiting times; `None` unless `measure.ports` names the port.
     pub(crate) meter: Option<Box<Meter>>,
     /// Rate and propagation delay as configured, without the effect of faults.
     pub cable: CableConfig,
 }
 
-// A power of two: a link is addressed by a shift.
+// The size is a power of two, so that a link is addressed with a shift.
 const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
 /// Parameters of a new link and its output port.
 pub struct LinkSpec {
-    /// Number of the node that sends.
+    /// Number of the node that sends on the link.
     pub from: u32,
-    /// Number of the node that receives.
+    /// Number of the node that receives from the link.
     pub to: u32,
-    /// Rate and propagation delay.
+    /// Rate and propagation delay of the cable.
     pub cable: CableConfig,
-    /// Limit of the queue, and its discipline.
+    /// Queue discipline of the port, with the limit of its queue.
     pub queue: QueueConfig,
-    /// Bytes on the link of each packet beyond its IP length.
+    /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
     pub framing: u16,
-    /// Smallest number of bytes of a packet on the link, framing included.
+    /// Smallest length of a packet on the link in bytes, framing included; shorter packets are
+    /// padded.
     pub min_frame: u16,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Width of the uniform random delay at the far end, the processing jitter of a host.
+    /// Width in time of the uniform random delay at the far end (the processing jitter of a host).
     pub jitter: Span,
     /// Seed of the random delay at the far end.
     pub jitter_seed: u64,
     /// Mode of the output port.
     pub mode: Mode,
-    /// Classes with a queue each; they need [`Mode::TwoEvent`].
+    /// Traffic classes, each with its own queue; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether the port keeps histograms of queue lengths and waiting times; that needs
+    /// Whether the port records histograms of queue lengths and waiting times, which needs
     /// [`Mode::TwoEvent`].
     pub measured: bool,
-    /// Memory that the port shares with others of its switch; that needs [`Mode::TwoEvent`]. `None`
-    /// without it.
+    /// Memory shared with other ports of the switch, which needs [`Mode::TwoEvent`]; `None` if
+    /// there is none.
     pub shared: Option<Arc<SharedBuffer>>,
-    /// Sleep policy and transceiver, if the link sleeps; not with [`Mode::Lazy`]. `None`: always
-    /// awake.
+    /// Sleep policy and transceiver of a link that can sleep, which excludes [`Mode::Lazy`]; `None`
+    /// for a link that is always awake.
     pub sleep: Option<(Policy, Phy)>,
-    /// State of a DCB port; that needs [`Mode::TwoEvent`]. `None` at other ports.
+    /// State of data-centre bridging (DCB), which needs [`Mode::TwoEvent`]; `None` at a port
+    /// without DCB.
     pub dcb: Option<Box<DcbPort>>,
     /// Seed of the random numbers of queue disciplines, and the number of this link.
     pub seed: (u64, u64),
 }
 
 impl Link {
-    /// Returns a link without packets.
+    /// Returns a link without packets, with the given parameters.
     pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
@@ -290,26 +308,27 @@ impl Link {
         }
     }
 
-    /// Returns the bytes on the link, framing and padding included, of a packet of `ip_len` IP bytes.
+    /// Returns the bytes on the link of a packet of `ip_len` IP bytes, framing and padding
+    /// included.
     #[inline]
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {
         (ip_len + u32::from(self.framing)).max(u32::from(self.min_frame))
     }
 
-    /// Returns the transmission time of a packet of `ip_len` IP bytes, rounded down to a
-    /// picosecond.
+    /// Returns the transmission time of a packet of `ip_len` IP bytes, framing included, rounded
+    /// down to a picosecond.
     #[inline]
     pub(crate) fn send_time(&self, ip_len: u32) -> Span {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 
-    /// Returns the numbers of marks and drops at the port, by group of packets.
+    /// Returns the counts of marks and drops at the port, by group of packets.
     pub fn account(&self) -> &Account {
         self.account.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// Returns the histograms of queue lengths and waiting times if the port is measured, otherwise
-    /// `None`; at a measured port [`Link::account`] has arrivals too.
+    /// Returns the histograms of queue lengths and waiting times; `None` if the port is not
+    /// measured. At a measured port, [`Link::account`] contains arrivals too.
     pub fn meter(&self) -> Option<&Meter> {
         self.meter.as_deref()
     }
@@ -325,7 +344,7 @@ impl Link {
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
-    /// Counts a packet that is lost at this link.
+    /// Counts a packet as lost at this link, for the cause `cause`.
     pub fn count_loss(&mut self, now: Time, handle: &PacketHandle, packet: &Stored, cause: Cause) {
         let group = self.group(packet);
         self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
@@ -364,7 +383,8 @@ impl Link {
         self.schedule_departure(now, handle)
     }
 
-    /// Decides the departure of a packet that was admitted to an eager port, and appends it to the ring.
+    /// Fixes the departure of an admitted packet and appends it to the ring of packets in flight.
+    /// For a port that fixes departures at enqueue (eager).
     #[inline(always)]
     fn schedule_departure(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
         let ip_len = u32::from(handle.ip_len());
@@ -376,8 +396,8 @@ impl Link {
         if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
-    /// Returns the information that the discipline has about an arriving packet, at a port with
-    /// this backlog that will be empty at `clear_at`.
+    /// Returns the input of the queue discipline for an arriving packet. `backlog` is queued at the
+    /// port, which will have sent all packets by `clear_at`.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -398,7 +418,8 @@ impl Link {
         }
     }
 
-    /// Applies the discipline to a packet: marks it, or returns why it is dropped.
+    /// Applies the queue discipline to an arriving packet: marks it if required. Returns the cause
+    /// if it is dropped.
     #[inline(always)]
     fn apply_aqm(
         &mut self,
@@ -416,7 +437,8 @@ impl Link {
         verdict.loss()
     }
 
-    /// Enqueues a packet at a port that is on the slow path: lazy, two-event, sleeping, partitioned or under faults.
+    /// Enqueues a packet at a port that is not on the fastest path: in mode `Lazy` or `TwoEvent`,
+    /// with sleep or faults, or in a partitioned fabric.
     #[inline(never)]
     fn enqueue_slow_path(
         &mut self,
@@ -450,8 +472,8 @@ impl Link {
         if place == 0 { Outcome::Sooner(self.next_key(now)) } else { Outcome::Queued }
     }
 
-    /// Adds the transmission of a packet to `busy_until`. Returns when the packet will have been sent if
-    /// packets leave in order of arrival.
+    /// Adds the transmission of a packet to `busy_until`. Returns the time at which the packet will
+    /// have been sent if packets leave in order of arrival.
     #[inline]
     fn extend_backlog(&mut self, now: Time, send_time: Span) -> Time {
         let start = self.busy_until.max(now);
@@ -461,8 +483,8 @@ impl Link {
         self.busy_until
     }
 
-    /// Returns the key at which a packet that arrives at `arrive` is handed over: links to hosts add a random
-    /// processing delay, without changing the order.
+    /// Returns the event key at which a packet that reaches the far end at `arrive` is delivered.
+    /// Links to hosts add a random processing delay that does not change the order of packets.
     #[inline]
     pub(crate) fn arrival_key(&self, now: Time, arrive: Time) -> Key {
         let mut at = arrive;
@@ -472,7 +494,8 @@ impl Link {
         Key::new(at, Class::Arrival)
     }
 
-    /// Returns when the packet with this number, counted from 0, would be handed over if none were before it.
+    /// Returns the delivery time of the packet `number` of this link (counted from 0), with its
+    /// random processing delay, ignoring earlier packets.
     #[inline]
     fn jittered(&self, arrive: Time, number: u64) -> Time {
         let random = mix(self.jitter_seed ^ number);
@@ -480,7 +503,8 @@ impl Link {
         arrive.after(Span(extra as u64))
     }
 
-    /// Sets the CE mark on a packet and counts it, if its transport supports ECN and it has no mark yet.
+    /// Sets the CE mark on the packet in `slot` and counts it, if its transport supports ECN and it
+    /// is not marked yet.
     #[cold]
     #[inline(never)]
     pub(crate) fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
@@ -491,7 +515,8 @@ impl Link {
         }
     }
 
-    /// Extends the running hash `trail`: it differs if any packet is treated differently.
+    /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
+    /// if any packet is treated differently.
     #[inline]
     fn fold(&mut self, when: u64, identity: u32) {
         let identity = u64::from(identity) << 32 | u64::from(identity);
@@ -501,8 +526,8 @@ impl Link {
     }
 
     /// Executes the next event of the link, an arrival. Returns the packet that has reached the far
-    /// end, and the key of the next event. A lazy port may have dropped packets, see
-    /// [`Link::take_deferred_drops`].
+    /// end, and the key of the next event. A lazy port (departures decided at dequeue) may have
+    /// dropped packets, see [`Link::take_deferred_drops`].
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
         if self.tracks_started {
@@ -525,8 +550,8 @@ impl Link {
     }
 
     /// Executes the next event of the link, a departure: a transmission has ended, or a packet was
-    /// lost in flight. Returns the lost packet with the cause, or `None`, and the key of the next
-    /// event.
+    /// lost in flight. Returns the lost packet with the cause (`None` if no packet was lost), and
+    /// the key of the next event.
     pub fn depart(
         &mut self,
         key: Key,
@@ -539,10 +564,11 @@ impl Link {
         (lost, self.next_key(key.time()))
     }
 
-    /// Returns the key of the next event of the link, or [`Key::NEVER`].
+    /// Returns the key of the next event of the link; [`Key::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        // here, counted and lazy ports work like plain ones
+        // Ports in mode `Lazy`, and eager ones that count started packets, also have only arrivals
+        // as events.
         if !(self.eager_fast_path || self.eager_sees_all)
             && (self.queues.is_some() || self.fault_state.is_some())
         {
@@ -583,8 +609,8 @@ impl Link {
         }
     }
 
-    /// Returns the slot, in the pool, of the packet that arrives next (`place` 0), after that (1),
-    /// and so on; `None` if the link has fewer packets.
+    /// Returns the slot in the pool of the packet that arrives next (`place` 0), of the one after
+    /// it (1), and so on; `None` if fewer packets are in flight.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
         self.on_wire.get(place).map(|handle| handle.slot())
@@ -595,17 +621,17 @@ impl Link {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Connects the port to the buffer that it shares with other ports of its switch; the first
-    /// port provides it.
+    /// Connects the port to the buffer shared by the ports of its switch. The first port of the
+    /// switch provides the buffer.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(queues) = &mut self.queues {
             queues.share(memory);
         }
     }
 
-    /// Returns the numbers of packets and IP bytes in the queues of the port now. Neither the
-    /// packet being sent nor packets in the buffer of a link layer that sleeps count. A lazy port
-    /// must have executed its departures.
+    /// Returns (number of packets, IP bytes) in the queues of the port at `now`. The packet in
+    /// transmission, and packets in the buffer of a sleeping link layer, do not count. A lazy port
+    /// must have computed its departures before ([`Link::settle`]).
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
             let waits = self.not_started();
@@ -624,10 +650,11 @@ impl Link {
         (queued.packets as u32, queued.bytes)
     }
 
-    /// Returns the packets of the ring that have not started, at an eager port without faults.
+    /// Returns the packets in the ring whose transmission has not started, at a port without faults
+    /// that fixes departures at enqueue (eager).
     fn waits_in_ring(&self, now: Time) -> Backlog {
         let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
-        // the first bit of a packet that has started by now has then reached the far end
+        // A packet has started by `now` if its first bit reaches the far end by `then`.
         let then = now + self.delay;
         for handle in self.on_wire.iter() {
             let way = handle.arrive.since(then);
@@ -640,8 +667,8 @@ impl Link {
         Backlog { packets: waiting, bytes }
     }
 
-    /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`, and
-    /// the packets that go before them.
+    /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`,
+    /// including the packets that go before them.
     pub fn clear_at(&self, dscp: u8) -> Time {
         match &self.queues {
             Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),
@@ -649,8 +676,8 @@ impl Link {
         }
     }
 
-    /// Returns the time of [`Link::clear_at`] at a port whose classes take turns. Later pauses are not
-    /// foreseen.
+    /// Returns the time of [`Link::clear_at`] at a port with several classes or paused priorities.
+    /// Future pauses are not taken into account.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {
@@ -661,7 +688,7 @@ impl Link {
         queues.sent_at + Span(span as u64)
     }
 
-    /// Returns the number of packets of this link: queued, being sent or on the wire.
+    /// Returns the number of packets of this link: queued, in transmission or on the wire.
     pub fn held(&self) -> usize {
         let waiting =
             self.queues.as_ref().map_or(0, |q| q.backlog().packets + q.link_buffer().packets);
@@ -700,8 +727,9 @@ impl Link {
             return Outcome::Sooner(self.next_key(now));
         }
         let displaced = self.shorten_backlog(0);
-        // a link that wakes in no time sends at once, as at an eager port; the end of transmission may be later
-        // than the end of holding, which was the next event
+        // If the wake time of the link is zero, the packet is sent at once, as at an eager port.
+        // The end of its transmission may be later than the end of holding, which was the next
+        // event.
         if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
             return Outcome::Displaced(self.next_key(now));
@@ -713,7 +741,7 @@ impl Link {
         }
     }
 
-    /// Records the arrival of a packet and the backlog before it, at a measured port.
+    /// Records the arrival of a packet and the backlog that it finds, if the port is measured.
     #[inline]
     fn note_arrival(&mut self, arrival: &Arrival) {
         if self.meter.is_none() {
@@ -726,14 +754,14 @@ impl Link {
         }
     }
 
-    /// Returns the time, at most `run`, for which the port was transmitting the packets that have
-    /// arrived or were lost in flight.
+    /// Returns the time for which the port was transmitting the packets that have arrived or were
+    /// lost in flight; at most `run`.
     pub fn sending_time(&self, run: Span) -> Span {
         Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
 
-    /// Subtracts the transmissions of dropped packets, after the first `before` of them, from `busy_until`.
-    /// Returns whether there were any.
+    /// Subtracts the transmission times of dropped packets, except the first `before` ones, from
+    /// `busy_until`. Returns whether any packet was dropped.
     fn shorten_backlog(&mut self, before: usize) -> bool {
         let q = self.queues.as_ref().expect("a two-event port has queues");
         let spans =
@@ -743,19 +771,19 @@ impl Link {
         saved > 0
     }
 
-    /// Whether the queue discipline has dropped queued packets since the last
+    /// Whether the queue discipline has dropped queued packets since the last call of
     /// [`Link::take_dropped`].
     pub(crate) fn has_dropped(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| !q.dropped.is_empty())
     }
 
     /// Removes and returns the queued packets that the queue discipline has dropped since the last
-    /// call, with the cause.
+    /// call, each with the cause.
     pub fn take_dropped(&mut self) -> Vec<(PacketHandle, Cause)> {
         self.queues.as_mut().map_or(Vec::new(), |q| std::mem::take(&mut q.dropped))
     }
 
-    /// Starts to send the next packet, if any is queued.
+    /// Starts the transmission of the next packet, if a packet is queued.
     fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let before = q.dropped.len();

@@ -1,4 +1,4 @@
-//! Causes of packet loss, and a list of lost packets until they are read.
+//! Causes of packet loss, and a list of lost packets that have not been read yet.
 
 use eastwest_engine::order::{Class, Key, tie_rank};
 use eastwest_types::{HostId, Packet, Time};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
-    /// The queue was full.
+    /// The queue of the port was full.
     QueueFull = 0,
     /// A fault of the link destroyed the packet at random.
     Loss = 1,
@@ -19,10 +19,11 @@ pub enum Cause {
     NoRoute = 3,
     /// The queue discipline dropped the packet at enqueue, while there was room.
     Early = 4,
-    /// The shared buffer of the switch, or with PFC the ingress buffer, had no room for the packet.
+    /// The shared buffer of the switch had no room for the packet; with PFC, the ingress buffer had
+    /// none.
     SharedBuffer = 5,
-    /// The queue discipline dropped the packet at dequeue, since it had waited too long; or the PFC
-    /// watchdog dropped it.
+    /// The queue discipline dropped the packet at dequeue, since it had waited too long. Drops by
+    /// the PFC watchdog also have this cause.
     Sojourn = 6,
 }
 
@@ -52,7 +53,8 @@ impl Cause {
     }
 }
 
-/// Order of events of several parts of one run: first that of their sources, then that of events of one source.
+/// Position of an event in the order of all events of a run in several parts (threads): sort key of
+/// the event, then position among the events of one source.
 pub type EventOrder = ((Key, u64), u64);
 
 /// Record of a lost packet.
@@ -60,20 +62,21 @@ pub type EventOrder = ((Key, u64), u64);
 pub struct Lost {
     /// Time of the loss.
     pub at: Time,
-    /// Link whose port or cable lost the packet.
+    /// Number of the link whose port or cable lost the packet.
     pub link: u32,
     /// Cause of the loss.
     pub cause: Cause,
     /// Host that should have received the packet.
     pub dst: HostId,
-    /// Place, in the order of all events, of the event in which the packet was lost; only in a run
-    /// in parts.
+    /// Position, in the order of all events, of the event in which the packet was lost. Used only
+    /// if the fabric is simulated in several parts (threads).
     pub order: EventOrder,
-    /// The packet as the pool returns it: 32 bits of stream positions, no host.
+    /// The packet as [`PacketPool::remove`](crate::pool::PacketPool::remove) returns it: stream
+    /// positions have 32 bits, and the receiving host is missing.
     pub packet: Packet,
 }
 
-/// Lost packets in order of time.
+/// Lost packets that have not been read yet, in order of time.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Losses {
     /// Whether losses are recorded.
@@ -82,8 +85,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Adds a loss, if losses are recorded. Drops at dequeue come before all other losses of the
-    /// same time, and may be added late.
+    /// Adds a loss, if losses are recorded. Drops at dequeue may be added late; they are inserted
+    /// before other losses of the same time.
     pub fn note(&mut self, lost: Lost) {
         if !self.kept {
             return;
@@ -99,7 +102,7 @@ impl Losses {
         self.list.insert(place, lost);
     }
 
-    /// Removes and returns the first loss if it was before this time, otherwise `None`.
+    /// Removes and returns the first loss if it happened before `time`, otherwise `None`.
     pub fn take_before(&mut self, time: Time) -> Option<Lost> {
         match self.list.front() {
             Some(first) if first.at < time => self.list.pop_front(),

@@ -1,5 +1,6 @@
-//! Shortest time of a message over an idle path. Links send packets one after the other, each packet only after
-//! it has arrived completely (store and forward); all packets but the last are full.
+//! Shortest time of a message over an idle path with store and forward: each link sends packets one
+//! after the other, and a packet only after it has arrived completely. All packets except the last
+//! are full.
 
 use crate::link::Link;
 use eastwest_types::Span;
@@ -8,14 +9,15 @@ use eastwest_types::Span;
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
     packets: u64,
-    /// IP bytes of every packet but the last.
+    /// IP bytes of every packet except the last.
     full: u32,
     /// IP bytes of the last packet.
     last: u32,
 }
 
 impl Train {
-    /// Returns the packets of a message of `bytes` in segments of `segment` bytes with `headers` bytes each.
+    /// Returns the packets of a message of `bytes` bytes, in segments of at most `segment` bytes,
+    /// each with `headers` bytes of headers.
     pub fn new(bytes: u64, segment: u32, headers: u32) -> Train {
         let packets = bytes.div_ceil(u64::from(segment)).max(1);
         let rest = bytes - (packets - 1) * u64::from(segment);
@@ -23,22 +25,23 @@ impl Train {
     }
 }
 
-/// Times at which a message that starts at time zero arrives at a node.
+/// Times at which the packets of a message arrive at a node, if the message is sent at time zero
+/// over idle links.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// Arrival of the first full packet.
+    /// Arrival time of the first full packet.
     first: Span,
-    /// Time between two full packets.
+    /// Time between the arrivals of two full packets.
     slowest: Span,
-    /// Arrival of the last packet.
+    /// Arrival time of the last packet.
     last: Span,
-    /// Whether packets were spread over several paths: they need not be in order, and the rates of these paths
-    /// add up.
+    /// Whether packets are spread over several paths. They may then arrive out of order, and the
+    /// rates of the paths add up.
     dealt: bool,
 }
 
 impl Pace {
-    /// Returns the arrival times at the far end of one more link of the path.
+    /// Returns the arrival times one link further, at the far end of `link`.
     pub fn over(self, link: &Link, train: &Train, to_host: bool) -> Pace {
         let (full, last) = (link.own_send_time(train.full), link.own_send_time(train.last));
         let first = self.first + full;
@@ -55,12 +58,13 @@ impl Pace {
         Pace { first: first + link.cable.delay, slowest, last: sent + link.cable.delay, ..self }
     }
 
-    /// Returns the arrival times if packets are spread over several links in turn from here on.
+    /// Returns the arrival times for the case that packets are spread over several links from this
+    /// node on.
     pub fn dealt(self) -> Pace {
         Pace { dealt: true, ..self }
     }
 
-    /// Returns a lower bound of the times over either of two paths.
+    /// Returns times that are a lower bound for both of two paths: the smaller of each pair.
     pub fn or(self, other: Pace) -> Pace {
         Pace {
             first: self.first.min(other.first),
@@ -70,7 +74,7 @@ impl Pace {
         }
     }
 
-    /// Returns the time from the start of the message until it has arrived completely.
+    /// Returns the time from sending the message until it has arrived completely.
     pub fn arrival(self) -> Span {
         self.last
     }

@@ -1,27 +1,29 @@
-//! Handle of a packet, which travels from link to link in its place.
+//! Handle of a packet, which moves from link to link in place of the packet.
 
 use eastwest_types::{HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// Handle of a packet: all that a hop needs to know. It travels from link to link; the packet itself stays in
-/// its slot of the [pool](crate::pool::PacketPool) from creation to delivery, so that a hop does not touch its
-/// cache line.
+/// Handle of a packet: all information that a hop needs. The handle moves from link to link, while
+/// the packet stays in its slot of the [pool](crate::pool::PacketPool) from creation to delivery,
+/// so that a hop does not access the cache line of the packet.
 ///
-/// The properties that stay equal on all hops lie in two words: a hop copies three words, and holds two in
-/// registers. Five separate fields took 20 instructions per hop more, most of them to free registers.
+/// Properties that do not change are packed into two words: a hop copies three words and holds two
+/// in registers. With five separate fields a hop needed 20 more instructions, most of them for
+/// register spills.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct PacketHandle {
-    /// Time at which the last bit reaches the far end of the present link; for a queued packet, the
-    /// time at which it was enqueued.
+    /// Time at which the last bit of the packet reaches the far end of its current link. While the
+    /// packet is queued at a lazy or two-event port, the time at which it was enqueued.
     pub(crate) arrive: Time,
-    /// Slot in bits 0 to 31, destination in bits 32 to 63.
+    /// Slot of the packet in the pool (bits 0 to 31), and receiving host (bits 32 to 63).
     slot_and_dst: u64,
-    /// Identity in bits 0 to 31, IP bytes in bits 32 to 47, hash in bits 48 to 63.
+    /// Hash of the packet's properties (bits 0 to 31), IP length in bytes (bits 32 to 47), and ECMP
+    /// hash (bits 48 to 63).
     identity_length_hash: u64,
 }
 
 impl PacketHandle {
-    /// Returns the handle of a packet that lies in `slot`.
+    /// Returns the handle of a packet that is stored in the slot `slot` of the pool.
     #[inline]
     pub fn new(slot: u32, packet: &Packet) -> PacketHandle {
         let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
@@ -35,18 +37,18 @@ impl PacketHandle {
         }
     }
 
-    /// Returns the handle of the packet after it has moved to the slot `slot` of another pool.
+    /// Returns the handle of the packet after it has moved to slot `slot` of another pool.
     pub(crate) fn in_slot(self, slot: u32) -> PacketHandle {
         PacketHandle { slot_and_dst: self.slot_and_dst >> 32 << 32 | u64::from(slot), ..self }
     }
 
-    /// Returns the handle with another [`PacketHandle::arrive`].
+    /// Returns the handle with `arrive` as its arrival time, see [`PacketHandle::arrive`].
     #[inline]
     pub(crate) fn arriving(&self, arrive: Time) -> PacketHandle {
         PacketHandle { arrive, ..*self }
     }
 
-    /// Returns the time at which the last bit of the packet reaches the far end of the present
+    /// Returns the time at which the last bit of the packet reaches the far end of its current
     /// link.
     pub fn arrived(&self) -> Time {
         self.arrive

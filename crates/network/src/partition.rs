@@ -1,8 +1,9 @@
-//! A fabric that is partitioned by racks (pods): each part is simulated by a copy of the fabric of its own.
+//! A fabric that is partitioned by racks (pods). Each part is simulated by its own copy of the
+//! fabric, in its own thread.
 //!
-//! A part owns its hosts and their switches with all ports; of the core switches it owns the ports that lead
-//! down to it. So a packet can change parts only on a link from a rack up to the core: its next port may belong
-//! to another part.
+//! A part owns its hosts, their switches with all ports, and those ports of core switches that lead
+//! down to its racks. Therefore a packet can change parts only on a link from a rack up to the
+//! core, after which its next port may belong to another part.
 
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
@@ -12,10 +13,10 @@ use eastwest_engine::tournament::Order;
 use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// A packet in flight to another part.
+/// A packet in flight from one part of a partitioned fabric to another.
 #[derive(Serialize, Deserialize)]
 pub struct CrossingPacket {
-    /// Number of the link on which the packet arrives.
+    /// Number of the link on which the packet arrives in the other part.
     pub(crate) link: u32,
     pub(crate) handle: PacketHandle,
     pub(crate) packet: DetachedPacket,
@@ -31,22 +32,23 @@ pub struct Promise {
     pub at: Time,
     /// Endpoint that receives the message.
     pub endpoint: EndpointId,
-    /// Number of packets that the link hands over before the packet with the last byte.
+    /// Number of packets that the link delivers before the packet with the last byte.
     pub number: u64,
 }
 
-/// State of a receiver that waits for the last byte of a message.
+/// State of a receiver while it waits for the last byte of a message.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct MessageWatch {
-    /// Low half of the stream position after the last byte; 0 if no message is waited for.
+    /// Stream position after the last byte of the message (low 32 bits); 0 if the receiver waits
+    /// for no message.
     end: u32,
-    /// Whether a packet with the last byte has been enqueued at the last port.
+    /// Whether a packet with the last byte has been enqueued at the port to the receiver.
     last_seen: bool,
 }
 
 impl MessageWatch {
-    /// Observes a packet of the stream whose bytes end before position `after` (low half). Returns whether the
-    /// last byte of the message has been observed.
+    /// Records a packet of the stream that is enqueued at the last port; its payload ends before
+    /// position `after` (low 32 bits). Returns whether the last byte of the message has been seen.
     pub(crate) fn observe(&mut self, after: u32) -> bool {
         self.last_seen |= after == self.end;
         self.last_seen
@@ -58,7 +60,7 @@ impl MessageWatch {
     }
 }
 
-/// Packets and announced deliveries on their way from one part of a partitioned fabric to another.
+/// Data that one part of a partitioned fabric sends to another: packets and announced deliveries.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
     /// Packets in flight to the other part.
@@ -71,23 +73,27 @@ pub struct Mail {
 /// parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
-    /// Number of this part, from 0.
+    /// Number of this part, counted from 0.
     pub part: u8,
-    /// By node, its part; [`CORE`] for core switches.
+    /// Number of the part of each node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
-    /// Packets and promises to be sent, by receiving part.
+    /// Packets and promises (announced deliveries) that are to be sent, by number of the receiving
+    /// part.
     pub out: Vec<Mail>,
-    /// Earliest time at which something in `out` is an event in another part, or never.
+    /// Earliest time at which a packet or promise in `out` causes an event in another part;
+    /// [`Time::NEVER`] if `out` is empty.
     pub first_out: Time,
-    /// Links to hosts, with endpoints of messages whose last byte may be in flight.
+    /// Messages whose last byte may be in flight: link to the receiving host, and receiving
+    /// endpoint.
     pub checks: Vec<(u32, EndpointId)>,
-    /// Number of promises of other parts that were executed as events in this part.
+    /// Number of promises (announced deliveries) from other parts that were executed as events in
+    /// this part.
     pub kept: u64,
-    /// Place, in the order of all events, of the timer or workload event that is being executed;
+    /// Position, in the order of all events, of the timer or workload event that is being executed;
     /// `None` during other events.
     pub other: Option<EventOrder>,
-    /// Place, in the order of all events, of the event in which a packet is dropped.
+    /// Position, in the order of all events, of the event in which a packet is being dropped.
     pub(crate) during: EventOrder,
     pub(crate) order: Order,
 }
@@ -96,7 +102,8 @@ pub struct Partition {
 pub const CORE: u8 = u8::MAX;
 
 impl Partition {
-    /// Returns part `part` of a fabric with `parts` parts.
+    /// Returns the state of the part `part` of a fabric with `parts` parts. `part_of` has the
+    /// number of the part of each node.
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
         Partition {
             part,
@@ -122,7 +129,7 @@ impl Partition {
         usize::from(self.part_of[host.0 as usize])
     }
 
-    /// Returns the part that owns the port from one node to another.
+    /// Returns the number of the part that owns the port from node `from` to node `to`.
     pub fn owner(&self, from: u32, to: u32) -> u8 {
         match self.part_of[from as usize] {
             CORE => self.part_of[to as usize],
@@ -130,8 +137,8 @@ impl Partition {
         }
     }
 
-    /// Starts to watch for the byte before stream position `end` of a message to a receiver in this
-    /// part.
+    /// Starts to watch for the last byte of a message, the byte before stream position `end`, at a
+    /// receiver in this part.
     pub fn watch(&mut self, endpoint: EndpointId, end: u64) {
         let slot = endpoint.slot();
         if slot >= self.watches.len() {
@@ -140,12 +147,12 @@ impl Partition {
         self.watches[slot] = MessageWatch { end: end as u32, last_seen: false };
     }
 
-    /// Ends the watch of a receiver.
+    /// Ends the watch of a receiver for the last byte of a message.
     pub fn forget(&mut self, endpoint: EndpointId) {
         self.watches[endpoint.slot()] = MessageWatch::default();
     }
 
-    /// Queues a promise for the part of the sender of a message.
+    /// Queues a promise (announced delivery) for the part of the host that sends the message.
     pub fn promise(&mut self, sender: HostId, promise: Promise) {
         let part = self.part_of(sender);
         self.first_out = self.first_out.min(promise.at);
@@ -153,9 +160,10 @@ impl Partition {
     }
 }
 
-/// Returns the order of an event among those of one link at one time: first the number of packets that the link
-/// has handed over before; then, within one packet, what the receiver does with it (`step` 0), and what the two
-/// ends do when the message is complete, the client first.
+/// Returns the position of an event among events of one link at one time. It depends first on
+/// `number`, the packets that the link has delivered before. For one packet, `step` 0 is its
+/// processing by the receiver; higher steps are the reactions of the two ends to a complete
+/// message, the client first.
 pub fn within_link(number: u64, step: u64) -> u64 {
     (number & u64::from(u32::MAX)) << 2 | step
 }

@@ -1,7 +1,8 @@
-//! Pool of the packets in flight: slots that are used again, so that a hop moves an index and not the packet. A
-//! slot is half a cache line, since with thousands of hosts packets are most of what a run touches. It leaves
-//! out what the [handle](crate::link::PacketHandle) carries, and the upper halves of stream positions, as a
-//! real header does. SACK blocks, which few packets carry, are in a table of their own.
+//! Pool of the packets in flight. Slots are reused, and a hop moves a slot number instead of the
+//! packet. A slot is half a cache line, since with thousands of hosts packets are most of the data
+//! that a run accesses. Properties in the [handle](crate::link::PacketHandle) are not stored again,
+//! and stream positions have only their lower halves, as in a real header. SACK blocks, which few
+//! packets have, are in a separate table.
 
 use crate::packet_handle::PacketHandle;
 use eastwest_engine::memory;
@@ -9,23 +10,25 @@ use eastwest_engine::random::mix;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
 use serde::{Deserialize, Serialize};
 
-/// A packet as the pool stores it, in 32 bytes: stream positions have their low 32 bits, and the
-/// fields that the packet handle carries are left out.
+/// A packet as the pool stores it, in 32 bytes. Stream positions have their low 32 bits, and
+/// properties in the packet handle are left out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(32))]
 pub struct Stored {
     born: Time,
-    /// Low halves of the stream positions; the receiving endpoint knows the upper ones.
+    /// Low 32 bits of the stream positions [`Packet::seq`] and [`Packet::ack`]; the receiving
+    /// endpoint knows the upper ones.
     seq: u32,
     ack: u32,
     /// Receiving endpoint, see [`Packet::dst_endpoint`].
     pub dst_endpoint: EndpointId,
     window: u32,
-    /// Timestamp echo, or the index of the entry that has the SACK blocks and the echo.
+    /// Timestamp echo or, if the flag [`Stored::WITH_SACK`] is set, the index of the entry with the
+    /// SACK blocks and the echo.
     echo_or_sack: u32,
-    /// Payload length in bits 0–13, [`Packet::notes`] above.
+    /// Payload length in bytes (bits 0–13), and [`Packet::notes`] (bits 14–15).
     payload_and_notes: u16,
-    /// TCP flags; the URG bit, which nothing sets, is used for [`Stored::WITH_SACK`].
+    /// TCP flags. The URG bit, which no transport sets, is used for [`Stored::WITH_SACK`].
     flags: u8,
     tos: u8,
 }
@@ -33,7 +36,7 @@ pub struct Stored {
 const _: () = assert!(std::mem::size_of::<Stored>() == 32);
 
 impl Stored {
-    /// Bit of `flags`: `echo_or_sack` is the index of an entry with SACK blocks.
+    /// Bit of `flags` which says that `echo_or_sack` is the index of an entry with SACK blocks.
     const WITH_SACK: u8 = 1 << 5;
     /// Number of bits of the payload length: packets have at most 9216 B.
     const PAYLOAD_BITS: u32 = 14;
@@ -63,8 +66,8 @@ impl Stored {
         self.tos >> 2
     }
 
-    /// Returns [`Packet::notes`], and the fields in which a CNM has its content: low halves of the
-    /// stream positions `seq` and `ack`, window, and timestamp echo.
+    /// Returns [`Packet::notes`], and the fields that hold the content of a congestion notification
+    /// message (CNM): low 32 bits of `seq` and `ack`, window, and timestamp echo.
     pub(crate) fn raw(&self) -> (u8, [u32; 4]) {
         (self.notes(), [self.seq, self.ack, self.window, self.echo_or_sack])
     }
@@ -87,16 +90,16 @@ impl Stored {
         self.flags
     }
 
-    /// Returns the stream position of the first byte of payload, modulo 2³²: the bytes that the
-    /// connection has sent before in this direction.
+    /// Returns the stream position of the first payload byte, modulo 2³²: the number of bytes that
+    /// the connection has sent before in this direction.
     pub fn position(&self) -> u32 {
         self.seq
     }
 
-    /// Returns a number that is equal for all packets of a connection in this direction, of its
-    /// handle and the packet itself: a hash of receiving host, receiving endpoint and five-tuple.
-    /// Two connections at a time have different numbers. For datagrams, which have no endpoint, the
-    /// class and the sending host take its place.
+    /// Returns a number that is equal for all packets that a connection sends in this direction: a
+    /// hash of receiving host, receiving endpoint and five-tuple. Connections that exist at the
+    /// same time have different numbers. For datagrams, class and sending host replace the
+    /// endpoint. `handle` is the handle of this packet.
     pub(crate) fn flow(&self, handle: &PacketHandle) -> u64 {
         let to = u64::from(handle.dst().0) << 32 | u64::from(self.dst_endpoint.0);
         let from = if self.kind() == PacketKind::Datagram { self.window } else { 0 };
@@ -113,14 +116,15 @@ impl Stored {
     }
 }
 
-/// SACK blocks, and the timestamp echo whose place their index takes.
+/// SACK blocks of a packet, and its timestamp echo, whose place in the packet is used for the index
+/// of this entry.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Side {
     blocks: SackBlocks,
     ts_echo_us: u32,
 }
 
-/// A packet with its SACK blocks, between two pools.
+/// A packet with its SACK blocks, on the way from one pool to another.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct DetachedPacket {
     stored: Stored,
@@ -128,27 +132,27 @@ pub(crate) struct DetachedPacket {
 }
 
 impl Stored {
-    /// Returns the low 32 bits of the stream positions of the payload: of its first byte, and of
-    /// the byte after its last.
+    /// Returns the stream positions of the payload (low 32 bits): of its first byte, and of the
+    /// byte after its last.
     pub(crate) fn positions(&self) -> (u32, u32) {
         (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
     }
 }
 
-/// Ingress link of a packet at the node where it is, and its priority, in one word.
+/// Link on which a packet has entered its current node, and its priority, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IngressTag(u32);
 
 impl IngressTag {
-    /// Returns the tag of a packet that entered on this link, or that was [made
-    /// here](crate::dcb::queued_packet).
+    /// Returns the tag of a packet with priority `priority` that entered its node on link
+    /// `ingress`, or that the node [has created](crate::dcb::queued_packet).
     #[inline]
     pub fn new(ingress: u32, priority: u8) -> IngressTag {
         IngressTag(ingress << 3 | u32::from(priority & 7))
     }
 
-    /// Returns the ingress link of the packet; for a packet made at this node the number of no
-    /// link.
+    /// Returns the link on which the packet entered its node. For a packet created by the node, the
+    /// returned number belongs to no link.
     #[inline]
     pub fn link(self) -> u32 {
         self.0 >> 3
@@ -161,22 +165,23 @@ impl IngressTag {
     }
 }
 
-/// All packets in the fabric.
+/// All packets in flight in the fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
     slots: Vec<Stored>,
-    /// Free slots; the last one freed is used first, while it is still in the cache.
+    /// Numbers of free slots. The slot freed last is reused first, while it is still in the cache.
     free: Vec<u32>,
-    /// By slot, the host that has sent the packet, with QCN.
+    /// Number of the sending host of each packet, by slot; only with QCN.
     sources: Vec<u32>,
-    /// By slot, where the packet entered the node it is at, with DCB.
+    /// Ingress link and priority of each packet at its current node, by slot; only with data-centre
+    /// bridging (DCB).
     ingress_tags: Vec<IngressTag>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
 
 impl PacketPool {
-    /// Stores a packet and returns its slot; its SACK blocks have been
+    /// Stores a packet and returns its slot. Its SACK blocks must have been
     /// [stored](PacketPool::put_sack) before.
     #[inline]
     pub fn insert(&mut self, packet: &Packet) -> u32 {
@@ -203,15 +208,16 @@ impl PacketPool {
         self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Frees a slot and returns its packet: only the low 32 bits of `seq` and `ack`, and no fields
-    /// that only switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
+    /// Frees a slot and returns its packet. Of `seq` and `ack` only the low 32 bits are set, and
+    /// fields that only switches read are missing. The SACK blocks stay until
+    /// [`PacketPool::take_sack`].
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
         self.packet(slot)
     }
 
-    /// Removes and returns a packet with its SACK blocks, for another pool.
+    /// Removes and returns a packet with its SACK blocks, so that another pool can store it.
     pub(crate) fn detach(&mut self, slot: u32) -> DetachedPacket {
         let stored = self.slots[slot as usize];
         self.free.push(slot);
@@ -223,7 +229,8 @@ impl PacketPool {
         DetachedPacket { stored, side }
     }
 
-    /// Stores a packet that another pool has detached, with its SACK blocks, and returns its slot.
+    /// Stores a packet with its SACK blocks that was detached from another pool, and returns its
+    /// slot.
     pub(crate) fn attach(&mut self, detached: &DetachedPacket) -> u32 {
         let mut stored = detached.stored;
         if let Some(side) = detached.side {
@@ -242,8 +249,8 @@ impl PacketPool {
         }
     }
 
-    /// Returns a copy of a packet, as [`PacketPool::remove`] returns it, and its SACK blocks
-    /// (`None`: no blocks). The packet stays in the pool.
+    /// Returns a copy of a packet in the form of [`PacketPool::remove`], with its SACK blocks
+    /// (`None` if it has none). The packet stays in the pool.
     pub fn peek(&self, slot: u32) -> (Packet, Option<SackBlocks>) {
         let packet = self.packet(slot);
         (packet, self.sacks.get(packet.sack as usize).map(|side| side.blocks))
@@ -278,8 +285,9 @@ impl PacketPool {
         &self.slots[slot as usize]
     }
 
-    /// Sets the CE mark ("congestion experienced") on the packet in a slot. Returns whether its transport
-    /// supports ECN and no mark had been set (RFC 3168, section 5).
+    /// Sets the CE mark ("congestion experienced") on the packet in a slot, if its transport
+    /// supports ECN (RFC 3168, section 5). Returns whether the packet was marked now; false if it
+    /// was marked before.
     pub fn mark(&mut self, slot: u32) -> bool {
         let tos = &mut self.slots[slot as usize].tos;
         let marked = *tos & ecn::MASK != ecn::NOT_ECT && *tos & ecn::MASK != ecn::CE;
@@ -289,7 +297,7 @@ impl PacketPool {
         marked
     }
 
-    /// Sets the host that has sent the packet in a slot.
+    /// Sets the sending host of the packet in a slot.
     pub(crate) fn set_source(&mut self, slot: u32, host: u32) {
         let slot = slot as usize;
         if slot >= self.sources.len() {
@@ -298,12 +306,12 @@ impl PacketPool {
         self.sources[slot] = host;
     }
 
-    /// Returns the host that has sent the packet in a slot; host 0 if that was not set.
+    /// Returns the sending host of the packet in a slot; host 0 if it was not set.
     pub(crate) fn source(&self, slot: u32) -> HostId {
         HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
     }
 
-    /// Sets the ingress link and priority of the packet in a slot, at the node where it is.
+    /// Sets the ingress link and priority of the packet in a slot, at its current node.
     #[inline]
     pub(crate) fn set_ingress_tag(&mut self, slot: u32, ingress_tag: IngressTag) {
         let slot = slot as usize;
@@ -313,7 +321,7 @@ impl PacketPool {
         self.ingress_tags[slot] = ingress_tag;
     }
 
-    /// Returns the ingress link and priority of the packet in a slot, at the node where it is. They
+    /// Returns the ingress link and priority of the packet in a slot, at its current node. They
     /// must have been set.
     #[inline]
     pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
@@ -333,7 +341,7 @@ impl PacketPool {
         self.slots.len() - self.free.len()
     }
 
-    /// Stores the SACK blocks of a packet and returns their index, the value of [`Packet::sack`].
+    /// Stores the SACK blocks of a packet and returns their index for [`Packet::sack`].
     pub fn put_sack(&mut self, blocks: SackBlocks) -> u32 {
         match self.free_sacks.pop() {
             Some(i) => {
@@ -347,7 +355,8 @@ impl PacketPool {
         }
     }
 
-    /// Removes and returns the SACK blocks at an index of [`Packet::sack`]; `None` for [`NO_SACK`].
+    /// Removes and returns the SACK blocks at the index `index`, a value of [`Packet::sack`];
+    /// `None` for [`NO_SACK`].
     pub fn take_sack(&mut self, index: u32) -> Option<SackBlocks> {
         if index == NO_SACK {
             return None;
@@ -356,7 +365,8 @@ impl PacketPool {
         Some(self.sacks[index as usize].blocks)
     }
 
-    /// Returns the number of packets whose SACK blocks are stored, for conservation checks.
+    /// Returns the number of packets whose SACK blocks are stored; used to check that none are
+    /// lost.
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
     }
@@ -370,7 +380,7 @@ mod tests {
     #[test]
     fn a_packet_is_the_same_in_another_pool() {
         let (mut here, mut there) = (PacketPool::default(), PacketPool::default());
-        // slots of the two pools differ: slot 0 of the other one is taken
+        // Slot 0 of the second pool is occupied, so that slots of the two pools differ.
         there.insert(&Packet::blank(HostId(9)));
         let blocks = [(70_000, 71_448), (1, 2), (0, 0), (0, 0)];
         for sack in [false, true] {

@@ -1,28 +1,29 @@
-//! FIFO ring of small values that prefetches the memory it will need next.
+//! FIFO ring of small values that prefetches the memory that it will need next.
 //!
-//! The rings of a large fabric are no longer in the cache at their next use: a queue of 200 packets moves on by
-//! a cache line every few packets, and thousands of other ports are used in between. `VecDeque` does not expose
-//! the address of its next cell; this ring prefetches one cache line ahead, at both ends.
+//! In a large fabric, the ring of a port is no longer in the cache when it is used again: a queue
+//! of 200 packets advances by a cache line every few packets, and thousands of other ports are used
+//! in between. `VecDeque` does not expose the address of its next cell; this ring prefetches one
+//! cache line ahead at both ends.
 
 use eastwest_engine::memory;
 use serde::{Deserialize, Serialize};
 
-/// Number of cells to prefetch ahead: a cache line holds two or three handles.
+/// Number of cells by which prefetching is ahead; a cache line holds two or three packet handles.
 const AHEAD: u32 = 4;
 
 /// FIFO ring of values that grows when it is full.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked<T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Ring<T> {
-    /// Storage: no cells, or a power of two. Access to them is not checked, so that only this file changes
-    /// their number.
+    /// Storage: no cells, or a power of two. Cells are accessed without bounds checks, so that only
+    /// this file may change their number.
     cells: Vec<T>,
     head: u32,
-    /// Number of values, at most that of the cells.
+    /// Number of values in the ring, at most the number of cells.
     len: u32,
 }
 
-/// A ring as a file states it.
+/// A ring as read from a checkpoint, before it is checked.
 #[derive(Deserialize)]
 struct Unchecked<T> {
     cells: Vec<T>,
@@ -47,7 +48,7 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Returns the number of values.
+    /// Returns the number of values in the ring.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
@@ -59,36 +60,40 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
-    /// Returns the index of the cell of a place; a ring without cells has no such index.
+    /// Returns the index of the cell of the value at `place`, counted from the oldest. Not
+    /// meaningful for a ring without cells.
     #[inline]
     fn cell(&self, place: u32) -> usize {
         self.head.wrapping_add(place) as usize & self.cells.len().wrapping_sub(1)
     }
 
-    /// Returns the value at a place of a ring that is not empty.
+    /// Returns the value at `place`, counted from the oldest. The ring must not be empty.
     #[inline]
     fn at(&self, place: u32) -> &T {
         debug_assert!(self.len > 0);
-        // SAFETY: a ring that is not empty has cells, and `cell` is then less than their number.
+        // SAFETY: a ring that is not empty has cells, and `cell` returns an index below their
+        // number.
         #[allow(unsafe_code)]
         unsafe {
             self.cells.get_unchecked(self.cell(place))
         }
     }
 
-    /// As [`Ring::at`], to change the value; `place` may be the cell after the newest of a ring that is not full.
+    /// Returns the value at `place`, counted from the oldest, for modification. `place` may be the
+    /// free cell after the newest value. The ring must have cells.
     #[inline]
     fn at_mut(&mut self, place: u32) -> &mut T {
         debug_assert!(!self.cells.is_empty());
         let cell = self.cell(place);
-        // SAFETY: callers have seen that the ring has cells, and `cell` is then less than their number.
+        // SAFETY: callers have checked that the ring has cells, and `cell` returns an index below
+        // their number.
         #[allow(unsafe_code)]
         unsafe {
             self.cells.get_unchecked_mut(cell)
         }
     }
 
-    /// Appends a value.
+    /// Appends a value as the newest one.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len as usize == self.cells.len() {
@@ -112,31 +117,32 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
-    /// Removes the newest values so that only the `len` oldest are left.
+    /// Removes the newest values until at most `len` values, the oldest ones, are left.
     pub fn truncate(&mut self, len: u32) {
         self.len = self.len.min(len);
     }
 
-    /// Returns the value at `place`, counted from the oldest (0); `None` beyond the newest.
+    /// Returns the value at `place`, counted from the oldest (0); `None` if there is none.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
         (place < self.len).then(|| self.at(place))
     }
 
-    /// Prefetches the cell at `place`, which may be empty.
+    /// Prefetches the cell at `place`, counted from the oldest value. The cell may be empty.
     #[inline]
     pub fn prefetch(&self, place: u32) {
         memory::prefetch_item(&self.cells, self.cell(place));
     }
 
-    /// Changes the value at `place`, counted from the oldest.
+    /// Applies `change` to the value at `place`, counted from the oldest. Panics if there is none.
     #[inline]
     pub fn change(&mut self, place: u32, change: impl FnOnce(&mut T)) {
         assert!(place < self.len, "no value there");
         change(self.at_mut(place));
     }
 
-    /// Removes and returns the value at `place`, counted from the oldest; older values move up.
+    /// Removes and returns the value at `place`, counted from the oldest. Older values move up to
+    /// close the gap.
     pub fn remove(&mut self, place: u32) -> T {
         let value = *self.get(place).expect("no value there");
         for to in (1..=place).rev() {
@@ -147,12 +153,13 @@ impl<T: Copy + Default> Ring<T> {
         value
     }
 
-    /// Returns the values, the oldest first.
+    /// Returns the values in order, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         (0..self.len).map(|place| self.at(place))
     }
 
-    /// Doubles the cells of a full ring. It does not get the value to push, which then stays in registers.
+    /// Doubles the number of cells of a full ring. The value to be pushed is not an argument, so
+    /// that the caller can hold it in registers.
     #[cold]
     fn grow(&mut self) {
         let mut cells = Vec::with_capacity((2 * self.cells.len()).max(4));
@@ -185,7 +192,7 @@ mod tests {
         let (mut ring, mut expected) = (Ring::default(), VecDeque::new());
         let mut longest = 0;
         for value in 0..50_000u64 {
-            // grows for a while, then shrinks
+            // The ring first grows for 1,000 steps, then shrinks.
             if random.below(100) < if value % 2_000 < 1_000 { 60 } else { 40 } {
                 ring.push(value);
                 expected.push_back(value);

@@ -1,4 +1,5 @@
-//! `scheduler` and `[[fabric.class]]`: how the queues of a port share its link.
+//! Scheduler of a port: how the queues of its traffic classes share the link (keys `scheduler` and
+//! `[[fabric.class]]`).
 
 mod ets;
 
@@ -6,15 +7,15 @@ use crate::queue::{self, Ports, QueueConfig, ReadQueue, Room};
 use eastwest_settings::reader::{Section, key};
 use eastwest_settings::{Dscp, Entry};
 
-/// Scheduling of priorities at a port.
+/// Scheduler of the traffic classes of a port.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchedulerConfig {
     /// One queue for all packets.
     Fifo,
-    /// Two queues, each with the port's limit: codepoints 32–63 (priorities 4–7) before 0–31, without
-    /// preemption.
+    /// Two queues, each with the queue limit of the port: codepoints 32–63 (priorities 4–7) are
+    /// served before codepoints 0–31, without preemption.
     StrictPriority,
-    /// A queue for each class; each codepoint belongs to one class.
+    /// One queue for each class in the list. Every codepoint belongs to one class.
     Classes(Vec<PortClass>),
 }
 
@@ -31,19 +32,21 @@ impl SchedulerConfig {
     }
 }
 
-/// A class of a port: the packets with certain codepoints, with a queue of their own.
+/// Traffic class of a port: the packets with certain codepoints, which have their own queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortClass {
-    /// Mask of codepoints: bit d for DSCP d.
+    /// Mask of the codepoints of the class: bit d for DSCP d.
     pub dscps: u64,
-    /// Weight: share of the rate that strict classes leave, relative to other weights. `None`: a strict class,
-    /// served before all weighted ones and before later strict ones.
+    /// Weight by which the class shares the rate that strict classes leave, relative to the weights
+    /// of other classes. `None`: a strict class, served before all weighted classes and before
+    /// later strict classes.
     pub weight: Option<u32>,
-    /// Queue discipline of the class; `None`: that of the port.
+    /// Queue discipline of the class; `None`: the discipline of the port.
     pub queue: Option<QueueConfig>,
 }
 
-/// Reads `scheduler` and `[[fabric.class]]`; `others` are disciplines from other crates.
+/// Reads the keys `scheduler` and `[[fabric.class]]`. `others` are queue disciplines from other
+/// crates.
 pub fn read(
     s: &mut Section,
     ports: &Ports,
@@ -97,14 +100,14 @@ pub fn read(
     }
 }
 
-/// A class of a port as given in the file.
+/// Traffic class of a port as stated in the file.
 struct ReadClass {
-    /// Mask of priorities: bit p for priority p.
+    /// Mask of the priorities that the class names: bit p for priority p.
     priorities: u8,
     /// Mask of codepoints that the class names: bit d for DSCP d.
     dscps: u64,
     weight: Option<u32>,
-    /// Share in percent, instead of a weight.
+    /// Share of the rate in percent, instead of a weight; `None` if the class has no share.
     share: Option<u32>,
     queue: Option<QueueConfig>,
 }
@@ -146,7 +149,8 @@ fn read_class(
     );
     let share = ets::read_share(c);
     let own = c.has("queue");
-    // The default is the discipline of the port, which differs between hosts and switches.
+    // Without this table, the class has the discipline of its port, which differs between hosts and
+    // switches.
     let queue = c.table_if(
         own,
         "queue",
@@ -172,14 +176,14 @@ fn read_class(
     }
 }
 
-/// Returns the mask of all codepoints of the priorities.
+/// Returns the mask of all codepoints of the priorities in the mask `priorities`.
 fn of_priorities(priorities: u8) -> u64 {
     (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
 }
 
-/// Assigns a class to every codepoint: the class that names it, otherwise the class of its
-/// priority. If classes name codepoints, all other codepoints belong to the class of the default
-/// codepoint (RFC 2474, section 3).
+/// Assigns every codepoint to a class: the class that names the codepoint, otherwise the class of
+/// its priority. If classes name codepoints, the codepoints that remain belong to the class of the
+/// default codepoint (RFC 2474, section 3).
 fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
     let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
     let mut mapped: Vec<PortClass> = classes

@@ -1,10 +1,10 @@
-//! Shared memory of the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
+//! Buffer shared by the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
 //!
-//! A queue may hold at most `alpha` times the memory that is free at the moment: a few long queues
-//! may take much, and many queues get a fair part each (n greedy queues get `alpha·B/(1 + alpha·n)`
-//! each). Each queue may hold `reserve` bytes while memory is free. The limit of a queue and its
-//! discipline apply as well. Bytes are IP bytes of queued packets; memory is not divided into
-//! cells, and the packet being sent does not count, as everywhere in Eastwest.
+//! A queue may hold at most `alpha` times the free memory. A few long queues may therefore use much
+//! of the memory, and many queues get equal parts (n greedy queues get `alpha·B/(1 + alpha·n)` each
+//! of the memory B). A queue may always hold `reserve` bytes while memory is free. The limit and
+//! the discipline of each queue apply as well. Bytes are IP bytes of queued packets. Memory is not
+//! divided into cells, and the packet in transmission does not count.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
@@ -14,16 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Settings of the shared buffer of every switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedBufferConfig {
-    /// Memory of all ports of a switch together, in IP bytes.
+    /// Memory for all ports of a switch together, in IP bytes.
     pub size: u64,
-    /// Dynamic threshold: a queue may hold at most `alpha` times the free memory.
+    /// Factor of the dynamic threshold: a queue may hold at most `alpha` times the free memory.
     pub alpha: f64,
     /// IP bytes that a queue may hold while the switch has free memory, whatever `alpha` allows.
     pub reserve: u64,
 }
 
 impl SharedBufferConfig {
-    /// Reads `[fabric.shared_buffer]`; `None` without this table. Packets have at most `mtu` bytes.
+    /// Reads the table `[fabric.shared_buffer]`; `None` if the scenario does not have it. `mtu` is
+    /// the largest packet in bytes.
     pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
         let given = s.has("shared_buffer");
         let doc = "Memory that all ports of a switch share, in addition to the limit of each \
@@ -71,8 +72,8 @@ impl SharedBufferConfig {
     }
 }
 
-/// Shared buffer of one switch.
-// Only the thread that runs the simulation uses it; the atomic allows ports to share it.
+/// Buffer shared by the ports of one switch.
+// Only one thread uses the buffer; the atomic lets several ports refer to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SharedBuffer {
     config: SharedBufferConfig,
@@ -85,12 +86,13 @@ impl SharedBuffer {
         SharedBuffer { config, used: AtomicU64::new(0) }
     }
 
-    /// Returns the IP bytes in all queues of the switch.
+    /// Returns the IP bytes in all queues of the switch together.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether a queue that holds `queue` IP bytes may accept a packet of `ip_len` IP bytes.
+    /// Whether a queue that holds `queue` IP bytes may accept a packet of `ip_len` IP bytes, by the
+    /// dynamic threshold or the reserve.
     pub fn admits(&self, queue: u64, ip_len: u32) -> bool {
         let (c, ip_len) = (&self.config, u64::from(ip_len));
         let free = c.size.saturating_sub(self.used());
@@ -98,7 +100,7 @@ impl SharedBuffer {
         ip_len <= free && (queue + ip_len <= c.reserve || queue < threshold)
     }
 
-    /// Records that a queue that held `before` IP bytes now holds `after`.
+    /// Records that the content of a queue has changed from `before` to `after` IP bytes.
     pub fn changed(&self, before: u64, after: u64) {
         let used = self.used().wrapping_sub(before).wrapping_add(after);
         self.used.store(used, Ordering::Relaxed);
@@ -113,8 +115,8 @@ mod tests {
         SharedBuffer::new(SharedBufferConfig { size: 1_000_000, alpha, reserve })
     }
 
-    /// Returns the bytes that each of `n` queues holds after they took packets of 1000 B in turn until none was
-    /// admitted.
+    /// Returns the bytes that each of `n` queues holds after they have enqueued packets of 1000 B
+    /// in turn until no more packet was admitted.
     fn filled(buffer: &SharedBuffer, n: usize) -> Vec<u64> {
         let mut queues = vec![0; n];
         loop {

@@ -1,5 +1,5 @@
-//! Tests of a fabric without transport: packets and their SACK blocks are conserved at every step, each packet
-//! keeps to its path, and faults have equal effects with all modes of ports.
+//! Tests of a fabric without transports: packets and their SACK blocks are conserved at every step,
+//! each packet stays on its path, and faults have equal effects in all modes of ports.
 
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
@@ -56,13 +56,13 @@ fn topologies() -> [Topology; 3] {
     ]
 }
 
-/// Returns SACK blocks that identify their packet.
+/// Returns SACK blocks that identify the packet with the number `number`.
 fn blocks(number: u64) -> SackBlocks {
     [(number, number + 1), (0, 0), (0, 0), (0, 0)]
 }
 
-/// Fates of packets: numbers of losses, of losses with SACK blocks and of losses by cause, and times of
-/// arrival.
+/// Results of a test run: numbers of lost packets, of lost packets with SACK blocks and of losses
+/// by cause, and arrivals (time, packet).
 #[derive(PartialEq)]
 struct Fate {
     lost: u64,
@@ -71,7 +71,7 @@ struct Fate {
     arrivals: Vec<(Time, u64)>,
 }
 
-/// Sends random packets, every third with SACK blocks, and runs until none is in flight.
+/// Sends `packets` random packets, every third with SACK blocks, and runs until none is in flight.
 fn play(config: &FabricConfig, packets: u64) -> Fate {
     let mut fabric = Fabric::build(config, 5).expect("a fabric");
     let changes = fabric.links.len() as u32;
@@ -91,7 +91,7 @@ fn play(config: &FabricConfig, packets: u64) -> Fate {
         let (key, source) = events.winner();
         if number < packets && (key == Key::NEVER || key.time() > now) {
             let from = HostId(random.below(hosts) as u32);
-            // half of all packets go to host 0, whose port overflows
+            // Half of all packets are for host 0, so that the queue of its port overflows.
             let to = if from.0 > 0 && number % 2 == 0 { 0 } else { (from.0 + 1) % hosts as u32 };
             let sack = (number % 3 == 0).then(|| blocks(number));
             with_sack += u64::from(sack.is_some());
@@ -158,7 +158,7 @@ fn packets_and_their_sack_blocks_are_conserved_at_every_step() {
     }
 }
 
-/// Returns faults of all kinds on random links.
+/// Returns faults of all kinds on random links, at random times.
 fn some_faults(random: &mut Stream, links: u32) -> Vec<Fault> {
     let mut at = |us: u64| Time::ZERO + Span::from_us(random.below(us));
     let flapping = Some(Flapping { period: Span::from_us(600), down: Span::from_us(200) });
@@ -190,7 +190,7 @@ fn faults_do_the_same_to_every_packet_whatever_the_kind_of_ports() {
         assert!(eager == reference, "seed {seed}");
         seen.iter_mut().zip(eager.causes).for_each(|(sum, n)| *sum += n);
     }
-    // no discipline drops early here
+    // The queue discipline is drop-tail, so that there are no early drops.
     assert!(seen[..Cause::Early as usize].iter().all(|&n| n > 500), "{seen:?}");
     assert_eq!(seen[Cause::Early as usize..], [0; 3]);
 }
@@ -204,7 +204,7 @@ fn a_fault_moves_nothing_of_what_unconcerned_links_lose() {
         from: Time::ZERO,
         until: Time::NEVER,
     };
-    // only host 3 sends to host 4, over links 6 and 9
+    // Only host 3 sends to host 4, over links 6 and 9.
     let to_host_4 = |faults| {
         let config = FabricConfig { faults, ..config(star.clone(), Limit::Packets(1_000)) };
         let arrivals = play(&config, 3_000).arrivals;
@@ -237,9 +237,10 @@ fn the_ideal_time_grows_with_bytes_and_distance() {
         assert!(time(1, bytes) < time(5, bytes), "{bytes} B: two hops and four");
         assert!(time(5, bytes) <= time(5, bytes + 1), "{bytes} B and one more");
     }
-    // 69 full packets and one of 88 + 52 + 38 B: the short packet waits for the last full one
+    // There are 69 full packets and one of 88 + 52 + 38 B; this short packet waits for the last
+    // full one.
     let wire = |bytes: u64| Span::from_ns(8 * bytes);
     assert_eq!(time(1, 100_000), wire(1538) * 70 + wire(178) + Span::from_us(2));
-    // an empty message is one packet of headers
+    // An empty message is one packet with headers only.
     assert_eq!(time(1, 0), wire(90) * 2 + Span::from_us(2));
 }

@@ -1,25 +1,25 @@
-//! Counters of a MapReduce job, with the names that Hadoop gives them.
+//! Counters of a MapReduce job, with the names of Hadoop.
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of a MapReduce job with Hadoop's meaning: only successful attempts add to the counters
-/// of tasks.
+/// Counters of a MapReduce job with Hadoop's meaning: to the counters of tasks, only successful
+/// attempts contribute.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
-    /// Value of each counter, indexed by its number.
+    /// Value of each counter, indexed by the number of the [`Counter`].
     values: [u64; Counter::COUNT],
 }
 
-/// A counter of a MapReduce job, in the order of Hadoop's groups: file systems, job, tasks.
+/// A counter of a MapReduce job. The order is that of Hadoop's groups: file systems, job, tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
-    /// Bytes read from local disks by merges and the reduce.
+    /// Bytes read from local disks by merges and by the reduce function.
     FileBytesRead,
     /// Bytes written to local disks by spills and merges.
     FileBytesWritten,
     /// Bytes read from HDFS.
     HdfsBytesRead,
-    /// Bytes written to HDFS, without further replicas.
+    /// Bytes written to HDFS, counting each block once, without its further replicas.
     HdfsBytesWritten,
     /// Number of launched map attempts.
     TotalLaunchedMaps,
@@ -33,19 +33,20 @@ pub enum Counter {
     NumKilledMaps,
     /// Number of killed reduce attempts.
     NumKilledReduces,
-    /// Number of launched maps with a replica of their split on the node.
+    /// Number of launched maps that ran on a node with a replica of their split.
     DataLocalMaps,
-    /// Number of launched maps with a replica of their split in the rack, but not on the node.
+    /// Number of launched maps that ran in a rack with a replica of their split, but not on a node
+    /// with a replica.
     RackLocalMaps,
-    /// Number of launched maps whose split has replicas in other racks only.
+    /// Number of launched maps whose split had replicas only in other racks.
     OtherLocalMaps,
-    /// Output bytes of map functions, before a combiner.
+    /// Output bytes of map functions, before any combiner.
     MapOutputBytes,
-    /// Bytes of map outputs on disk.
+    /// Bytes of map outputs as written to disk.
     MapOutputMaterializedBytes,
-    /// Number of records written by spills and merges, of maps and reduces.
+    /// Number of records written to disk by spills and merges, in maps and reduces.
     SpilledRecords,
-    /// Bytes fetched by reduces, including outputs on their own node.
+    /// Bytes of map outputs fetched by reduces, including outputs on their own node.
     ReduceShuffleBytes,
     /// Number of map outputs fetched by reduces.
     ShuffledMaps,
@@ -56,18 +57,19 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// Number of counters.
+    /// Number of different counters.
     const COUNT: usize = Counter::CpuMilliseconds as usize + 1;
 }
 
 impl JobCounters {
-    /// Adds `more` to a counter, which saturates at the largest 64-bit number.
+    /// Adds `more` to a counter. The value saturates at the largest 64-bit number.
     pub fn add(&mut self, counter: Counter, more: u64) {
         let value = &mut self.values[counter as usize];
         *value = value.saturating_add(more);
     }
 
-    /// Returns the value of a counter: bytes, milliseconds or a number, as the [`Counter`] says.
+    /// Returns the value of a counter. The unit depends on the [`Counter`]: bytes, milliseconds, or
+    /// a number.
     pub fn get(&self, counter: Counter) -> u64 {
         self.values[counter as usize]
     }

@@ -1,23 +1,24 @@
-//! Identifiers of hosts, nodes, links, endpoints, connections and traffic classes. Those of the
-//! fabric are dense indices, so that tables are plain vectors.
+//! Identifiers of hosts, nodes, links, endpoints, connections and traffic classes. Identifiers of
+//! the fabric are consecutive numbers from 0, so that tables are plain vectors.
 
 use serde::{Deserialize, Serialize};
 
-/// A host, counted from 0 in the order the topology lists them.
+/// Number of a host, counted from 0 in the order in which the topology lists hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
-/// A node of the fabric: hosts first (same number as their [`HostId`]), then switches.
+/// Number of a node of the fabric: hosts come first, with the number of their [`HostId`], then
+/// switches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// One direction of a cable, with the egress port that feeds it.
+/// Number of a link: one direction of a cable, with the egress port that sends on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
-/// One end of a TCP connection: slot in the endpoint table (low 24 bits) and generation of the slot
-/// (high 8 bits). With the generation a late packet of a closed connection never reaches the next
-/// user of the slot.
+/// Identifier of one end of a TCP connection: slot in the endpoint table (low 24 bits), and
+/// generation of the slot (high 8 bits). Because of the generation, a late packet of a closed
+/// connection never reaches the next endpoint in the same slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 
@@ -25,20 +26,20 @@ impl EndpointId {
     /// Largest number of slots of an endpoint table.
     pub const MAX_SLOTS: usize = 1 << 24;
 
-    /// Returns the endpoint with this slot and generation.
+    /// Returns the identifier of the endpoint in slot `slot` with the generation `generation`.
     pub fn new(slot: usize, generation: u8) -> EndpointId {
         debug_assert!(slot < Self::MAX_SLOTS);
         EndpointId(slot as u32 | u32::from(generation) << 24)
     }
-    /// Returns the index into the endpoint table.
+    /// Returns the slot: the index in the endpoint table.
     pub fn slot(self) -> usize {
         (self.0 & 0x00ff_ffff) as usize
     }
-    /// Returns the generation: how often the slot was used before, modulo 256.
+    /// Returns the generation: how often the slot was used before this endpoint, modulo 256.
     pub fn generation(self) -> u8 {
         (self.0 >> 24) as u8
     }
-    /// Returns the other end of the connection: both ends have adjacent slots.
+    /// Returns the endpoint at the other end of the connection; both ends have adjacent slots.
     pub fn peer(self) -> EndpointId {
         EndpointId(self.0 ^ 1)
     }
@@ -48,11 +49,12 @@ impl EndpointId {
     }
 }
 
-/// Number of a connection within its workload. A workload may reuse the number of a closed connection.
+/// Number of a connection within its workload. A workload may reuse the number after the connection
+/// is closed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ConnId(pub u32);
 
-/// The two ends of a connection: the client opens it.
+/// End of a connection: client or server. The client opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Side {
     /// The end that sent the SYN.
@@ -71,8 +73,8 @@ impl Side {
     }
 }
 
-/// A traffic class: index into the scenario's list of classes. Tables have a row for each class,
-/// and ports may map it to a priority.
+/// Number of a traffic class: index in the scenario's list of classes. Result tables have a row for
+/// each class, and ports may map a class to a priority.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]

@@ -1,5 +1,5 @@
 //! Types shared by all layers of Eastwest: time, rates, identifiers, the packet, and records of a
-//! run. Functions here do arithmetic and unit conversion only.
+//! run. Functions in this crate only do arithmetic and convert units.
 
 mod counters;
 mod ids;

@@ -1,18 +1,18 @@
-//! Limit of a queue.
+//! Limit of a queue, in packets or bytes.
 
 use serde::{Deserialize, Serialize};
 
-/// Capacity of a queue for waiting packets; the packet in transmission does not count.
+/// Capacity of a queue. Packets in the queue count, but not the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// A number of packets.
+    /// Largest number of packets.
     Packets(u32),
-    /// A number of IP bytes.
+    /// Largest number of IP bytes.
     Bytes(u64),
 }
 
 impl Limit {
-    /// Returns the limit that is larger by one packet or one byte.
+    /// Returns the limit plus one packet or one byte.
     #[must_use]
     pub fn plus_one(self) -> Limit {
         match self {

@@ -1,23 +1,23 @@
-//! Records of a replayed MPI program: ranks, their activities over time, and messages.
+//! Records of a replayed MPI program: ranks with their activities over time, and messages.
 
 use crate::ids::HostId;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Activity of an MPI rank in an interval of time.
+/// Activity of an MPI rank during an interval of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Activity {
-    /// Computation.
+    /// The rank computes.
     Compute,
-    /// Sleep.
+    /// The rank sleeps.
     Sleep,
-    /// Wait in a blocking send.
+    /// The rank waits in a blocking send.
     Send,
-    /// Wait in a blocking receive.
+    /// The rank waits in a blocking receive.
     Receive,
-    /// Wait for the completion of requests.
+    /// The rank waits for the completion of non-blocking requests.
     Wait,
-    /// Collective call.
+    /// The rank is in a collective call.
     Collective,
 }
 
@@ -48,11 +48,11 @@ impl Activity {
 /// Interval of time in which an MPI rank has one activity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiState {
-    /// Number of the rank.
+    /// Number of the MPI rank.
     pub rank: u32,
     /// Activity of the rank in the interval.
     pub activity: Activity,
-    /// MPI call by its name in traces, or `compute` or `sleep` outside MPI calls.
+    /// Name of the MPI call as in traces; outside MPI calls `compute` or `sleep`.
     #[serde(with = "crate::name")]
     pub call: crate::name::Name,
     /// Start of the interval.
@@ -61,27 +61,28 @@ pub struct MpiState {
     pub ended: Time,
 }
 
-/// A received message between two MPI ranks.
+/// Record of a message that one MPI rank has received from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiMessage {
     /// Number of the sending rank.
     pub from: u32,
-    /// Number of the receiving rank; may be the sending one.
+    /// Number of the receiving rank, which may be the sending rank.
     pub to: u32,
     /// Tag of the message; 0 for messages of collectives.
     pub tag: i64,
-    /// Sending MPI call by its name in traces.
+    /// Name of the MPI call that sent the message, as in traces.
     #[serde(with = "crate::name")]
     pub call: crate::name::Name,
     /// Payload of the message in bytes, without envelope.
     pub bytes: u64,
-    /// Whether the data was sent only after the receive was posted (rendezvous protocol).
+    /// Whether the data was sent only after the receive was posted (rendezvous protocol); otherwise
+    /// it was sent at once (eager protocol).
     pub rendezvous: bool,
-    /// Whether the message crossed the network; false between ranks of one host.
+    /// Whether the message crossed the network; false if both ranks are on one host.
     pub network: bool,
     /// Time of the send call.
     pub sent: Time,
-    /// Arrival time of the last byte.
+    /// Arrival time of the last byte at the receiving rank.
     pub arrived: Time,
     /// Time at which the message was matched with a receive.
     pub matched: Time,
@@ -89,10 +90,10 @@ pub struct MpiMessage {
     pub received: Time,
 }
 
-/// Summary of an MPI rank over the run.
+/// Summary of the activities of an MPI rank over the whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiRank {
-    /// Number of the rank.
+    /// Number of the MPI rank.
     pub rank: u32,
     /// Host that runs the rank.
     pub host: HostId,
@@ -100,9 +101,9 @@ pub struct MpiRank {
     pub finished: Time,
     /// Time spent in each [`Activity`], in the order of [`Activity::ALL`].
     pub spent: [Span; Activity::ALL.len()],
-    /// Number and payload bytes of the messages that the rank sent with send calls.
+    /// Number and payload bytes of the messages that the rank sent with point-to-point send calls.
     pub sent: (u64, u64),
-    /// Number and payload bytes of the messages that the rank sent within collective calls.
+    /// Number and payload bytes of the messages that the rank sent as parts of collective calls.
     pub sent_in_collectives: (u64, u64),
     /// Number of collective calls of the rank.
     pub collectives: u64,

@@ -1,15 +1,15 @@
-//! Serialization of names (`&'static str`) in checkpoints. They are written as text. Reading a text
-//! gives a `&'static str` again; each different text is stored once per process.
+//! Serialization of names (`&'static str`) in checkpoints. A name is written as text. Reading the
+//! text gives a `&'static str` again; each different text is stored once per process.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// A name that is a constant of the program. This alias is needed because `derive(Deserialize)`
-/// would borrow a field of type `&'static str` from its input.
+/// A name that is a constant of the program. The alias is needed because, for a field of type
+/// `&'static str`, `derive(Deserialize)` would borrow from its input.
 pub type Name = &'static str;
 
-/// Names read from checkpoints. They are few, and all runs of a process use the same ones.
+/// All names read from checkpoints. There are few, and all runs of a process use the same ones.
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 fn name(text: String) -> &'static str {
@@ -22,22 +22,22 @@ fn name(text: String) -> &'static str {
     new
 }
 
-/// Serializes a name or a collection of names as text.
+/// Serializes a name, or a collection of names, as text.
 pub fn serialize<T: Serialize, S: Serializer>(names: &T, to: S) -> Result<S::Ok, S::Error> {
     names.serialize(to)
 }
 
-/// Deserializes names written by [`serialize`]; an error is that of the deserializer.
+/// Deserializes names written by [`serialize`]. An error is that of the deserializer.
 pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Text::deserialize(from).map(T::of)
 }
 
-/// A name (`&'static str`) or a collection of names: an option, a pair or a vector.
+/// A name (`&'static str`) or a collection of names: an option, a pair or a vector of names.
 pub trait Names {
-    /// The collection with owned texts instead of names.
+    /// Type of the same collection with owned texts instead of names.
     type Text: for<'de> Deserialize<'de>;
 
-    /// Returns the names with these texts. A text that is new to the process stays in memory until
+    /// Returns names with the given texts. A text that is new to the process stays in memory until
     /// the process ends.
     fn of(text: Self::Text) -> Self;
 }

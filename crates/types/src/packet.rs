@@ -1,12 +1,12 @@
-//! The packet, used by all layers.
+//! The packet and its kinds, used by all layers.
 
 use crate::ids::{EndpointId, HostId};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// TCP header flags (RFC 9293, section 3.1).
+/// TCP header flags (RFC 9293, section 3.1) and their bits.
 pub mod flag {
-    /// FIN: the sender has no more data.
+    /// FIN: the sender has no more data to send.
     pub const FIN: u8 = 0x01;
     /// SYN: synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
@@ -16,89 +16,95 @@ pub mod flag {
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
-    /// ECN echo (RFC 3168).
+    /// ECE: ECN echo (RFC 3168).
     pub const ECE: u8 = 0x40;
-    /// Congestion window reduced (RFC 3168).
+    /// CWR: congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
 }
 
-/// Packet types of transports beside TCP, such as the queue pairs of RoCEv2, stored in the field of
-/// the TCP flags. A packet of one of these transports has exactly one type, any other datagram none.
+/// Types of packets of transports other than TCP, such as the queue pairs of RoCEv2. The type is
+/// stored in the field of the TCP flags. A packet of one of these transports has exactly one type,
+/// and any other datagram has none.
 pub mod rocev2 {
     /// Data packet.
     pub const DATA: u8 = 0x01;
-    /// Data packet with retransmitted payload.
+    /// Data packet whose payload is retransmitted.
     pub const AGAIN: u8 = 0x02;
-    /// Acknowledgement of everything before [`ack`](super::Packet::ack).
+    /// Acknowledgement (ACK) of everything before the position [`ack`](super::Packet::ack).
     pub const ACK: u8 = 0x04;
-    /// Negative acknowledgement: everything before [`ack`](super::Packet::ack) has arrived, later
-    /// packets were dropped.
+    /// Negative acknowledgement (NAK): everything before [`ack`](super::Packet::ack) has arrived,
+    /// and the receiver has discarded later packets.
     pub const NAK: u8 = 0x08;
     /// Congestion notification packet (CNP).
     pub const NOTIFICATION: u8 = 0x10;
     /// Request for an acknowledgement.
     pub const ASKS: u8 = 0x40;
-    /// Bits that number the transport; see [`Packet::stream_transport`](super::Packet::stream_transport).
+    /// Bits that hold the number of the transport, see
+    /// [`Packet::stream_transport`](super::Packet::stream_transport).
     pub const TRANSPORT: u8 = 0xa0;
 }
 
-/// The ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section 5).
+/// Values of the ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section
+/// 5).
 pub mod ecn {
     /// Not ECT: the transport does not support ECN.
     pub const NOT_ECT: u8 = 0;
-    /// ECT(0): ECN-capable transport.
+    /// ECT(0): the transport supports ECN.
     pub const ECT0: u8 = 2;
-    /// CE: congestion experienced.
+    /// CE: a router has marked the packet to signal congestion.
     pub const CE: u8 = 3;
-    /// Mask of the ECN field.
+    /// Mask of the ECN field in [`Packet::tos`].
     pub const MASK: u8 = 3;
 }
 
-/// Value of [`Packet::sack`] for a packet without SACK blocks.
+/// Value of [`Packet::sack`] in a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
-/// A packet as its sender creates it and its receiver gets it. In the network it is stored in the
-/// pool as a 32-byte record.
+/// A packet as its sender creates it and as its receiver gets it. While it is in the network, the
+/// pool of packets stores it as a 32-byte record.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Packet {
-    /// Creation time at the sending host, also used as the TCP timestamp.
+    /// Time at which the sending host created the packet, also used as the TCP timestamp.
     pub born: Time,
     /// Position of the first payload byte in the sender's stream (the SYN is position 0). Only the
     /// low 32 bits are transmitted, as in a real header; see [`Packet::widen`].
     pub seq: u64,
-    /// Position of the next byte that the sender of this packet expects; 32 bits are transmitted.
-    /// For a datagram without queue pair: number of its stream of frames from 1, or 0 if it belongs
-    /// to none.
+    /// Position of the next byte that the sender of this packet expects to receive; the low 32 bits
+    /// are transmitted. In a datagram without queue pair: number of its stream of frames, counted
+    /// from 1; 0 if the datagram belongs to no stream.
     pub ack: u64,
-    /// Receiving endpoint of the connection or queue pair; for other datagrams the number of their class.
+    /// Receiving endpoint of the connection or queue pair; in other datagrams the number of their
+    /// traffic class.
     pub dst_endpoint: EndpointId,
-    /// Receiving host, used for routing.
+    /// Receiving host, by which the packet is routed.
     pub dst: HostId,
-    /// Receive window in bytes; for datagrams the number of the sending host.
+    /// Receive window in bytes; in datagrams the number of the sending host.
     pub window: u32,
-    /// TCP timestamp echo in µs; 0 without echo.
+    /// TCP timestamp echo in µs; 0 if the packet carries no echo.
     pub ts_echo_us: u32,
-    /// Index of SACK blocks in their side table, or [`NO_SACK`].
+    /// Index of the SACK blocks in their own table; [`NO_SACK`] if the packet has none.
     pub sack: u32,
-    /// Seeded hash of the five-tuple, for ECMP.
+    /// Seeded hash of the five-tuple, by which ECMP chooses a path.
     pub hash: u16,
     /// IP length in bytes: IP header, transport header and payload, without link framing.
     pub ip_len: u16,
-    /// Payload of the transport in bytes.
+    /// Payload of the transport protocol in bytes.
     pub payload: u16,
-    /// TCP flags, see [`flag`]; for a packet of a queue pair its type, see [`rocev2`].
+    /// TCP flags, see [`flag`]; in a packet of a queue pair the packet type, see [`rocev2`].
     pub flags: u8,
     /// DSCP and ECN, formerly the type of service byte of the IP header: ECN in bits 0–1 (RFC
     /// 3168), DSCP in bits 2–7 (RFC 2474).
     pub tos: u8,
-    /// Flags of the simulator that are in no header, see [`Packet::RETRANSMISSION`] and [`Packet::DATAGRAM`].
+    /// Flags of the simulator, which no real header has, see [`Packet::RETRANSMISSION`] and
+    /// [`Packet::DATAGRAM`].
     pub notes: u8,
 }
 
-/// Up to four SACK blocks (first byte, byte after the last); unused blocks are (0, 0).
+/// Up to four SACK blocks as (stream position of the first byte, position after the last byte);
+/// unused blocks are (0, 0).
 pub type SackBlocks = [(u64, u64); 4];
 
-/// Kind of a packet in counts of drops.
+/// Kind of a packet, by which counts of drops are divided.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -114,9 +120,9 @@ pub enum PacketKind {
     Syn = 4,
     /// SYN-ACK: answer to a connection request.
     SynAck = 5,
-    /// FIN without payload.
+    /// FIN without payload: the sender has no more data to send.
     Fin = 6,
-    /// Datagram: packet without connection.
+    /// Datagram: packet without a connection.
     Datagram = 7,
 }
 
@@ -134,7 +140,7 @@ impl PacketKind {
         PacketKind::Fin,
         PacketKind::Datagram,
     ];
-    /// Returns the kind of a packet with these values of [`Packet::payload`], [`Packet::flags`] and
+    /// Returns the kind of a packet from its values of [`Packet::payload`], [`Packet::flags`] and
     /// [`Packet::notes`].
     pub fn of(payload: u16, flags: u8, notes: u8) -> PacketKind {
         if notes & Packet::DATAGRAM != 0 {
@@ -157,7 +163,7 @@ impl PacketKind {
     }
 
     /// Returns the kind of a datagram. A packet of a queue pair gets the kind of the TCP packet
-    /// with its purpose.
+    /// with the same purpose.
     fn of_datagram(flags: u8) -> PacketKind {
         match flags {
             0 => PacketKind::Datagram,
@@ -184,15 +190,15 @@ impl PacketKind {
 }
 
 impl Packet {
-    /// Bit of [`Packet::notes`] for retransmitted payload.
+    /// Bit of [`Packet::notes`] that marks retransmitted payload.
     pub const RETRANSMISSION: u8 = 1;
-    /// Bit of [`Packet::notes`] for packets without connection (datagrams).
+    /// Bit of [`Packet::notes`] that marks packets without a connection (datagrams).
     pub const DATAGRAM: u8 = 2;
-    /// Bits of [`Packet::notes`] for a congestion notification message (IEEE 802.1Q, clause 30).
-    /// Datagrams are never retransmitted, so that this combination has no other use.
+    /// Value of [`Packet::notes`] of a congestion notification message (IEEE 802.1Q, clause 30).
+    /// Datagrams are never retransmitted, so that this combination of bits has no other use.
     pub const CONGESTION_NOTE: u8 = Packet::DATAGRAM | Packet::RETRANSMISSION;
 
-    /// Returns a packet to `dst` whose other fields are zero.
+    /// Returns a packet to host `dst` whose other fields are zero.
     pub fn blank(dst: HostId) -> Packet {
         Packet {
             born: Time::ZERO,
@@ -212,8 +218,8 @@ impl Packet {
         }
     }
 
-    /// Returns the number of the transport that sent this packet: 0 for TCP, 1 to 4 for transports
-    /// beside TCP; `None` for a datagram that no transport sent.
+    /// Returns the number of the transport protocol that sent this packet: 0 for TCP, 1 to 4 for
+    /// other protocols; `None` for a datagram that no transport protocol sent.
     #[inline]
     pub fn stream_transport(&self) -> Option<u8> {
         match self.flags {
@@ -223,7 +229,7 @@ impl Packet {
         }
     }
 
-    /// Sets the number of the transport that sends this packet, from 1 to 4.
+    /// Sets the number of the transport protocol that sends this packet, from 1 to 4 (not TCP).
     #[inline]
     pub fn set_stream_transport(&mut self, number: u8) {
         let bits = number - 1;
@@ -237,8 +243,8 @@ impl Packet {
     }
 
     /// Returns the 64-bit stream position nearest to `near` whose low 32 bits are those of
-    /// `position`. Correct while both positions are less than 2 GiB apart, which holds for windows
-    /// of up to 1 GiB (RFC 7323, section 2.3).
+    /// `position`. The result is correct if the full position is less than 2 GiB from `near`, which
+    /// holds for windows of up to 1 GiB (RFC 7323, section 2.3).
     #[inline]
     pub fn widen(position: u64, near: u64) -> u64 {
         let apart = (position as u32).wrapping_sub(near as u32) as i32;

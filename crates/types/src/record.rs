@@ -1,30 +1,30 @@
-//! Records of jobs and tasks.
+//! Records of finished MapReduce jobs and their tasks.
 
 use crate::counters::JobCounters;
 use crate::ids::{ClassId, HostId};
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Purpose of a transfer, a column of the flow table.
+/// Purpose of a data transfer; a column of the flow table in the results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Purpose {
-    /// Flow of an open-loop workload.
+    /// Flow of an open-loop workload, which starts flows independently of their completion.
     Flow,
-    /// Block of one sender in a synchronized read.
+    /// Block that one of several senders transmits in a synchronized read.
     Incast,
-    /// Request to a service.
+    /// Request that a client sends to a service.
     Request,
-    /// Response of a service.
+    /// Response that a service sends to a client.
     Response,
-    /// Map output fetched by a reduce.
+    /// Map output that a reduce fetches.
     Shuffle,
-    /// Remote split read by a map.
+    /// Split that a map reads from another node.
     MapInput,
-    /// Job output sent to a further replica.
+    /// Job output that is written to a further replica.
     Replica,
-    /// Heartbeats, assignments, fetch requests and other small messages of a framework.
+    /// Small messages of a framework: heartbeats, assignments, fetch requests and others.
     Control,
-    /// Block copied between datanodes after the loss of replicas.
+    /// Block that is copied between datanodes after replicas were lost.
     Rereplication,
     /// Message between ranks of an MPI program.
     Message,
@@ -67,9 +67,9 @@ impl Purpose {
 pub struct JobRecord {
     /// Number of the job within its workload, from 0 in order of submission.
     pub job: u32,
-    /// Name from the trace or scenario: untrusted text.
+    /// Name of the job in the trace or scenario; untrusted text.
     pub name: String,
-    /// Kind of job: `terasort`, `search`, `index`, `trace` …
+    /// Kind of the job, such as `terasort`, `search`, `index` or `trace`.
     #[serde(with = "crate::name")]
     pub kind: crate::name::Name,
     /// Traffic class of the data of the job.
@@ -78,7 +78,7 @@ pub struct JobRecord {
     pub submitted: Time,
     /// Start time of the first task.
     pub started: Time,
-    /// Time at which the last task had finished and the output was written.
+    /// Time at which the last task had finished and the output had been written.
     pub finished: Time,
     /// Number of map tasks.
     pub maps: u32,
@@ -86,13 +86,14 @@ pub struct JobRecord {
     pub reduces: u32,
     /// Bytes that the maps of the job read.
     pub input_bytes: u64,
-    /// Bytes moved from maps to reduces (the shuffle), including bytes that stay on their node.
+    /// Bytes transferred from maps to reduces (the shuffle), including bytes that stayed on their
+    /// node.
     pub shuffle_bytes: u64,
-    /// Part of the shuffle bytes that stayed on their node.
+    /// Part of `shuffle_bytes` that stayed on its node.
     pub shuffle_local_bytes: u64,
-    /// Output bytes of the job, without further replicas.
+    /// Output bytes of the job, counting each block once, without further replicas.
     pub output_bytes: u64,
-    /// Cause of failure; `None` for a successful job.
+    /// Cause of the failure of the job; `None` for a successful job.
     #[serde(with = "crate::name")]
     pub failed: Option<crate::name::Name>,
     /// Counters of the job with Hadoop's meaning.
@@ -102,9 +103,9 @@ pub struct JobRecord {
 /// Kind of task: map or reduce.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum TaskKind {
-    /// Map: reads a split, computes, sorts and spills.
+    /// Map task: reads a split, computes, sorts and spills.
     Map,
-    /// Reduce: fetches, merges, computes and writes.
+    /// Reduce task: fetches map outputs, merges, computes and writes.
     Reduce,
 }
 
@@ -118,7 +119,7 @@ impl TaskKind {
     }
 }
 
-/// Distance between a map's split and the node that ran the map.
+/// Distance between the split of a map and the node that ran the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Locality {
     /// A replica of the split was on the node that ran the map.
@@ -127,7 +128,7 @@ pub enum Locality {
     Rack,
     /// All replicas of the split were in other racks.
     Remote,
-    /// No split: reduces and maps without input.
+    /// The task has no split: it is a reduce, or a map without input.
     None,
 }
 
@@ -148,37 +149,39 @@ impl Locality {
 pub struct TaskRecord {
     /// Number of the job of the task, see [`JobRecord::job`].
     pub job: u32,
-    /// Number of the task within its job and kind.
+    /// Number of the task among the tasks of its job and kind.
     pub task: u32,
-    /// Kind of task.
+    /// Kind of the task: map or reduce.
     pub kind: TaskKind,
     /// Host that ran the task.
     pub host: HostId,
     /// Time at which the task was assigned to its node.
     pub assigned: Time,
-    /// Time at which the task started to read (map) or fetch (reduce).
+    /// Time at which the task started to read its split (map) or to fetch map outputs (reduce).
     pub started: Time,
-    /// Time at which the input of the task was complete: split read, or shuffle done.
+    /// Time at which the input of the task was complete: split read (map), or shuffle done
+    /// (reduce).
     pub input_done: Time,
     /// Time at which the task finished.
     pub finished: Time,
-    /// Distance to the split of a map.
+    /// Distance between the split of a map and the node that ran the map.
     pub locality: Locality,
-    /// Bytes that the task read (map) or fetched (reduce).
+    /// Bytes that the task read from its split (map) or fetched (reduce).
     pub bytes_in: u64,
-    /// Bytes that the task spilled (map) or wrote as job output (reduce).
+    /// Bytes that the task wrote in spills (map) or as job output (reduce).
     pub bytes_out: u64,
-    /// End of the map or reduce function (`mapFinishTime` of a job history).
+    /// Time at which the map or reduce function ended (`mapFinishTime` of a job history).
     pub computed: Time,
-    /// End of the merge: of the input of a reduce (`sortFinishTime`), or of the spills of a map.
+    /// Time at which merging ended: of the input of a reduce (`sortFinishTime`), or of the spills
+    /// of a map.
     pub merged: Time,
-    /// Number of spills of a map, or of merges of a reduce to a file.
+    /// Number of spills of a map, or of merges of a reduce to disk.
     pub spills: u32,
-    /// Bytes read back from local disks or page caches (`FILE_BYTES_READ`).
+    /// Bytes that the task read back from local disks or page caches (`FILE_BYTES_READ`).
     pub file_bytes_read: u64,
-    /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size
-    /// of a record, `SPILLED_RECORDS`).
+    /// Bytes that the task wrote to local disks in spills and merges (`FILE_BYTES_WRITTEN`).
+    /// Divided by the size of a record, they give `SPILLED_RECORDS`.
     pub file_bytes_written: u64,
-    /// CPU time (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
+    /// CPU time of the task (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
     pub cpu: Span,
 }

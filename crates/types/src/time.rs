@@ -1,19 +1,20 @@
 //! Simulated time in integer picoseconds.
 //!
-//! A byte at 100 Gbit/s lasts 80 ps, so picoseconds keep every usual link rate exact. Event keys
-//! carry three more bits of event class, which leaves 61 bits: 26 days of simulated time.
+//! A byte at 100 Gbit/s takes 80 ps, so that picoseconds represent all usual link rates exactly.
+//! Event keys have three more bits for the event class, which leaves 61 bits for time: 26 days of
+//! simulated time.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A point in time: ps since the start of the simulation.
+/// Point in time, in ps since the start of the simulation.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
 )]
 pub struct Time(pub u64);
 
-/// A duration in ps.
+/// Duration in ps.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
 )]
@@ -25,11 +26,11 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 impl Time {
     /// Start of the simulation.
     pub const ZERO: Time = Time(0);
-    /// Time later than every event: the last one that an event key can hold.
+    /// Time later than every event; the largest time that an event key can hold.
     pub const NEVER: Time = Time((1 << 61) - 1);
 
-    /// Returns the time in seconds since the start of the simulation, for display and tables;
-    /// inexact, so that no decision may depend on it.
+    /// Returns the time in seconds since the start of the simulation, for display and tables. The
+    /// number is inexact, so that no decision may depend on it.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
@@ -40,55 +41,55 @@ impl Time {
         Time(self.0 + 1)
     }
 
-    /// Returns the time earlier by `span`, or zero if `span` is larger than this time.
+    /// Returns the time that is earlier by `span`; zero if `span` is larger than this time.
     pub fn before(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 
-    /// Returns the time later by `span`, at most [`Time::NEVER`]; `span` is at most [`Span::MAX`]. The sum of the
-    /// two operators saturates for every span and takes two instructions more.
+    /// Returns the time that is later by `span`, at most [`Time::NEVER`]; `span` must be at most
+    /// [`Span::MAX`]. The operator `+` accepts every span, but takes two instructions more.
     #[inline]
     pub fn after(self, span: Span) -> Time {
         debug_assert!(self <= Time::NEVER && span <= Span::MAX);
         Time(self.0.wrapping_add(span.0).min(Time::NEVER.0))
     }
 
-    /// Returns the duration since `earlier`, or zero if `earlier` is later.
+    /// Returns the duration from `earlier` to this time; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// Zero duration.
+    /// Duration of zero ps.
     pub const ZERO: Span = Span(0);
-    /// Duration longer than any simulation.
+    /// Longest duration, which no simulation reaches.
     pub const MAX: Span = Span((1 << 61) - 1);
 
-    /// Returns `n` picoseconds.
+    /// Returns a duration of `n` picoseconds.
     pub const fn from_ps(n: u64) -> Span {
         Span(n)
     }
-    /// Returns `n` nanoseconds.
+    /// Returns a duration of `n` nanoseconds.
     pub const fn from_ns(n: u64) -> Span {
         Span(n * 1_000)
     }
-    /// Returns `n` microseconds.
+    /// Returns a duration of `n` microseconds.
     pub const fn from_us(n: u64) -> Span {
         Span(n * 1_000_000)
     }
-    /// Returns `n` milliseconds.
+    /// Returns a duration of `n` milliseconds.
     pub const fn from_ms(n: u64) -> Span {
         Span(n * 1_000_000_000)
     }
-    /// Returns `n` seconds.
+    /// Returns a duration of `n` seconds.
     pub const fn from_secs(n: u64) -> Span {
         Span(n * PS_PER_S)
     }
-    /// Returns `s` seconds, rounded to the nearest picosecond. Negative values and NaN become zero,
-    /// values that are too large [`Span::MAX`].
+    /// Returns a duration of `s` seconds, rounded to the nearest picosecond. Negative values and
+    /// NaN become zero; values that are too large become [`Span::MAX`].
     pub fn from_secs_f64_nearest(s: f64) -> Span {
-        // `as` saturates and maps NaN to zero.
+        // The cast with `as` saturates, and turns NaN and negative numbers into zero.
         Span(((s * PS_PER_S as f64 + 0.5) as u64).min(Span::MAX.0))
     }
     /// Returns the duration in seconds, for display and tables.
@@ -103,7 +104,7 @@ impl Span {
 
 impl Add<Span> for Time {
     type Output = Time;
-    /// Returns the sum; it saturates at [`Time::NEVER`].
+    /// Returns the time later by `s`; the result saturates at [`Time::NEVER`].
     fn add(self, s: Span) -> Time {
         Time(self.0.saturating_add(s.0).min(Time::NEVER.0))
     }
@@ -130,7 +131,7 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Span;
-    /// Returns the difference; it saturates at zero.
+    /// Returns the difference of two durations; the result saturates at zero.
     fn sub(self, s: Span) -> Span {
         Span(self.0.saturating_sub(s.0))
     }
@@ -150,7 +151,8 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// Writes the duration in the largest unit that gives a whole or short number: `200 ms`, `12.304 us`.
+    /// Writes the duration in the largest unit that gives a whole or short number, such as `200 ms`
+    /// or `12.304 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 5] =
             [(PS_PER_S, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];

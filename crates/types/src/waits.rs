@@ -1,24 +1,27 @@
-//! Waiting times of a packet, or of a chain of packets, by the link before which it waited.
+//! Waiting times of a packet, or of a chain of packets, by the link on which the packet then left.
 
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of links of which the waiting times are kept separately: those of a fat tree in both
-/// directions, and some more.
+/// Largest number of links for which waiting times are stored separately: enough for a fat tree in
+/// both directions, and some more.
 pub const MOST_WAITS: usize = 12;
 
-/// Waiting times by link. Links beyond [`MOST_WAITS`] are added together.
+/// Waiting times of packets by link. Waiting times at links beyond the first [`MOST_WAITS`] are
+/// added together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Number of the link and the waiting time before it; only the first `kept` are valid.
+    /// Numbers of links, each with the waiting time before it; only the first `kept` entries are
+    /// valid.
     links: [(u32, Span); MOST_WAITS],
     kept: u8,
-    /// Waiting time before further links.
+    /// Sum of the waiting times at links that have no entry in `links`.
     elsewhere: Span,
 }
 
 impl Waits {
-    /// Adds a waiting time before a link; `None` is a link that is not named.
+    /// Adds the waiting time `wait` before link `link`; `None` adds it to the links without an
+    /// entry.
     pub fn add(&mut self, link: Option<u32>, wait: Span) {
         if wait == Span::ZERO {
             return;
@@ -35,25 +38,27 @@ impl Waits {
         }
     }
 
-    /// Adds all waiting times of `other`.
+    /// Adds all waiting times in `other` to this value.
     pub fn and(&mut self, other: &Waits) {
         for (link, wait) in other.iter() {
             self.add(link, wait);
         }
     }
 
-    /// Returns the links with their waiting times; the link is `None` for further links together.
+    /// Returns each link with its waiting time. The links without an entry come last together, as
+    /// `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, Span)> {
         let named = self.links[..usize::from(self.kept)].iter().map(|(l, wait)| (Some(*l), *wait));
         named.chain((self.elsewhere > Span::ZERO).then_some((None, self.elsewhere)))
     }
 
-    /// Returns the sum of the waiting times.
+    /// Returns the sum of the waiting times at all links.
     pub fn sum(&self) -> Span {
         self.iter().fold(Span::ZERO, |sum, (_, wait)| sum + wait)
     }
 
-    /// Returns the waiting times without the first `span` of them.
+    /// Returns the waiting times that remain after the first `span` of waiting is removed, in the
+    /// order of links.
     #[must_use]
     pub fn without_first(&self, span: Span) -> Waits {
         let mut rest = span;

@@ -1,31 +1,33 @@
-//! Congestion notification messages (CNM; IEEE 802.1Q, 33.3 and 33.4): what a congestion point sends back to
-//! the source of a packet that it has sampled.
+//! Congestion notification messages (CNM; IEEE 802.1Q, 33.3 and 33.4). A congestion point at a
+//! switch sends a CNM to the source of a packet that it has sampled.
 //!
-//! A CNM is a packet like others: it waits in queues, takes link time and can be lost. [`Cnm::of`] returns its
-//! content from a [`Stored`] packet in flight, for example at a switch that reads CNMs that pass. A CNM travels
-//! from the congestion point to the source, so at a switch that it entered on link `ingress` the port towards
-//! the congestion point is the [reverse](crate::topology::reverse) of that link; at the switch of the
-//! congestion point itself that is the congested port. Its hash is [`NOTE_HASH`], by which routing knows it.
+//! A CNM is a packet like any other: it is queued, uses time on links, and can be lost. [`Cnm::of`]
+//! returns its content from a [`Stored`] packet in flight, for example at a switch that reads
+//! passing CNMs. A CNM travels from the congestion point to the source. At a switch that it has
+//! entered on link `ingress`, the port towards the congestion point is therefore the
+//! [reverse](crate::topology::reverse) of this link; at the switch of the congestion point it is
+//! the congested port itself. Routing recognises a CNM by its hash, [`NOTE_HASH`].
 
 use crate::pool::Stored;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// [`eastwest_types::Packet::hash`] of CNMs, by which switches recognise them.
+/// Value of [`eastwest_types::Packet::hash`] in congestion notification messages (CNM), by which
+/// switches recognise them.
 pub const NOTE_HASH: u16 = u16::MAX;
 
 /// Content of a congestion notification message (CNM; IEEE 802.1Q, 33.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cnm {
-    /// Destination of the sampled packet: the host towards which there is congestion.
+    /// Destination of the sampled packet: the host towards which the path is congested.
     pub congested: HostId,
-    /// Host that has sent the sampled packet, and gets the CNM.
+    /// Source of the sampled packet: the host that receives the CNM.
     pub source: HostId,
     /// Priority of the sampled packet.
     pub priority: u8,
-    /// Feedback, 1 to 63: −Fb, quantised to 6 bits.
+    /// Feedback of the congestion point: −Fb, quantised to 6 bits, from 1 to 63.
     pub fb: u8,
-    /// Congested port, as the number of its link.
+    /// Congested port, identified by the number of its link.
     pub port: u32,
 }
 
@@ -53,7 +55,8 @@ impl Cnm {
         }
     }
 
-    /// Returns the CNM as a packet of `bytes` IP bytes that travels with `priority`.
+    /// Returns the CNM as a packet of `bytes` IP bytes with the priority `priority`, created at
+    /// `now`.
     pub fn packet(&self, now: Time, bytes: u16, priority: u8) -> Packet {
         let mut packet = Packet::blank(self.source);
         packet.born = now;

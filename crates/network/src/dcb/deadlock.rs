@@ -1,13 +1,15 @@
-//! Deadlocks: pauses that wait for each other in a cycle and never end.
+//! Deadlocks of priority-based flow control (PFC): pauses that wait for each other in a cycle and
+//! never end.
 //!
-//! A pause is in force if XOFF was sent for it, the neighbour has stopped, and no PAUSE frame in flight ends
-//! it. A queue behind such a pause moves again when the ingress buffer that has sent XOFF is down to XON, and
-//! that buffer empties as queues of its switch send. So: every queue that is not paused moves; a paused one
-//! moves if the bytes of the pausing buffer in queues that do *not* move are no more than XON; repeat until
-//! nothing changes. What is left never moves, whatever else happens: more packets only make it worse, and all
-//! packets elsewhere were assumed to leave. The check is therefore exact: it finds a deadlock if and only if
-//! there is one. From any queue in it, the search goes on to the queue that holds most of the packets it waits
-//! for, until it has found a cycle.
+//! A pause is in force if XOFF was sent, the neighbour has stopped, and no PAUSE frame in flight
+//! ends the pause. The paused queue can send again when the ingress buffer that sent XOFF has
+//! fallen to XON. This buffer becomes shorter when queues of its switch send. The check therefore
+//! assumes that every queue without pause can move. A paused queue can move if at most XON bytes of
+//! the pausing buffer are in queues that *cannot* move. This rule is repeated until nothing
+//! changes. The remaining queues can never move: the check has already assumed that all other
+//! packets leave, and additional packets only make it worse. The check is exact: it finds a
+//! deadlock if and only if there is one. From a remaining queue, the search continues with the
+//! queue that holds most of the packets for which it waits, until a cycle is found.
 
 use super::queued_packet::LOCAL_ORIGIN;
 use crate::link::Link;
@@ -16,31 +18,31 @@ use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A deadlock: paused queues of one priority that wait for each other in a cycle.
+/// A PFC deadlock: paused queues of one priority that wait for each other in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
     /// Time at which the deadlock was found.
     pub at: Time,
-    /// Priority that does not move.
+    /// Priority of the paused queues in the deadlock.
     pub priority: u8,
-    /// Numbers of the links whose ports wait for each other: each for the next, the last for the
-    /// first.
+    /// Numbers of the links whose ports form the cycle: each waits for the next, and the last for
+    /// the first.
     pub cycle: Vec<u32>,
-    /// Queued IP bytes of the priority at the ports of the cycle.
+    /// IP bytes of this priority in the queues of the cycle.
     pub bytes: u64,
-    /// Number of queues that do not move, those that wait for the cycle included.
+    /// Number of queues that can never move, including those that wait for the cycle.
     pub stuck: usize,
 }
 
-/// A queue: link and priority.
+/// A queue at a port, identified by link number and priority.
 type Place = (u32, u8);
 
-/// Returns the deadlock of paused queues in a fabric with these links, or `None`.
+/// Returns a deadlock of paused queues in a fabric with the links `links`; `None` if there is none.
 pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {
         if link.feeds_from_host() {
-            // all packets are the host's own
+            // All packets at the port of a host were created there.
             for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
             {
                 waits.insert((number, priority), [(LOCAL_ORIGIN, bytes)].into());
@@ -52,15 +54,15 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             *of.entry(queued.ingress).or_default() += u64::from(queued.handle.ip_len());
         }
     }
-    // Queues behind a pause that is in force. Before the neighbour has stopped it still sends, and what it sends
-    // may lead to XON.
+    // Queues behind a pause that is in force. Until the neighbour has stopped, it still sends, and
+    // its packets may lead to XON.
     let in_force = |&(link, priority): &Place| {
         let port = &links[link as usize];
         port.input().is_some_and(|input| input.xoff_sent >> priority & 1 == 1)
             && port.is_pause_in_force(&links[reverse(link) as usize], priority)
     };
     let mut stuck: BTreeSet<Place> = waits.keys().copied().filter(in_force).collect();
-    // bytes of an ingress buffer in queues that do not move
+    // Bytes of each ingress buffer, by link and priority, in queues that cannot move.
     let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
     for place in &stuck {
         for (&ingress, bytes) in
@@ -75,7 +77,8 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             let Some(input) = links[place.0 as usize].input() else { return true };
             let own = blocked_at(place);
             let Some(pool) = input.pool() else { return own <= input.xon() };
-            // All other packets have left: only what is blocked uses the memory of the switch.
+            // The check assumes that all other packets have left, so that only blocked packets use
+            // the shared memory of the switch.
             let node = links[place.0 as usize].to;
             let here = blocked.iter().filter(|(other, _)| links[other.0 as usize].to == node);
             let used = here.map(|(_, bytes)| bytes.saturating_sub(pool.reserve)).sum::<u64>();
@@ -100,7 +103,8 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     Some(Deadlock { at: now, priority: first.1, cycle, bytes, stuck: stuck.len() })
 }
 
-/// Follows queues from one that does not move until a link occurs again; returns the cycle.
+/// Follows blocked queues from the queue `first`, always to the queue that holds most of the
+/// packets for which the last one waits. Returns the links of the first cycle.
 fn cycle_from(
     first: Place,
     stuck: &BTreeSet<Place>,

@@ -1,10 +1,12 @@
-//! Whether pauses could ever wait for each other in a cycle: a cycle in the channel dependency graph (Dally and
-//! Seitz, *Deadlock-free message routing in multiprocessor interconnection networks*, 1987).
+//! Checks whether routes allow PFC pauses that wait for each other in a cycle: a cycle in the
+//! channel dependency graph (Dally and Seitz, *Deadlock-free message routing in multiprocessor
+//! interconnection networks*, 1987).
 //!
-//! A channel is a link between two switches. It depends on the next channel of a packet that arrives on it:
-//! while that one is paused, packets behind it cannot leave either. Routes without a cycle of such dependencies
-//! cannot deadlock; with a cycle they can, if there is traffic on all of it at the wrong moment. All pairs of
-//! hosts count, over all links on which their packets may go.
+//! A channel is a link between two switches. It depends on the next channel of each packet that
+//! arrives on it: while this channel is paused, packets for it cannot leave, and block the packets
+//! behind them. Routes whose dependencies have no cycle cannot deadlock. With a cycle a deadlock is
+//! possible, if there is traffic on all its channels at an unfavourable moment. The check considers
+//! all pairs of hosts, and all links on which their packets may travel.
 
 use crate::config::FabricConfig;
 use crate::footprint::Footprint;
@@ -13,24 +15,26 @@ use crate::topology::Graph;
 use crate::topology::Topology;
 use eastwest_types::HostId;
 
-/// Number of steps after which a fabric counts as too large.
+/// Number of steps of the search after which a fabric counts as too large for the check.
 const MOST_STEPS: u64 = 20_000_000;
-/// Bytes of the largest routing tables that are computed only for this check.
+/// Largest size in bytes of routing tables that are computed only for this check.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Result of the search for a cycle of channel dependencies, in which pauses could deadlock.
+/// Result of the search for a cycle of channel dependencies, which would make a PFC deadlock
+/// possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dependencies {
-    /// No cycle: no deadlock is possible while no link fails.
+    /// There is no cycle: no deadlock is possible while no link fails.
     Free,
-    /// A cycle, as names of nodes: each sends to the next, and the last to the first.
+    /// There is a cycle, given as names of nodes: each sends to the next, and the last to the
+    /// first.
     Cycle(Vec<String>),
     /// The fabric is too large for the check.
     TooLarge,
 }
 
-/// Looks for a cycle in the routes of a fabric. Star, leaf–spine and fat tree have up–down routes, which have
-/// none.
+/// Searches for a cycle of channel dependencies in the routes of a fabric. Star, leaf–spine and fat
+/// tree need no search: their routes go up and then down, which excludes a cycle.
 pub fn look(config: &FabricConfig) -> Dependencies {
     if !matches!(config.topology, Topology::Graph { .. }) {
         return Dependencies::Free;
@@ -40,7 +44,7 @@ pub fn look(config: &FabricConfig) -> Dependencies {
     }
     let graph = Graph::build(&config.topology);
     let Ok(routing) = Routing::build(&graph, &config.routing, &config.equal_paths, 0) else {
-        return Dependencies::Free; // it is refused elsewhere
+        return Dependencies::Free; // the error is reported when the fabric is built
     };
     let mut channels = Channels::new(&graph, &routing);
     for to in (0..graph.hosts).map(HostId) {
@@ -69,11 +73,12 @@ fn ends(graph: &Graph, link: u32) -> (u32, u32) {
 struct Channels<'a> {
     graph: &'a Graph,
     routing: &'a Routing,
-    /// Switch of each host.
+    /// Switch of each host, by host.
     edge: Vec<u32>,
-    /// By link, the links on which it depends.
+    /// Links on which each link depends, by link.
     next: Vec<Vec<u32>>,
-    /// By switch, the destination and route (each from 1) for which its links were last followed.
+    /// Destination and route (each counted from 1) for which the links of each switch were last
+    /// followed, by switch.
     seen: Vec<(u32, u32)>,
     steps: u64,
 }
@@ -94,9 +99,9 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// Adds the dependencies of the packets from one host to another.
+    /// Adds the channel dependencies of the packets from one host to another.
     fn follow(&mut self, from: HostId, to: HostId) {
-        // The hash is the number of the explicit route; without one, all hashes are possible.
+        // If there is an explicit route, its number is the hash; otherwise all hashes are possible.
         let hash = self.routing.route_of(from, to);
         let mark = (to.0 + 1, u32::from(hash) + 1);
         let mut switches = vec![self.edge[from.0 as usize]];
@@ -120,7 +125,8 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// Returns the switch at the far end of a link; `None` at a host, and where there is no route.
+    /// Returns the switch at the far end of a link; `None` if a host is there, or if `link` is no
+    /// link.
     fn switch_after(&self, link: u32) -> Option<u32> {
         if link as usize >= self.next.len() {
             return None;
@@ -128,9 +134,10 @@ impl<'a> Channels<'a> {
         ends(self.graph, link).1.checked_sub(self.graph.hosts)
     }
 
-    /// Returns the links of a cycle, if there is one.
+    /// Returns the links of a cycle of dependencies; `None` if there is none.
     fn cycle(&self) -> Option<Vec<u32>> {
-        // by link: 0 not visited, 1 on the current path, 2 done
+        // State of each link in the depth-first search: 0 not visited, 1 on the current path, 2
+        // done.
         let mut state = vec![0u8; self.next.len()];
         for first in 0..self.next.len() as u32 {
             let mut way: Vec<(u32, usize)> = Vec::new();

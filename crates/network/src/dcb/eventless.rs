@@ -1,38 +1,43 @@
-//! DCB ports without an event at the end of a transmission, and precommitted departures.
+//! Ports with data-centre bridging (DCB) that need no event at the end of a transmission (eventless
+//! ports), and departures that are decided at enqueue (precommitted departures).
 //!
-//! **Eventless ports.** When a transmission ends, the ingress buffer no longer counts the packet, and the next
-//! packet starts. Mostly nothing reads that state at once. An eventless port therefore does it when it is next
-//! touched, with the times at which it was due, like a [lazy](crate::link::Mode::Lazy) port: a queued packet
-//! starts when the one before it has been sent, and that one arrives later still, as an event of the same link.
+//! **Eventless ports.** When a transmission ends, the ingress buffer no longer counts the packet,
+//! and the next packet starts. Usually nothing reads this state at once. An eventless port
+//! therefore updates it later, when the port is next used, with the times at which the changes were
+//! due, like a [lazy](crate::link::Mode::Lazy) port. A queued packet starts when the previous one
+//! has been sent, and before that one arrives at the far end, which is an event of the same link.
 //!
-//! A port is eventless while no priority is paused, no PAUSE frame waits to be sent, and no input of its switch
-//! has sent XOFF (each packet that leaves may then lead to XON, at that moment). A port whose queue is read
-//! between its own events is never eventless.
+//! A port is eventless while no priority is paused, no PAUSE frame is to be sent, and no input of
+//! its switch has sent XOFF (after XOFF, each departing packet may lead to XON at that moment). A
+//! port whose queue is read between its own events is never eventless.
 //!
-//! **Precommitted departures.** Where nothing holds up queued packets and the port has one class, a packet goes
-//! to the ring on the wire when it is enqueued: the time of its departure is known. When a pause, a PAUSE frame
-//! to send or a first rate limit comes, packets that have not started are taken off the ring again (the
-//! departures are *revoked*) and wait in their priority queues until those are empty. Two counters into the
-//! ring hold all that such a port knows of its packets: how many have started, and how many the ingress buffers
-//! no longer count.
+//! **Precommitted departures.** If nothing can block queued packets and the port has one class, the
+//! departure time of a packet is known when it is enqueued. The packet then goes at once to the
+//! ring of packets on the wire. A pause, a PAUSE frame to be sent or the first rate limit *revokes*
+//! these departures: packets that have not started return from the ring to their priority queues,
+//! and the port uses these queues until they are empty. Two counters of ring positions are all that
+//! such a port knows of its packets: the number of packets that have started, and the number that
+//! ingress buffers no longer count.
 //!
-//! **Fast path.** Before a packet is admitted, a port has to catch up, since the backlog decides about the
-//! packet. The decision is the same, though, if the packet sets no new maximum of the queue and the discipline
-//! need not be asked, even if all counted packets were still queued. Then a port with precommitted departures
-//! admits the packet as an eager port does, by the time until which it is busy, and catches up later. That time
-//! must tell how long the packet waits: bytes take whole picoseconds, and no queued packet is padded to the
-//! smallest frame.
+//! **Fast path.** Normally a port must update its state before it admits a packet, since the
+//! backlog affects the decision. The backlog does not matter if the packet sets no new maximum of
+//! the queue and the discipline need not be asked, even if all counted packets were still queued. A
+//! port with precommitted departures then admits the packet like an eager port (departures fixed at
+//! enqueue), from the time until which it is busy, and updates its state later. This time must give
+//! the exact waiting time of the packet. Therefore a byte must take a whole number of picoseconds,
+//! and no queued packet may be padded to the smallest frame.
 //!
-//! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress buffer when it
-//! arrives at the next node, or before that where it matters: when one more packet would set a new maximum of
-//! the buffer or reach XOFF. Until then the occupancy is too large.
+//! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress
+//! buffer when it arrives at the next node. It is subtracted earlier if the exact occupancy
+//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until then the
+//! recorded occupancy is too large.
 //!
-//! **Rate-limited flows.** While no limited flow may send, the port knows which one may send first, and so when
-//! that packet arrives at the far end. If nothing else comes, that arrival is the next event of the link. The
-//! start of the packet needs no event.
+//! **Rate-limited flows.** While no limited flow may send, the port knows which flow may send
+//! first, and therefore when its packet arrives at the far end. If no other packet is enqueued,
+//! this arrival is the next event of the link. The start of the transmission needs no event.
 //!
-//! **Order.** A PAUSE frame takes effect as one of the departures of its instant. Whether a transmission that
-//! ends at the same instant goes before it is decided as the event list would.
+//! **Order.** A PAUSE frame takes effect as one of the departures at its time. If a transmission
+//! ends at the same time, the tie rule of the event list decides which of the two comes first.
 
 use super::port_state::DcbPort;
 use super::priority_queues::{DcbAdmission, Next, transmission_time};
@@ -47,20 +52,22 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Ports and XOFF counts of the switches of a fabric with DCB.
+/// Egress ports, numbers of pauses in force (XOFF), and use of shared memory of each switch in a
+/// fabric with data-centre bridging (DCB).
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchPorts {
-    /// By node, the numbers of its outgoing links.
+    /// Numbers of the outgoing links of each node, by node.
     pub(super) out_links: Vec<Vec<u32>>,
-    /// By node, the number of (input, priority) pairs for which XOFF is in force.
+    /// Number of (input, priority) pairs of each node for which XOFF is in force, by node.
     pub(super) xoff_counts: Vec<u32>,
-    /// By node, the used bytes of the memory that its inputs share; empty if they share none.
+    /// Used bytes of the memory that the inputs of a node share, by node; empty if inputs share no
+    /// memory.
     pub(super) pool_used: Vec<u64>,
 }
 
 impl SwitchPorts {
-    /// Returns the ports, without XOFF, of a fabric with these links and this number of nodes;
-    /// empty without DCB.
+    /// Returns the state of `nodes` nodes without XOFF. `pool` says whether inputs share memory.
+    /// The result is empty if ports have no data-centre bridging.
     pub fn new(links: &[Link], nodes: usize, pool: bool) -> SwitchPorts {
         if !links.first().is_some_and(Link::has_dcb) {
             return SwitchPorts::default();
@@ -75,15 +82,15 @@ impl SwitchPorts {
 }
 
 impl Link {
-    /// Returns the number of packets of a DCB port whose departure is decided, but whose
-    /// transmission has not started as far as the port knows.
+    /// Returns the number of packets whose departure is decided, but whose transmission has not
+    /// started according to the state of the port.
     #[inline]
     pub(crate) fn precommitted(&self) -> usize {
         self.on_wire.len() - self.started as usize
     }
 
-    /// Starts the transmission of the next packet with precommitted departure. Returns whether
-    /// there was one.
+    /// Starts the transmission of the next packet whose departure was decided at enqueue. Returns
+    /// whether there was such a packet.
     #[inline(always)]
     pub(super) fn start_precommitted(&mut self, now: Time, pool: &PacketPool) -> bool {
         let Some(&handle) = self.on_wire.get(self.started) else { return false };
@@ -97,8 +104,8 @@ impl Link {
         true
     }
 
-    /// Executes the departures and rate-limiter wake-ups of a DCB port that were due before
-    /// `until`.
+    /// Executes the departures and the starts of rate-limited flows that were due before `until`,
+    /// at a port with data-centre bridging.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Time, pool: &mut PacketPool) {
         if let Some((sent_at, dcb)) = self.dcb_parts()
@@ -127,8 +134,8 @@ impl Link {
         }
     }
 
-    /// Returns the number of packets on the wire whose last bit has left the port. The departures
-    /// of the port that are due must have been executed.
+    /// Returns the number of packets on the wire whose last bit has left the port. Departures of
+    /// the port that are due must have been executed before.
     #[inline]
     pub(super) fn transmitted(&self) -> u32 {
         let Some(q) = self.queues.as_deref() else { return 0 };
@@ -137,8 +144,8 @@ impl Link {
         self.started - u32::from(is_sending)
     }
 
-    /// Returns the next packet that its ingress buffer still counts among the first `transmitted`
-    /// packets on the wire, and marks it as released; `None` if there is none.
+    /// Returns the next of the first `transmitted` packets on the wire that its ingress buffer
+    /// still counts, and marks it as released; `None` if there is none.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
@@ -149,8 +156,8 @@ impl Link {
         self.on_wire.get(dcb.released - 1).copied()
     }
 
-    /// Executes an arrival of a link with DCB. Returns the packet, whether its ingress buffer still
-    /// counts it, and the key of the next event of the link.
+    /// Executes an arrival at the far end of a link with data-centre bridging. Returns the packet,
+    /// whether its ingress buffer still counts it, and the key of the next event of the link.
     #[inline(always)]
     pub(crate) fn arrive_dcb(
         &mut self,
@@ -177,8 +184,8 @@ impl Link {
         (handle, is_counted, next)
     }
 
-    /// Returns the key of the next event of an eventless port (a DCB port without an event at the
-    /// end of a transmission).
+    /// Returns the key of the next event of a port with data-centre bridging that needs no event at
+    /// the end of a transmission (eventless).
     #[inline(always)]
     pub(super) fn eventless_key(&mut self, now: Time) -> Key {
         let due = self.queues.as_deref().and_then(|q| q.due_unless_paused()).unwrap_or(Time::NEVER);
@@ -194,8 +201,8 @@ impl Link {
         }
     }
 
-    /// Updates the counters of the port for the first packet on the wire, which was lost in flight.
-    /// Returns whether the ingress buffer still counts the packet.
+    /// Updates the counters of the port after the first packet on the wire was lost in flight.
+    /// Returns whether its ingress buffer still counts the packet.
     pub(super) fn release_lost(&mut self) -> bool {
         self.started -= 1;
         let Some((_, dcb)) = self.dcb_parts() else { return false };
@@ -204,15 +211,16 @@ impl Link {
         is_counted
     }
 
-    /// Returns the end of the current transmission, and the state of a DCB port.
+    /// Returns the end of the current transmission, and the state of data-centre bridging (DCB);
+    /// `None` at a port without DCB.
     #[inline(always)]
     fn dcb_parts(&mut self) -> Option<(&mut Time, &mut DcbPort)> {
         let q = self.queues.as_deref_mut()?;
         Some((&mut q.sent_at, q.dcb.as_deref_mut()?))
     }
 
-    /// Enqueues a packet without executing the due departures of the port first (fast path).
-    /// Returns `false`, without any change, where they must be executed first.
+    /// Enqueues a packet on the fast path, without first executing the departures of the port that
+    /// are due. Returns `false`, without any change, if these departures must be executed first.
     #[inline(always)]
     pub(super) fn enqueue_fast_path(
         &mut self,
@@ -236,7 +244,7 @@ impl Link {
         let sent = start + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
         dcb.free_at = sent;
         if *sent_at == Time::NEVER {
-            *sent_at = now; // it starts when the port next catches up
+            *sent_at = now; // the packet starts when the port is next updated
         }
         self.counters.max_backlog = self.counters.max_backlog.max(start.since(now));
         self.busy_until = sent;
@@ -246,10 +254,10 @@ impl Link {
         true
     }
 
-    /// Enqueues a packet and precommits its departure, where nothing holds up the port. Returns
-    /// whether the packet has started, or why it was dropped; `None` where departures cannot be
-    /// precommitted. The departure of a packet towards its last node cannot be precommitted: it may
-    /// cause a PAUSE frame that goes first.
+    /// Enqueues a packet and decides its departure at once (precommits it). Returns whether the
+    /// packet has started, or the cause of its drop. Returns `None` if departures cannot be
+    /// precommitted, since packets may be blocked. This also applies to a packet that returns to
+    /// the node from which it came, since it may cause a PAUSE frame that goes first.
     pub(super) fn enqueue_precommitted(
         &mut self,
         now: Time,
@@ -305,7 +313,8 @@ impl Link {
         Some(Ok(idle))
     }
 
-    /// Begins to precommit departures if the queue is empty and nothing would hold up a packet.
+    /// Starts to precommit departures (to decide them at enqueue), if the queue is empty and
+    /// nothing can block a packet.
     fn try_precommitting(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -320,9 +329,10 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Precommits the departures of all queued packets, after the packet that has just started, where nothing
-    /// holds them up any more. Since the last revocation the port must have sent as many packets as are queued:
-    /// otherwise pauses that come and go would move a long queue to and fro.
+    /// Precommits the departures of all queued packets, after the packet that has just started, if
+    /// nothing can block them any more. Since departures were last revoked, the port must have sent
+    /// at least as many packets as are queued. Otherwise short pauses would repeatedly move a long
+    /// queue.
     pub(super) fn precommit_backlog(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -349,8 +359,9 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Moves packets that have not started from the ring back to their queues, since something may
-    /// hold them up. The departures of the port that are due must have been executed.
+    /// Revokes precommitted departures: moves packets that have not started from the ring back to
+    /// their queues, since something may block them. Departures of the port that are due must have
+    /// been executed before.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queues, dcb, _)) = q.single_class() else { return };
@@ -369,16 +380,16 @@ impl Link {
 }
 
 impl Link {
-    /// Whether QCN limits flows at this port, and nothing else can hold up a packet.
+    /// Whether QCN limits flows at this port, and nothing else can block a packet.
     #[inline]
     pub(super) fn has_only_rate_limits(&self) -> bool {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());
         dcb.is_some_and(DcbPort::has_only_rate_limits)
     }
 
-    /// Enqueues a packet of the host [where flows are limited](Link::has_only_rate_limits). The
-    /// departures of the port that are due must have been executed. Returns whether the next event
-    /// of the link may have changed, or why the packet was dropped.
+    /// Enqueues a packet of a host at a port [with rate-limited flows](Link::has_only_rate_limits).
+    /// Departures of the port that are due must have been executed before. Returns whether the next
+    /// event of the link may have changed, or the cause if the packet is dropped.
     pub(super) fn enqueue_rate_limited(
         &mut self,
         now: Time,
@@ -395,7 +406,7 @@ impl Link {
         let rest = if idle { now } else { *sent_at };
         let mut clear_at = rest + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
         if idle && backlog.packets > 0 {
-            clear_at = clear_at.max(now.next()); // it needs room
+            clear_at = clear_at.max(now.next()); // the packet has to wait and needs room
         }
         let arrival = || {
             let packet = pool.get(handle.slot());
@@ -436,7 +447,8 @@ impl Link {
         Ok(changes)
     }
 
-    /// Starts the next packet, [where flows are limited](Link::has_only_rate_limits).
+    /// Starts the transmission of the next packet that may be sent, at a port [with rate-limited
+    /// flows](Link::has_only_rate_limits).
     #[inline(never)]
     pub(super) fn start_rate_limited(&mut self, now: Time) {
         let Some(q) = self.queues.as_deref_mut() else { return };
@@ -456,7 +468,7 @@ impl Link {
         }
     }
 
-    /// Puts a packet on the wire that will have been sent at `sent`.
+    /// Puts a packet on the wire whose transmission ends at `sent`.
     #[inline(always)]
     fn transmit_rate_limited(&mut self, sent: Time, mut handle: PacketHandle) {
         if let Some(dcb) = self.queues.as_deref_mut().and_then(|q| q.dcb.as_deref_mut()) {
@@ -469,8 +481,9 @@ impl Link {
         self.on_wire.push(handle);
     }
 
-    /// Returns the arrival time of the next packet of an eventless port at the far end, while the
-    /// port is idle and all queued packets are rate-limited; otherwise never.
+    /// Returns the arrival time at the far end of the next rate-limited packet, while the port is
+    /// idle, without other packets, and the start of this packet needs no event; otherwise
+    /// [`Time::NEVER`].
     #[inline]
     pub(crate) fn foreseen_arrival(&self) -> Time {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());

@@ -1,14 +1,17 @@
-//! Shared memory of the lossless inputs of a switch: PFC thresholds that depend on the free memory.
+//! Shared memory of the lossless inputs of a switch: the thresholds of PFC depend on the free
+//! memory.
 //!
-//! Real switches have one memory for all ports (see [`crate::shared_buffer`] for lossy queues). A lossless input,
-//! a *priority group*, may hold `reserve` bytes, and `alpha` times the free memory beyond them (Choudhury and
-//! Hahne 1998). At this limit it sends XOFF; what arrives then goes to its own headroom. It sends XON when its
-//! headroom is empty and it holds at most its limit less `xon_offset`, or its reserve. The limits of all inputs
-//! change with every packet of the switch, so that a pause can end because another input has become shorter.
+//! Real switches have one memory for all ports (see [`crate::shared_buffer`] for lossy queues). A
+//! lossless input, or *priority group*, may hold `reserve` bytes, and beyond them `alpha` times the
+//! free memory (Choudhury and Hahne 1998). At this limit it sends XOFF, and packets that arrive
+//! later use its own headroom. It sends XON when its headroom is empty and it holds at most its
+//! limit minus `xon_offset`, or at most its reserve. The limits of all inputs change with every
+//! packet of the switch. Therefore a pause can end because another input has become shorter.
 //!
-//! The profiles are the settings of SONiC, in its repository sonic-buildimage: `buffers_defaults_t0.j2` (size of
-//! `ingress_lossless_pool`) and `pg_profile_lookup.ini` (`size`, `threshold`, `xon_offset`) of the devices. A
-//! `threshold` of 0 is an alpha of 2^0 = 1. Headroom follows from the cables, as without a pool.
+//! The profiles are settings of SONiC from its repository sonic-buildimage:
+//! `buffers_defaults_t0.j2` (size of `ingress_lossless_pool`) and `pg_profile_lookup.ini` (`size`,
+//! `threshold`, `xon_offset`) of the devices. A `threshold` of 0 means an alpha of 2^0 = 1. The
+//! headroom is computed from the cables, as without shared memory.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::{Section, key};
@@ -17,17 +20,20 @@ use serde::{Deserialize, Serialize};
 /// Settings of the memory that the lossless inputs of a switch share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IngressPool {
-    /// Size in IP bytes, without headroom.
+    /// Size of the shared memory in IP bytes, without headroom.
     pub size: u64,
-    /// Share of the free memory that an input may hold beyond its reserve.
+    /// Factor of the dynamic threshold: an input may hold `alpha` times the free memory beyond its
+    /// reserve.
     pub alpha: f64,
-    /// IP bytes that each priority of an input may hold while any memory is free.
+    /// IP bytes that each priority of an input may hold even if no shared memory is free.
     pub reserve: u64,
-    /// IP bytes below its limit at which an input ends a pause.
+    /// Difference in IP bytes between the limit of an input and the occupancy at which it ends a
+    /// pause.
     pub xon_offset: u64,
 }
 
-/// Settings of a switch: name and source, then `shared`, `reserve` and `xon_offset` in bytes; `alpha` is 1.
+/// Settings of a switch: name, description with source, and the values of `shared`, `reserve` and
+/// `xon_offset` in bytes. `alpha` is 1.
 type Profile = (&'static str, &'static str, [u64; 3]);
 
 const PROFILES: [Profile; 3] = [
@@ -41,7 +47,8 @@ const PROFILES: [Profile; 3] = [
         "Arista 7060X6 (Broadcom Tomahawk 5), SONiC: 164.5 MB",
         [164_505_640, 18_796, 3_556],
     ),
-    // Its profile has a fixed XON threshold, the reserve: the offset is the whole memory.
+    // The profile of this switch has a fixed XON threshold, the reserve; therefore the offset is
+    // the whole memory.
     (
         "nvidia-sn4280",
         "NVIDIA SN4280 (Spectrum-3), SONiC: 52.1 MB",
@@ -50,8 +57,8 @@ const PROFILES: [Profile; 3] = [
 ];
 
 impl IngressPool {
-    /// Reads the settings from the table `[fabric.pfc]`; `None` if each input has its own buffer. The
-    /// largest packet has `mtu` bytes.
+    /// Reads the settings from the table `[fabric.pfc]`; `None` if each input has its own buffer.
+    /// `mtu` is the largest packet in bytes.
     pub(super) fn read(s: &mut Section, mtu: u32) -> Option<IngressPool> {
         const PROFILE: &str =
             "Switch whose settings of `shared`, `reserve` and `xon_offset` are used.";
@@ -111,23 +118,24 @@ impl IngressPool {
         Some(IngressPool { size, alpha: alpha.0, reserve: reserve.0, xon_offset: offset.0 })
     }
 
-    /// Returns the bytes that a priority of an input may hold while `free` bytes of the memory are
-    /// free.
+    /// Returns the limit in bytes of one priority of an input, while `free` bytes of the shared
+    /// memory are free.
     pub fn limit(&self, free: u64) -> u64 {
         self.reserve.saturating_add((self.alpha * free as f64) as u64)
     }
 
-    /// Whether an input that holds `bytes` may end its pause while `free` bytes are free.
+    /// Whether an input that holds `bytes` bytes may end its pause while `free` bytes of the shared
+    /// memory are free.
     pub fn resumes(&self, bytes: u64, free: u64) -> bool {
         bytes <= self.limit(free).saturating_sub(self.xon_offset).max(self.reserve)
     }
 }
 
-/// Use of the shared memory by one input.
+/// Use of the shared memory of a switch by one input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PoolUse {
     pub pool: IngressPool,
-    /// IP bytes in the headroom, by priority.
+    /// IP bytes in the headroom of the input, by priority.
     pub in_headroom: [u64; 8],
 }
 
@@ -136,13 +144,15 @@ impl PoolUse {
         PoolUse { pool, in_headroom: [0; 8] }
     }
 
-    /// Returns the bytes of the shared memory that a priority with `bytes` bytes uses.
+    /// Returns how many bytes of the shared memory a priority uses that holds `bytes` bytes: those
+    /// beyond its headroom and its reserve.
     pub fn shared(&self, priority: usize, bytes: u64) -> u64 {
         (bytes - self.in_headroom[priority]).saturating_sub(self.pool.reserve)
     }
 
-    /// Whether a packet goes to the shared memory or the reserve, while `free` bytes are free: not
-    /// to the headroom.
+    /// Whether a packet of `packet` bytes fits into the reserve or the shared memory, while `free`
+    /// bytes of this memory are free; if not, it goes to the headroom. The priority already holds
+    /// `bytes` bytes.
     pub fn takes(&self, priority: usize, bytes: u64, packet: u64, free: u64) -> bool {
         let own = bytes - self.in_headroom[priority];
         let more = (own + packet).saturating_sub(self.pool.reserve.max(own));
@@ -159,7 +169,7 @@ mod tests {
         let pool = IngressPool { size: 1_000_000, alpha: 0.5, reserve: 5_000, xon_offset: 3_000 };
         assert_eq!((pool.limit(1_000_000), pool.limit(0)), (505_000, 5_000));
         assert!(pool.resumes(502_000, 1_000_000) && !pool.resumes(502_001, 1_000_000));
-        // The reserve is always enough to go on.
+        // At or below the reserve an input can always end its pause.
         assert!(pool.resumes(5_000, 0) && !pool.resumes(5_001, 0));
     }
 

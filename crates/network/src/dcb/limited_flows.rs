@@ -1,7 +1,7 @@
-//! Rate-limited flows of a host (QCN): a queue and a rate for each destination.
+//! Flows of a host that QCN limits: a queue and a rate for each destination.
 //!
-//! A limited flow waits in a queue of its own until its rate allows the next packet. Of the packets that may
-//! start, the port sends the one that was enqueued first.
+//! Packets of a limited flow are in a queue of their own until its rate allows the next packet. If
+//! several packets may start, the port sends the one that was enqueued first.
 
 use super::qcn::QcnConfig;
 use super::queued_packet::QueuedPacket;
@@ -11,20 +11,20 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// A flow of a host that QCN limits, or has limited and whose packets have not all left.
+/// A flow of a host that QCN limits, or that it has limited and that still has queued packets.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LimitedFlow {
     pub point: ReactionPoint,
     packets: Ring<QueuedPacket>,
     bytes: u64,
-    /// Start of the last transmission of the flow, and the bytes of that packet on the link.
+    /// Start of the last transmission of the flow, and the bytes of this packet on the link.
     sent: (Time, u32),
-    /// Time at which the next packet of the flow may start.
+    /// Time from which the rate allows the next packet of the flow.
     next: Time,
 }
 
 impl LimitedFlow {
-    /// Sets `next`, after a change of the rate or a transmission.
+    /// Computes `next` after a change of the rate or a transmission.
     fn set_next(&mut self) {
         self.next = match self.point.is_at_line_rate() {
             true => Time::ZERO,
@@ -33,11 +33,12 @@ impl LimitedFlow {
     }
 }
 
-/// All flows that a host limits in one priority, sorted by destination. There are few.
+/// All flows that QCN limits in one priority of a host, sorted by destination. Usually there are
+/// few.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LimitedFlows {
     dsts: Vec<u32>,
-    /// First queued packet of each flow: these alone decide which flow is next.
+    /// First queued packet of each flow; these packets alone decide which flow sends next.
     heads: Vec<HeadPacket>,
     flows: Vec<LimitedFlow>,
 }
@@ -45,9 +46,9 @@ pub(super) struct LimitedFlows {
 /// First queued packet of a flow.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct HeadPacket {
-    /// Time at which the packet may start; never if the flow has no queued packet.
+    /// Time from which the packet may start; [`Time::NEVER`] if the flow has no queued packet.
     due: Time,
-    /// Sequence number of the packet in its class, and its IP bytes.
+    /// Sequence number of the packet in its class; the next field has its IP bytes.
     number: u64,
     bytes: u32,
 }
@@ -66,28 +67,30 @@ impl HeadPacket {
 }
 
 impl LimitedFlows {
-    /// Returns the index of the flow to host `dst`; `None` if the flow is not limited.
+    /// Returns the index of the limited flow to host `dst`; `None` if QCN does not limit this flow.
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
-        // compares with all: the processor cannot predict where a search ends
+        // All flows are compared, since the processor cannot predict where a search would end.
         let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 
-    /// Returns the queued IP bytes of the flow to host `dst`; `None` if the flow is not limited.
+    /// Returns the queued IP bytes of the flow to host `dst`; `None` if QCN does not limit this
+    /// flow.
     pub fn bytes(&self, dst: u32) -> Option<u64> {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
-    /// Returns start time, sequence number and flow of the next packet: the packet enqueued first
-    /// among those that may start by `now`, otherwise the packet that may start first. `None`
-    /// without queued packets.
+    /// Returns (start time, sequence number, index of the flow) of the next packet. Among packets
+    /// that may start by `now`, it is the one enqueued first; if there is none, it is the packet
+    /// that may start first. `None` if no packet is queued.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
         for (other, first) in self.heads.iter().enumerate() {
             let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
-            // conditional moves, no branch: the processor cannot predict which flow it will be
+            // These are conditional moves instead of a branch, since the processor cannot predict
+            // which flow is next.
             let is_sooner = order < best;
             best = if is_sooner { order } else { best };
             index = if is_sooner { other } else { index };
@@ -96,12 +99,13 @@ impl LimitedFlows {
         (at != Time::NEVER).then_some((at, best as u64, index))
     }
 
-    /// Returns the IP bytes of the first queued packet of a limited flow; 0 without queued packets.
+    /// Returns the IP bytes of the first queued packet of the limited flow with index `index`; 0 if
+    /// no packet is queued.
     pub fn bytes_of(&self, index: usize) -> u32 {
         self.heads[index].bytes
     }
 
-    /// Enqueues a packet of the flow at this index.
+    /// Enqueues a packet of the limited flow with index `index`.
     #[inline]
     pub fn enqueue(&mut self, index: usize, queued: QueuedPacket) {
         let flow = &mut self.flows[index];
@@ -112,7 +116,8 @@ impl LimitedFlows {
         }
     }
 
-    /// Removes and returns the first packet of a flow; `None` if no packet is queued.
+    /// Removes and returns the first queued packet of the limited flow with index `index`; `None`
+    /// if no packet is queued.
     #[inline]
     pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
         let flow = &mut self.flows[index];
@@ -136,19 +141,19 @@ impl LimitedFlows {
         self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
-    /// Returns the time at which the next timer of a reaction point expires; `None` without limited
-    /// flows.
+    /// Returns the time at which the first timer of a rate limiter expires; `None` if no flow is
+    /// limited.
     pub fn next_timer(&self) -> Option<Time> {
         self.flows.iter().map(|flow| flow.point.timer_at).min()
     }
 
-    /// Returns destination host and present rate of each limited flow.
+    /// Returns (destination host, current rate) of each limited flow.
     pub fn rates(&self) -> impl Iterator<Item = (u32, Rate)> {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }
 
-    /// Returns the index of the limited flow to a host. If the flow had no rate limiter yet, it
-    /// gets one, and `move_queued` moves its queued packets to it.
+    /// Returns the index of the limited flow to host `dst`. If the flow is not limited yet, creates
+    /// its rate limiter, and `move_queued` moves its queued packets to the new queue.
     pub fn limit(
         &mut self,
         dst: u32,
@@ -170,7 +175,8 @@ impl LimitedFlows {
         index
     }
 
-    /// Decreases the rate of a flow, as its reaction point does on a CNM with feedback `fb`.
+    /// Decreases the rate of a flow, as its reaction point (rate limiter) does for a CNM with
+    /// feedback `fb`.
     pub fn decrease_rate(
         &mut self,
         now: Time,
@@ -185,8 +191,8 @@ impl LimitedFlows {
         self.heads[index] = HeadPacket::of(flow);
     }
 
-    /// Updates the rate limiter of a flow when the transmission of a packet of `bytes` bytes
-    /// starts. Removes a flow that has no packets and is back at line rate.
+    /// Updates the rate limiter of a flow when the transmission of a packet of `bytes` bytes on the
+    /// link starts. Removes the flow if it has no packets and has returned to line rate.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -214,8 +220,8 @@ impl LimitedFlows {
         self.flows.remove(index);
     }
 
-    /// Carries out the timers that have expired by `now`. Removes flows that are at line rate and have no
-    /// packets.
+    /// Executes the timers of rate limiters that have expired by `now`. Removes flows that have no
+    /// packets and have returned to line rate.
     pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for (flow, first) in self.flows.iter_mut().zip(&mut self.heads) {
             if flow.point.timer_at > now {
@@ -236,8 +242,8 @@ impl LimitedFlows {
         }
     }
 
-    /// Returns the time at which a new packet of a flow could start, or never if other packets of
-    /// the flow wait before it.
+    /// Returns the time from which a new packet of a flow may start; [`Time::NEVER`] if the flow
+    /// already has queued packets.
     #[inline]
     pub fn start_time(&self, index: usize) -> Time {
         match self.flows[index].packets.is_empty() {

@@ -1,21 +1,26 @@
 //! Data-centre bridging (DCB): lossless Ethernet (PFC) and congestion notification (QCN).
 //!
-//! * [`pfc`]: priority-based flow control, hop by hop, before a buffer overflows;
-//! * [`pause_log`]: the optional log of the pauses of a port;
-//! * [`deadlock`]: finds pauses that wait for each other in a cycle; [`dependency`]: whether routes allow one;
+//! * [`pfc`]: priority-based flow control, which pauses the neighbour before a buffer overflows;
+//! * [`pause_log`]: optional log of the pauses of a port;
+//! * [`deadlock`]: search for pauses that wait for each other in a cycle; [`dependency`]: check
+//!   whether routes allow such a cycle;
 //! * [`qcn`]: congestion points of switches, which send [messages (CNM)](cnm) to sources;
-//! * [`reaction`](self): reaction points of hosts: rate limiters of flows, and how rates recover;
-//! * `priority_queues`: one queue per priority; `limited_flows`: one queue per rate-limited flow of a host;
-//! * `port_state`: all other state of a DCB port;
-//! * `port` and `switching`: what a port and a switch do with all this. An ingress buffer decides on XOFF
-//!   and XON in `pfc` (`add_and_check_xoff`, `remove_and_check_xon`), `switching` asks for the frame
-//!   (`request_pause`), and `port` sends it (`start_next_dcb`);
-//! * `eventless`: ports that need no event at the end of a transmission, and precommitted departures;
+//! * [`reaction`](self): reaction points of hosts, which limit the rates of flows and let the rates
+//!   recover;
+//! * `priority_queues`: one queue per priority; `limited_flows`: one queue per rate-limited flow of
+//!   a host;
+//! * `port_state`: all other state of a port with DCB;
+//! * `port` and `switching`: operations of ports and switches. An ingress buffer decides on XOFF
+//!   and XON in `pfc` (`add_and_check_xoff`, `remove_and_check_xon`), `switching` requests the
+//!   PAUSE frame (`request_pause`), and `port` sends it (`start_next_dcb`);
+//! * `eventless`: ports that need no event at the end of a transmission, and departures that are
+//!   decided at enqueue;
 //! * [`settings`]: the tables of a scenario.
 //!
-//! Enhanced transmission selection (802.1Qaz) is in the scheduler: [classes of ports](crate::scheduler::PortClass)
-//! share a link. With PFC or QCN every port of the fabric is a *DCB port*: it works in the two-event mode, most of
-//! the time without the second event.
+//! Enhanced transmission selection (802.1Qaz) is part of the scheduler: [classes of
+//! ports](crate::scheduler::PortClass) share a link. With PFC or QCN, every port of the fabric is a
+//! *DCB port*. A DCB port works in the two-event mode, usually without the second event, the end of
+//! a transmission.
 
 pub mod cnm;
 pub(crate) mod config;

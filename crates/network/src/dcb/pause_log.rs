@@ -1,16 +1,17 @@
-//! Log of the pauses of a port, if the scenario asks for one: start, end and cause of the end of each pause.
+//! Log of the PFC pauses of a port, if the scenario asks for it: start and end of each pause, and
+//! the cause of its end.
 
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Cause of the end of a pause.
+/// Cause of the end of a PFC pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// A PAUSE frame with 0 quanta (XON).
+    /// A PAUSE frame with 0 quanta (XON) ended the pause.
     Released,
-    /// The pause expired.
+    /// The pause expired without a further PAUSE frame.
     RanOut,
-    /// The pause lasted until the end of the run.
+    /// The pause had not ended at the end of the run.
     NotYet,
 }
 
@@ -28,7 +29,7 @@ impl Ended {
     }
 }
 
-/// A pause (PFC) of one priority at a port.
+/// A PFC pause of one priority at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// Paused priority.
@@ -41,19 +42,19 @@ pub struct Pause {
     pub ended: Ended,
 }
 
-/// Pauses of a port, in the order of their ends.
+/// Log of the PFC pauses of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseLog {
     /// Pauses in the log, in the order of their ends.
     pub pauses: Vec<Pause>,
-    /// Largest number of pauses in the log.
+    /// Largest number of pauses that the log can hold.
     most: usize,
-    /// Number of pauses for which there was no room in the log.
+    /// Number of pauses that did not fit into the log.
     pub left_out: u64,
 }
 
 impl PauseLog {
-    /// Returns a log for at most `most` pauses.
+    /// Returns an empty log for at most `most` pauses.
     pub fn new(most: usize) -> PauseLog {
         PauseLog { most, ..PauseLog::default() }
     }

@@ -1,15 +1,16 @@
-//! Priority-based flow control (IEEE 802.1Q, clause 36, once 802.1Qbb): no frame of a lossless priority is
-//! lost to congestion.
+//! Priority-based flow control (PFC; IEEE 802.1Q, clause 36, formerly 802.1Qbb): no frame of a
+//! lossless priority is lost because of congestion.
 //!
-//! A switch counts, for every input port and priority, the IP bytes that arrived there and have not left the
-//! switch yet (the *occupancy*). When the occupancy reaches XOFF, the switch sends a PAUSE frame back over the
-//! cable: the neighbour stops that priority after the frame that it is sending. When the occupancy is down to
-//! XON, another frame ends the pause. A pause lasts for a number of *quanta* of 512 bit times and is refreshed
-//! before it expires. What can still arrive after XOFF needs *headroom*, see [`headroom`].
+//! For every input port and priority, a switch counts the IP bytes that have arrived at this port
+//! and have not left the switch yet (the *occupancy*). When the occupancy reaches XOFF, the switch
+//! sends a PAUSE frame back on the cable: the neighbour stops the priority after the frame in
+//! transmission. When the occupancy has fallen to XON, another frame ends the pause. A pause lasts
+//! for a number of *quanta* of 512 bit times, and is refreshed before it expires. Packets that
+//! still arrive after XOFF need *headroom*, see [`headroom`].
 //!
-//! A PAUSE frame has 64 B, goes ahead of all data at the next frame boundary, takes its time on the link and
-//! takes effect after propagation and the neighbour's response time. One frame carries the pause times of all
-//! priorities that changed since the frame before.
+//! A PAUSE frame has 64 B and is sent before all data at the next frame boundary. It uses time on
+//! the link, and takes effect after the propagation delay and the response time of the neighbour.
+//! One frame carries the pause times of all priorities that have changed since the previous frame.
 
 use super::ingress_pool::{IngressPool, PoolUse};
 use super::pause_log::{Ended, Pause, PauseLog};
@@ -22,38 +23,40 @@ use serde::{Deserialize, Serialize};
 /// Number of priorities of IEEE 802.1Q.
 pub const PRIORITIES: usize = 8;
 
-/// Length of a pause quantum in bit times.
+/// Length of a pause quantum in bit times of the link.
 pub const QUANTUM_BITS: u64 = 512;
 
-/// Bytes of a PAUSE frame, FCS included (IEEE 802.3, 31A and 31B).
+/// Length of a PAUSE frame in bytes, FCS included (IEEE 802.3, 31A and 31B).
 pub const FRAME_BYTES: u32 = 64;
 
-/// Settings of PFC, for all links.
+/// Settings of PFC, which apply to all links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PfcConfig {
     /// Mask of lossless priorities: bit p for priority p.
     pub priorities: u8,
-    /// Buffer of each input port for all lossless priorities together, in bytes.
+    /// Buffer of each input port for all lossless priorities together, in IP bytes.
     pub buffer: u64,
-    /// Memory that the inputs of a switch share; `None`: each input has its own `buffer`.
+    /// Memory shared by the inputs of a switch; `None` if each input has its own `buffer`.
     pub shared: Option<IngressPool>,
-    /// Occupancy in IP bytes at which a priority is paused: this or more.
+    /// XOFF threshold: a priority is paused when its occupancy in IP bytes is at or above this
+    /// value.
     pub xoff: u64,
-    /// Occupancy in IP bytes at which a pause ends: this or less.
+    /// XON threshold: a pause ends when the occupancy in IP bytes is at or below this value.
     pub xon: u64,
-    /// Length of a pause in quanta.
+    /// Length of a pause in quanta of 512 bit times.
     pub quanta: u16,
-    /// Pauses are refreshed after this share of their length, in 1/65536.
+    /// Fraction of the length of a pause after which it is refreshed, in 1/65536.
     pub refresh: u16,
     /// Time from the arrival of a PAUSE frame until the port has stopped sending.
     pub response: Span,
-    /// Time in pause without a transmission after which the watchdog drops all packets of a queue. `None`: no
-    /// watchdog.
+    /// Time in pause without a transmission after which the watchdog drops all packets of the
+    /// queue; `None` if there is no watchdog.
     pub watchdog: Option<Span>,
 }
 
 impl PfcConfig {
-    /// Reads the table `[fabric.pfc]` of a fabric with these cables.
+    /// Reads the table `[fabric.pfc]`. `cables` are the cables of the fabric, and `frames` the
+    /// sizes of frames on links.
     pub(super) fn read(s: &mut Section, cables: &[CableConfig], frames: &Wire) -> PfcConfig {
         let priorities = read_priorities(
             s,
@@ -128,32 +131,33 @@ impl PfcConfig {
         self.priorities >> priority & 1 == 1
     }
 
-    /// Returns how long a pause of `quanta` quanta lasts on a link of this rate.
+    /// Returns the duration of a pause of `quanta` quanta on a link with the rate `rate`.
     pub fn pause(rate: Rate, quanta: u16) -> Span {
         rate.time_for(u64::from(quanta) * QUANTUM_BITS / 8)
     }
 
-    /// Returns the time from a PAUSE frame to the frame that refreshes its pause, on a link of this
-    /// rate.
+    /// Returns the time from a PAUSE frame to the next frame that refreshes its pause, on a link
+    /// with the rate `rate`.
     pub fn refresh_every(&self, rate: Rate) -> Span {
         let pause = PfcConfig::pause(rate, self.quanta);
         Span(((u128::from(pause.0) * u128::from(self.refresh)) >> 16) as u64)
     }
 }
 
-/// Sizes of frames on a link: the bytes of a packet in addition to its IP bytes.
+/// Sizes of frames on a link, from which follow the bytes on the link of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Bytes of framing per packet.
+    /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
     pub framing: u32,
-    /// Smallest frame in bytes, framing included.
+    /// Smallest length of a packet on the link in bytes, framing included.
     pub min_frame: u32,
 }
 
 impl Wire {
-    /// Returns the bytes on the link, framing and padding included, of a packet with `ip_len` IP bytes.
+    /// Returns the bytes on the link of a packet of `ip_len` IP bytes, framing and padding
+    /// included.
     pub fn bytes(&self, ip_len: u32) -> u32 {
         (ip_len + self.framing).max(self.min_frame)
     }
@@ -169,44 +173,44 @@ impl Wire {
     }
 }
 
-/// Returns the longest time from XOFF at a switch until the last bit from the paused neighbour has arrived: the
-/// frame that the switch is sending, the PAUSE frame, propagation, response time, the frame that the neighbour
-/// is sending, and propagation.
+/// Returns the longest time from reaching XOFF at a switch until the last bit of the paused
+/// neighbour has arrived. It is the sum of the frame that the switch is sending, the PAUSE frame,
+/// propagation, response time, the frame that the neighbour is sending, and propagation.
 pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
     frames + cable.delay + cable.delay + response
 }
 
-/// Returns the headroom in bytes: what can arrive at an input port after it has reached XOFF, which
-/// is all that the link carries in the [reaction time](reaction_time), and the packet that crossed
-/// the threshold.
+/// Returns the headroom in bytes that an input port needs after reaching XOFF: the bytes that the
+/// link carries in the [reaction time](reaction_time), and the packet that has reached XOFF.
 pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
     let span = u128::from(reaction_time(cable, wire, response).0) * u128::from(cable.rate.0);
     let bytes = span.div_ceil(8_000_000_000_000);
     u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(u64::from(wire.mtu))
 }
 
-/// Content of a PAUSE frame: pause quanta by priority, 0 to end a pause; `None` where the frame leaves a
-/// priority as it is.
+/// Content of a PAUSE frame: pause quanta of each priority. 0 ends a pause, and `None` leaves the
+/// priority unchanged.
 pub type PauseFrame = [Option<u16>; PRIORITIES];
 
-/// PAUSE frames that a port sends: one that waits for the next frame boundary, and frames in
-/// flight.
+/// PAUSE frames that a port sends: one frame to be sent at the next frame boundary, and the frames
+/// in flight.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PauseQueue {
     pending: PauseFrame,
-    /// Whether `pending` has any content.
+    /// Whether `pending` has a change for at least one priority.
     has_pending: bool,
-    /// Frames in flight, with the time at which each takes effect at the far end.
+    /// PAUSE frames in flight, each with the time at which it takes effect at the far end.
     in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
-    /// Time at which the first frame in flight takes effect, or never.
+    /// Time at which the first frame in flight takes effect at the far end; [`Time::NEVER`] if
+    /// there is none.
     pub next: Time,
-    /// Number of PAUSE frames sent.
+    /// Number of PAUSE frames sent so far.
     pub frames_sent: u64,
 }
 
 impl PauseQueue {
-    /// Returns a queue without frames.
+    /// Returns a queue without PAUSE frames.
     pub fn new() -> PauseQueue {
         PauseQueue {
             pending: PauseFrame::default(),
@@ -217,19 +221,19 @@ impl PauseQueue {
         }
     }
 
-    /// Adds a pause of `quanta` quanta for a priority (0 ends the pause) to the frame that waits
-    /// for the next frame boundary.
+    /// Adds a pause of `quanta` quanta (0 ends a pause) for a priority to the PAUSE frame that is
+    /// sent at the next frame boundary.
     pub fn set_pending(&mut self, priority: u8, quanta: u16) {
         self.pending[usize::from(priority)] = Some(quanta);
         self.has_pending = true;
     }
 
-    /// Whether a PAUSE frame waits for the next frame boundary.
+    /// Whether a PAUSE frame is to be sent at the next frame boundary.
     pub fn has_pending(&self) -> bool {
         self.has_pending
     }
 
-    /// Sends the PAUSE frame that waits; it takes effect at the far end at time `at`.
+    /// Sends the pending PAUSE frame, which takes effect at the far end at time `at`.
     pub fn transmit(&mut self, at: Time) {
         let frame = std::mem::take(&mut self.pending);
         self.has_pending = false;
@@ -240,14 +244,15 @@ impl PauseQueue {
         self.frames_sent += 1;
     }
 
-    /// Whether a frame that waits or is in flight ends the pause of this priority.
+    /// Whether a PAUSE frame that is pending or in flight ends the pause of the priority
+    /// `priority`.
     pub fn resumes(&self, priority: u8) -> bool {
         let frame = self.in_flight.iter().map(|(_, frame)| frame).chain([&self.pending]);
         frame.into_iter().any(|frame| frame[usize::from(priority)] == Some(0))
     }
 
-    /// Removes and returns the first PAUSE frame in flight if it has taken effect by now, otherwise
-    /// `None`.
+    /// Removes and returns the first PAUSE frame in flight if it has taken effect by `now`,
+    /// otherwise `None`.
     pub fn take_due(&mut self, now: Time) -> Option<PauseFrame> {
         if self.next > now {
             return None;
@@ -258,18 +263,18 @@ impl PauseQueue {
     }
 }
 
-/// Pauses that are in effect at one output port.
+/// PFC pauses that are in force at one output port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PauseState {
     until: [Time; PRIORITIES],
     since: [Time; PRIORITIES],
     /// Mask of paused priorities: bit p for priority p.
     pub mask: u8,
-    /// Time in pause by priority, of pauses that have ended.
+    /// Time in pause of each priority, summed over pauses that have ended.
     total: [Span; PRIORITIES],
-    /// Number of pauses by priority.
+    /// Number of pauses so far, by priority.
     pub count: [u64; PRIORITIES],
-    /// Log of pauses, where the scenario wants one.
+    /// Log of pauses; `None` if the scenario does not ask for one.
     log: Option<Box<PauseLog>>,
 }
 
@@ -285,13 +290,13 @@ impl PauseState {
         }
     }
 
-    /// Logs pauses of the port in `log` from now on.
+    /// Starts to log the pauses of the port, into `log`.
     pub fn keep_log(&mut self, log: PauseLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Removes and returns the log of pauses, including pauses that have not ended by `now`; `None`
-    /// if no log is kept.
+    /// Removes and returns the log of pauses; `None` if there is none. Pauses that have not ended
+    /// by `now` are included.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
         for p in 0..PRIORITIES {
@@ -305,7 +310,8 @@ impl PauseState {
         Some(*log)
     }
 
-    /// Applies a PAUSE frame to a port with a link of this rate: begins, prolongs and ends pauses.
+    /// Applies a PAUSE frame to an output port whose link has the rate `rate`: begins, prolongs and
+    /// ends pauses.
     pub fn apply(&mut self, now: Time, frame: &PauseFrame, rate: Rate) {
         for (p, quanta) in frame.iter().enumerate() {
             match quanta {
@@ -333,7 +339,7 @@ impl PauseState {
         }
     }
 
-    /// Ends pauses that have expired.
+    /// Ends the pauses that have expired by `now`.
     pub fn expire(&mut self, now: Time) {
         if self.mask == 0 {
             return;
@@ -345,7 +351,7 @@ impl PauseState {
         }
     }
 
-    /// Returns when the next pause expires, or never.
+    /// Returns the time at which the next pause expires; [`Time::NEVER`] if no priority is paused.
     pub fn next(&self) -> Time {
         if self.mask == 0 {
             return Time::NEVER;
@@ -354,52 +360,55 @@ impl PauseState {
         paused.map(|p| self.until[p]).min().unwrap_or(Time::NEVER)
     }
 
-    /// Returns the time at which the present pause of priority `p` began; `None` if the priority is
+    /// Returns the time at which the current pause of priority `p` began; `None` if the priority is
     /// not paused.
     pub fn since(&self, p: usize) -> Option<Time> {
         (self.mask >> p & 1 == 1).then(|| self.since[p])
     }
 
-    /// Returns the total time in pause of priority `p` until `now`.
+    /// Returns the total time in pause of priority `p` until `now`, the current pause included.
     pub fn total(&self, p: usize, now: Time) -> Span {
         self.total[p] + self.since(p).map_or(Span::ZERO, |since| now.since(since))
     }
 }
 
-/// Ingress buffer of a link, at the switch at its far end: by priority, the bytes that arrived and have not
-/// left.
+/// Ingress buffer at the far end of a link, if a switch is there. For each priority, it counts the
+/// bytes that have arrived on the link and have not left the switch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[repr(C)] // what every packet touches comes first
+#[repr(C)] // fields that every packet accesses come first
 pub(crate) struct Input {
     xoff: u64,
     lossless: u8,
-    /// Mask of priorities for which XOFF was sent and XON was not: bit p for priority p.
+    /// Mask of priorities that this buffer has paused (XOFF sent, XON not sent yet): bit p for
+    /// priority p.
     pub xoff_sent: u8,
-    /// Mask of priorities of which no packet has left since XOFF was sent or refreshed last.
+    /// Mask of priorities of which no packet has left since XOFF was last sent or refreshed: bit p
+    /// for priority p.
     pub no_progress: u8,
     occupancies: [Occupancy; PRIORITIES],
-    /// Time at which the pauses in force are refreshed, or never.
+    /// Time at which the pauses in force are next refreshed; [`Time::NEVER`] if there is none.
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,
-    /// Use of the memory that the inputs of the switch share, if they share one.
+    /// Use of the memory that the inputs of the switch share; `None` if they share none.
     pool_use: Option<Box<PoolUse>>,
-    /// By priority: how often XOFF was sent, XON was sent, and XOFF was refreshed.
+    /// Numbers of XOFF, of XON and of refreshed XOFF sent, by priority.
     pub pause_counts: [[u64; 3]; PRIORITIES],
-    /// Number of packets that did not fit into the buffer.
+    /// Number of packets that did not fit into the ingress buffer.
     pub overflows: u64,
 }
 
-/// Occupancy of one priority in IP bytes.
+/// Occupancy of one priority of an ingress buffer, in IP bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Occupancy {
     bytes: u64,
-    /// Largest value of `bytes` so far.
+    /// Largest occupancy `bytes` so far, in IP bytes.
     max: u64,
 }
 
 impl Input {
-    /// Returns an empty buffer with this headroom in bytes; without PFC it never sends XOFF.
+    /// Returns an empty ingress buffer with `headroom` bytes of headroom. Without PFC (`None`) it
+    /// never sends XOFF.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
         Input {
             occupancies: Default::default(),
@@ -416,7 +425,7 @@ impl Input {
         }
     }
 
-    /// Returns the occupancy of a priority in IP bytes.
+    /// Returns the current occupancy of a priority in IP bytes.
     pub fn bytes(&self, priority: u8) -> u64 {
         self.occupancies[usize::from(priority)].bytes
     }
@@ -431,14 +440,14 @@ impl Input {
         self.xon
     }
 
-    /// Returns the headroom: the bytes that a lossless priority may occupy beyond XOFF.
+    /// Returns the headroom: the bytes beyond XOFF that a lossless priority may occupy.
     pub fn headroom(&self) -> u64 {
         self.headroom
     }
 
-    /// Counts a packet like [`Input::add_and_check_xoff`], if the occupancy then sets no new
-    /// maximum and stays below XOFF (fast path). The occupancy may still include packets that have
-    /// left. Returns whether the packet was counted.
+    /// Counts a packet on the fast path, if the occupancy then stays below XOFF and sets no new
+    /// maximum; otherwise [`Input::add_and_check_xoff`] is needed. The occupancy may still include
+    /// packets that have left. Returns whether the packet was counted.
     #[inline]
     pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
         let occupancy = &mut self.occupancies[usize::from(priority)];
@@ -451,15 +460,15 @@ impl Input {
         is_counted
     }
 
-    /// Subtracts a packet from the occupancy without a check of the XON threshold: the packet was
-    /// dropped, or no pause is in effect.
+    /// Subtracts a packet from the occupancy without checking the XON threshold, because the packet
+    /// was dropped or no pause is in force.
     pub fn subtract(&mut self, priority: u8, bytes: u32) {
         self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
-    /// Whether there is room for a packet of `bytes` IP bytes; counts an overflow if not. Only
-    /// lossless priorities have a limit. `free` is the free memory that the inputs of the switch
-    /// share, if they share one.
+    /// Whether the ingress buffer has room for a packet of `bytes` IP bytes; if not, counts an
+    /// overflow. Only lossless priorities have a limit. `free` are the free bytes of the memory
+    /// that the inputs of the switch share.
     pub fn admits(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
         let (p, packet) = (usize::from(priority), u64::from(bytes));
         let room = match &self.pool_use {
@@ -474,8 +483,8 @@ impl Input {
         fits
     }
 
-    /// Adds a packet that has arrived to the occupancy. Returns whether XOFF is to be sent now.
-    /// `free` is as in [`Input::admits`], before the packet.
+    /// Adds an arrived packet to the occupancy. Returns whether XOFF must be sent now. `free` are
+    /// the free bytes of the shared memory of the switch before the packet.
     pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
         let (p, packet) = (usize::from(priority), u64::from(bytes));
         let bit = 1 << p;
@@ -504,7 +513,7 @@ impl Input {
         send_xoff
     }
 
-    /// Returns the bytes of the shared memory that a priority uses; 0 without a shared memory.
+    /// Returns the bytes of the shared memory that a priority uses; 0 if inputs share no memory.
     pub fn shared_bytes(&self, priority: u8) -> u64 {
         let p = usize::from(priority);
         let lossless = self.lossless >> priority & 1 == 1;
@@ -512,12 +521,13 @@ impl Input {
         pool_use.map_or(0, |pool_use| pool_use.shared(p, self.occupancies[p].bytes))
     }
 
-    /// Returns the settings of the shared memory, if there is one.
+    /// Returns the settings of the memory that inputs share; `None` if they share none.
     pub fn pool(&self) -> Option<&IngressPool> {
         self.pool_use.as_deref().map(|pool_use| &pool_use.pool)
     }
 
-    /// Subtracts a packet that has left the switch, from the headroom first.
+    /// Subtracts a packet that has left the switch from the occupancy. Its bytes are taken from the
+    /// headroom first, then from the shared memory.
     pub fn subtract_shared(&mut self, priority: u8, bytes: u32) {
         let p = usize::from(priority);
         if let Some(pool_use) = &mut self.pool_use {
@@ -528,8 +538,8 @@ impl Input {
         self.subtract(priority, bytes);
     }
 
-    /// Ends the pause of a priority if its input may go on while `free` bytes of the shared memory
-    /// are free. Returns whether XON is to be sent now.
+    /// Ends the pause of a priority if the thresholds allow this while `free` bytes of the shared
+    /// memory are free. Returns whether XON must be sent now.
     pub fn check_shared_xon(&mut self, priority: u8, free: u64) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
         let bytes = self.occupancies[p].bytes;
@@ -544,7 +554,7 @@ impl Input {
         send_xon
     }
 
-    /// Subtracts a packet that has left the switch from the occupancy. Returns whether XON is to be
+    /// Subtracts a packet that has left the switch from the occupancy. Returns whether XON must be
     /// sent now.
     pub fn remove_and_check_xon(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
@@ -559,7 +569,7 @@ impl Input {
     }
 }
 
-/// Reads a list of priorities as a mask: bit p for priority p.
+/// Reads the key `priorities`, a list of priorities, as a mask: bit p for priority p.
 pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Option<u8>) -> u8 {
     let declared = key::<Vec<u32>>("priorities", doc);
     let list = s.get(match default {
@@ -576,7 +586,8 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     list.iter().filter(|p| **p < 8).fold(0, |set_bits, p| set_bits | 1 << p)
 }
 
-/// Reads `xoff` and `xon` in bytes; `free` is a priority's buffer minus the headroom.
+/// Reads the keys `xoff` and `xon` in bytes. `free` is the buffer of one priority without its
+/// headroom.
 fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(
@@ -600,7 +611,7 @@ fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     (xoff.0, xon.0)
 }
 
-/// Reads `response`.
+/// Reads the key `response`, the response time to a PAUSE frame.
 fn read_response(s: &mut Section) -> Span {
     s.get(
         key(
@@ -613,7 +624,7 @@ fn read_response(s: &mut Section) -> Span {
     )
 }
 
-/// Reads `quanta`, `refresh` and `watchdog`.
+/// Reads the keys `quanta`, `refresh` and `watchdog`.
 fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     let quanta: u32 = s.get(
         key(
@@ -641,18 +652,18 @@ fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     (quanta, refresh, watchdog)
 }
 
-/// Buffer of one priority at an input, in bytes.
+/// Buffer of one lossless priority at an input, in bytes.
 struct Share {
     xoff: u64,
-    /// Headroom of the longest cable.
+    /// Headroom in bytes that the longest cable needs.
     needed: u64,
-    /// Part of the buffer that each lossless priority has.
+    /// Part of the buffer for each lossless priority, in bytes.
     each: u64,
-    /// Number of priorities that share the buffer.
+    /// Number of lossless priorities that share the buffer.
     count: u64,
 }
 
-/// Refuses thresholds that, with the headroom, do not fit into the buffer.
+/// Reports thresholds that do not fit into the buffer together with the headroom.
 fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     let &Share { xoff, needed, each, count } = share;
     let why = || {
@@ -677,7 +688,7 @@ fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
 }
 
-/// Refuses settings with which a pause expires before its refresh takes effect.
+/// Reports settings with which a pause would expire before its refresh takes effect.
 fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
     for cable in cables {
         let pause = PfcConfig::pause(cable.rate, config.quanta);
@@ -710,7 +721,8 @@ mod tests {
     #[test]
     fn headroom_is_what_a_link_carries_in_a_round_trip() {
         let wire = Wire { mtu: 1500, framing: 38, min_frame: 84 };
-        // 2 · 1538 + 84 B of frames, 2 µs of cable and 3 µs of response at 1.25 B/ns, one packet
+        // Frames of 2 · 1538 + 84 B, 2 µs of cable and 3 µs of response time at 1.25 B/ns, and one
+        // packet.
         let bytes = headroom(&TEN, &wire, Span::from_us(3));
         assert_eq!(bytes, 2 * 1538 + 84 + 2_500 + 3_750 + 1_500);
         let faster = CableConfig { rate: Rate::gbit(40), ..TEN };
@@ -724,7 +736,7 @@ mod tests {
         paused.keep_log(PauseLog::new(3));
         let mut xoff = PauseFrame::default();
         (xoff[3], xoff[5]) = (Some(1000), Some(200));
-        paused.apply(us(10), &xoff, TEN.rate); // 51.2 µs and 10.24 µs
+        paused.apply(us(10), &xoff, TEN.rate); // pauses of 51.2 µs and 10.24 µs
         assert_eq!((paused.mask, paused.next()), (0b101000, us(10) + Span(200 * 51_200)));
         paused.expire(us(30));
         assert_eq!(paused.mask, 0b1000);
@@ -735,7 +747,8 @@ mod tests {
         assert_eq!(paused.total(3, us(99)), Span::from_us(30));
         assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
         assert_eq!((paused.count[3], paused.count[0]), (1, 0));
-        // two more of which the first has not ended, and one for which there is no room
+        // Two more pauses begin: the first has not ended when the log is read, and the second does
+        // not fit into the log.
         paused.apply(us(100), &xoff, TEN.rate);
         let log = paused.take_log(us(105)).unwrap();
         let pause = |priority, began, until, ended| Pause { priority, began, until, ended };
@@ -767,18 +780,18 @@ mod tests {
         let mut input = Input::new(Some(&config), 5_000);
         for n in 1..=10 {
             assert!(input.admits(3, 1_500, u64::MAX));
-            // 7 · 1500 is the first at or above 10,000
+            // 7 · 1500 is the first multiple of 1500 at or above 10,000.
             assert_eq!(input.add_and_check_xoff(3, 1_500, u64::MAX), n == 7);
         }
         assert!(!input.admits(3, 1_500, u64::MAX) && input.admits(0, 1_500, u64::MAX));
-        // full, and no room for as many bytes of another priority
+        // Priority 3 is full, and another priority would set a new maximum.
         assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {
             assert_eq!(input.remove_and_check_xon(3, 1_500), n == 4, "{n}");
         }
         assert_eq!((input.xoff_sent, input.max_bytes(3), input.overflows), (0, 15_000, 1));
         assert_eq!(input.pause_counts[3], [1, 1, 0]);
-        // 6 · 1500 are below XOFF and less than there were before
+        // 6 · 1500 are below XOFF and below the maximum so far.
         assert!((0..6).all(|_| input.add_fast_path(3, 1_500)) && !input.add_fast_path(3, 1_500));
         input.subtract(3, 1_500);
         assert_eq!((input.bytes(3), input.pause_counts[3]), (7_500, [1, 1, 0]));

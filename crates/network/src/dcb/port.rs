@@ -1,4 +1,5 @@
-//! A link with a DCB port: packets are enqueued and sent, PAUSE frames are sent and take effect, timers expire.
+//! Operations of a link whose port has data-centre bridging (DCB): packets are enqueued and sent,
+//! PAUSE frames are sent and take effect, and timers expire.
 
 use super::cnm::Cnm;
 use super::pause_log::PauseLog;
@@ -16,10 +17,11 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 
-/// Operations of a port with data-centre bridging (DCB). The private functions panic at a port without DCB; public
-/// ones return nothing there.
+/// Operations of a port with data-centre bridging (DCB). At a port without DCB, private functions
+/// panic, and public functions return nothing.
 impl Link {
-    /// Whether the egress port of the link is a DCB port: PFC or QCN is on.
+    /// Whether the egress port of the link has data-centre bridging (DCB), because PFC or QCN is
+    /// on.
     pub(crate) fn has_dcb(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.dcb.is_some())
     }
@@ -47,7 +49,8 @@ impl Link {
         }
     }
 
-    /// Returns the ingress buffer at the far end of the link; `None` at a host and without DCB.
+    /// Returns the ingress buffer at the far end of the link; `None` if a host is there, or without
+    /// data-centre bridging.
     pub(crate) fn input(&self) -> Option<&Input> {
         self.queues.as_ref()?.dcb.as_ref()?.input.as_ref()
     }
@@ -56,7 +59,7 @@ impl Link {
         self.queues.as_mut()?.dcb.as_mut()?.input.as_mut()
     }
 
-    /// Sets the time at which the ingress buffer at the other end refreshes its pauses.
+    /// Sets the time at which the ingress buffer at the far end refreshes its pauses.
     pub(super) fn set_refresh_at(&mut self, at: Time) {
         let b = self.dcb_mut();
         if let Some(input) = &mut b.input {
@@ -65,13 +68,13 @@ impl Link {
         b.update_due();
     }
 
-    /// Whether the port has queues and transmits nothing at present.
+    /// Whether the port is in two-event mode and transmits nothing now.
     pub(crate) fn is_idle(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.sent_at == Time::NEVER)
     }
 
-    /// Whether at `now` a transmission ends, or a rate-limited flow may start, for which there is
-    /// no event.
+    /// Whether the port does something at `now` without an event: a transmission ends, or a
+    /// rate-limited flow may start.
     pub(super) fn acts_without_event(&self, now: Time) -> bool {
         let b = self.dcb();
         let ends = || self.queues.as_ref().is_some_and(|q| q.sent_at == now);
@@ -90,20 +93,20 @@ impl Link {
         self.dcb().is_eventless()
     }
 
-    /// Sets whether XOFF of any input of the switch of this port is in force.
+    /// Sets whether any input of the switch of this port has a pause (XOFF) in force.
     pub(super) fn set_switch_xoff(&mut self, switch_xoff: bool) {
         let b = self.dcb_mut();
         b.switch_xoff = switch_xoff;
         b.update_due();
     }
 
-    /// Whether a host feeds the link.
+    /// Whether a host sends on this link.
     pub(crate) fn feeds_from_host(&self) -> bool {
         self.dcb().from_host
     }
 
-    /// Whether a priority is paused at this port, and no PAUSE frame of the link `reverse` is about to end the
-    /// pause.
+    /// Whether a priority is paused at this port, and no PAUSE frame of the opposite link `reverse`
+    /// will end the pause.
     pub(crate) fn is_pause_in_force(&self, reverse: &Link, priority: u8) -> bool {
         self.dcb().paused.mask >> priority & 1 == 1 && !reverse.dcb().pause_queue.resumes(priority)
     }
@@ -114,22 +117,22 @@ impl Link {
         std::array::from_fn(|p| q.priority_queues().map(|queues| queues.bytes(p as u8)).sum())
     }
 
-    /// Returns the queued IP bytes ahead of a new packet with DSCP `dscp` to host `dst`; 0 at a
-    /// port without DCB.
+    /// Returns the queued IP bytes that a new packet with DSCP `dscp` to host `dst` would have
+    /// ahead; 0 at a port without data-centre bridging.
     pub(crate) fn bytes_ahead(&self, dst: u32, dscp: u8) -> u64 {
         let Some(q) = self.queues.as_ref() else { return 0 };
         let queues = q.priority_queues().nth(usize::from(q.class_of(dscp)));
         queues.map_or(0, |queues| queues.bytes_ahead(dscp >> 3, dst))
     }
 
-    /// Returns all queued packets, with their priorities.
+    /// Returns all queued packets, each with its priority.
     pub(crate) fn waiting_packets(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
         let q = self.queues.as_ref().expect("it is a DCB port");
         q.priority_queues().flat_map(|queues| queues.iter())
     }
 
-    /// Enqueues a packet at a DCB port. Returns whether its transmission has started, or why the
-    /// packet was dropped.
+    /// Enqueues a packet at a port with data-centre bridging. Returns whether its transmission has
+    /// started, or the cause if it is dropped.
     pub(super) fn enqueue_dcb(
         &mut self,
         now: Time,
@@ -144,7 +147,8 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet at a port without precommitted departures: it waits in the queue of its priority.
+    /// Enqueues a packet in the queue of its priority; used if departures cannot be decided at
+    /// enqueue (precommitted).
     #[inline(never)]
     fn enqueue_dcb_slow(
         &mut self,
@@ -159,7 +163,7 @@ impl Link {
         let clear_at =
             update_wake_time + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
-            clear_at.max(now.next()) // paused: the packet has to wait, and needs room
+            clear_at.max(now.next()) // paused: the packet has to wait and needs room
         } else {
             clear_at
         };
@@ -183,19 +187,20 @@ impl Link {
         Ok(())
     }
 
-    /// Counts, for QCN, a packet of `bytes` IP bytes that has just arrived. Returns whether the
-    /// congestion point of its priority is to take a sample.
+    /// Counts a packet of `bytes` IP bytes that has arrived, for QCN. Returns whether the
+    /// congestion point of its priority must take a sample now.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
     }
 
-    /// Returns the QCN feedback of the congestion point of this priority for the source of a packet
-    /// that has just arrived, where a sample [is due](Link::is_due); `None` if no CNM is to be
-    /// sent.
+    /// Takes a QCN sample, which must be [due](Link::is_due), of the queue of the priority
+    /// `priority`. Returns the feedback for the source of the packet that has just arrived; `None`
+    /// if no CNM must be sent.
     pub(super) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
         let q = self.queues.as_mut()?;
-        // the queue with the packet, which may have started already
+        // The sampled queue includes the packet that has just arrived, even if its transmission has
+        // started.
         let own = if started { u64::from(bytes) } else { 0 };
         let queue = own + q.priority_queues().map(|queues| queues.bytes(priority)).sum::<u64>();
         let b = q.dcb.as_deref_mut()?;
@@ -206,7 +211,7 @@ impl Link {
         fb
     }
 
-    /// Starts the next transmission if the port is idle: a PAUSE frame precedes all packets.
+    /// Starts the next transmission if the port is idle. A PAUSE frame goes before all packets.
     pub(crate) fn start_next_dcb(&mut self, now: Time, pool: &mut PacketPool) {
         if !self.is_idle() {
             return;
@@ -262,8 +267,8 @@ impl Link {
         }
     }
 
-    /// Ends the current transmission of the port if its last bit has left by now. Returns whether
-    /// it has.
+    /// Ends the current transmission of the port if its last bit has left by `now`. Returns whether
+    /// it has ended.
     pub(crate) fn finish_transmission(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let is_over = q.sent_at <= now;
@@ -274,19 +279,20 @@ impl Link {
         is_over
     }
 
-    /// Whether queue disciplines have dropped queued packets since the last
+    /// Whether queue disciplines have dropped queued packets since the last call of
     /// [`Link::take_dropped_queued`].
     pub(crate) fn has_dropped_queued(&self) -> bool {
         !self.dcb().dropped.is_empty()
     }
 
-    /// Removes and returns the queued packets that queue disciplines have dropped, with their
-    /// priorities.
+    /// Removes and returns the queued packets that queue disciplines have dropped since the last
+    /// call, each with its priority.
     pub(crate) fn take_dropped_queued(&mut self) -> Vec<(QueuedPacket, u8)> {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
 
-    /// Sends a PAUSE frame for a priority to the far end at the next frame boundary: 0 quanta end a pause.
+    /// Schedules a PAUSE frame to the far end at the next frame boundary. It pauses a priority for
+    /// `quanta` quanta; 0 ends the pause.
     pub(crate) fn queue_pause_frame(
         &mut self,
         now: Time,
@@ -300,7 +306,8 @@ impl Link {
         b.update_due();
     }
 
-    /// Removes and returns the PAUSE frame that takes effect at the other end now, or `None`.
+    /// Removes and returns the PAUSE frame of this port that takes effect at the far end by `now`;
+    /// `None` if there is none.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -308,7 +315,7 @@ impl Link {
         frame
     }
 
-    /// Applies a PAUSE frame from the far end: begins, prolongs and ends pauses of this port.
+    /// Applies a PAUSE frame from the far end to this port: begins, prolongs and ends pauses.
     pub(crate) fn apply_pause(&mut self, now: Time, frame: &PauseFrame, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let rate = self.cable.rate;
@@ -318,24 +325,26 @@ impl Link {
         b.update_due();
     }
 
-    /// Logs pauses of the port in `log` from now on; no effect at a port without DCB.
+    /// Starts to log the pauses of the port, into `log`; no effect at a port without data-centre
+    /// bridging.
     pub fn log_pauses(&mut self, log: PauseLog) {
         if self.has_dcb() {
             self.dcb_mut().paused.keep_log(log);
         }
     }
 
-    /// Removes and returns the log of the pauses of the port until `now`; `None` if no log is kept.
+    /// Removes and returns the log of the pauses of the port until `now`; `None` if there is none.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
 
-    /// Whether by now a PAUSE frame of this port takes effect, or pauses are to be refreshed.
+    /// Whether a PAUSE frame of this port has taken effect by `now`, or pauses must be refreshed.
     pub(super) fn is_control_due(&self, now: Time) -> bool {
         self.dcb().due <= now
     }
 
-    /// Returns the key of the next event of the link; `first` is that of the next arrival.
+    /// Returns the key of the next event of the link. `first` is the key of the next arrival at the
+    /// far end.
     #[inline]
     pub(crate) fn next_key_dcb(&self, first: Key, now: Time) -> Key {
         match self.due_dcb() {
@@ -344,7 +353,7 @@ impl Link {
         }
     }
 
-    /// Returns when the next event is due that is no arrival of a packet on the wire.
+    /// Returns the time of the next event of the port other than an arrival at the far end.
     #[inline]
     fn due_dcb(&self) -> Time {
         let q = self.queues.as_ref().expect("it is a DCB port");
@@ -359,7 +368,8 @@ impl Link {
         due
     }
 
-    /// Returns when the watchdog next drops packets, or never.
+    /// Returns the time at which the PFC watchdog next drops packets; [`Time::NEVER`] if it has no
+    /// reason to.
     fn watchdog_at(&self) -> Time {
         let b = self.dcb();
         let Some(after) = b.config.pfc.as_ref().and_then(|c| c.watchdog) else {
@@ -369,7 +379,8 @@ impl Link {
         stuck.min().unwrap_or(Time::NEVER)
     }
 
-    /// Returns since when a paused priority has had packets and sent none, if it has packets.
+    /// Returns the time since which a paused priority has had packets and sent none; `None` if it
+    /// is not paused or has no packets.
     fn stuck_since(&self, p: usize) -> Option<Time> {
         let since = self.dcb().paused.since(p)?;
         let q = self.queues.as_ref()?;
@@ -378,7 +389,7 @@ impl Link {
     }
 
     /// Executes the PFC watchdog and the timers of rate limiters that have expired. Returns the
-    /// packets that the watchdog has dropped, with their priorities.
+    /// packets that the watchdog has dropped, each with its priority.
     pub(crate) fn fire_timers(&mut self, now: Time) -> Vec<(QueuedPacket, u8)> {
         let b = self.dcb();
         if b.timer_at > now && b.paused.mask == 0 {
@@ -407,8 +418,8 @@ impl Link {
         dropped
     }
 
-    /// Limits the rate of the flow that a CNM names, or decreases its limit. The departures of the
-    /// port that are due must have been executed.
+    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. Departures of the
+    /// port that are due must have been executed before.
     pub(crate) fn apply_cnm(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let line = self.cable.rate;
@@ -416,14 +427,14 @@ impl Link {
         q.apply_cnm(now, cnm, line);
     }
 
-    /// Returns priority, destination host and rate of each flow that QCN limits at this port.
+    /// Returns (priority, destination host, rate) of each flow that QCN limits at this port.
     pub fn limited_rates(&self) -> Vec<(u8, u32, Rate)> {
         let q = self.queues.iter().filter(|q| q.dcb.is_some());
         q.flat_map(|q| q.priority_queues().flat_map(|queues| queues.rates())).collect()
     }
 
-    /// Returns the counts of the ingress buffer at the far end, by priority; `None` at a host and
-    /// without DCB.
+    /// Returns the counts of the ingress buffer at the far end, by priority; `None` if a host is
+    /// there, or without data-centre bridging.
     pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
         let input = self.input()?;
         Some(std::array::from_fn(|p| InputCounts {
@@ -436,7 +447,8 @@ impl Link {
         }))
     }
 
-    /// Returns the counts of a DCB port until `now`, by priority; `None` without DCB.
+    /// Returns the counts of this port until `now`, by priority; `None` without data-centre
+    /// bridging.
     pub fn output_counts(&self, now: Time) -> Option<[OutputCounts; PRIORITIES]> {
         let q = self.queues.as_ref()?;
         let b = q.dcb.as_ref()?;
@@ -454,8 +466,9 @@ impl Link {
         }))
     }
 
-    /// Returns three numbers: PAUSE frames sent by a DCB port, packets dropped by its watchdog, and
-    /// packets that did not fit into the ingress buffer at the far end. All are 0 without DCB.
+    /// Returns three numbers: PAUSE frames sent by the port, packets dropped by its watchdog, and
+    /// packets that did not fit into the ingress buffer at the far end. All are 0 without
+    /// data-centre bridging.
     pub fn dcb_counts(&self) -> [u64; 3] {
         let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
         dcb.map_or([0; 3], |b| {
@@ -468,10 +481,11 @@ impl Link {
     }
 }
 
-/// Functions that need both the queues and the other state of a DCB port.
+/// Functions that need both the queues and the other state of a port with data-centre bridging
+/// (DCB).
 impl PortQueues {
-    /// Removes and returns the next packet of the priorities that are not paused, with its priority
-    /// and whether it must be marked with CE; `None` if there is none.
+    /// Removes and returns the next packet of a priority that is not paused, with its priority, and
+    /// whether it must be marked with CE; `None` if there is none.
     pub fn pop_unpaused(
         &mut self,
         now: Time,
@@ -487,8 +501,8 @@ impl PortQueues {
         next
     }
 
-    /// Sets the time at which a rate-limited flow may start: the port is idle and no packet may
-    /// start now.
+    /// Computes the time from which the first rate-limited flow may start. The port must be idle,
+    /// and no packet may be allowed to start at `now`.
     pub fn update_wake_time(&mut self, now: Time) {
         let Some(b) = self.dcb.as_deref().filter(|b| b.has_limits) else { return };
         let next = self
@@ -511,14 +525,14 @@ impl PortQueues {
         });
     }
 
-    /// Executes the timers of rate limiters that have expired.
+    /// Executes the timers of rate limiters that have expired by `now`.
     pub fn fire_timers(&mut self, now: Time) {
         self.with_qcn(|queues, config, random| queues.expire_timers(now, config, random));
         self.set_timer();
     }
 
-    /// Limits the rate of the flow that a CNM names, or decreases its limit; `line` is the link
-    /// rate.
+    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. `line` is the rate
+    /// of the link.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, line: Rate) {
         let class = self.class_of(cnm.priority << 3);
         self.dcb.as_mut().expect("it is a DCB port").has_limits = true;

@@ -1,5 +1,5 @@
-//! State of a DCB port (IEEE 802.1Q) beside its queues: pauses in force, PAUSE frames to send, rate limits, and
-//! the ingress buffer at the far end of its link.
+//! State of a port with data-centre bridging (DCB, IEEE 802.1Q), without its queues: pauses in
+//! force, PAUSE frames to be sent, rate limits, and the ingress buffer at the far end of its link.
 
 use super::config::DcbConfig;
 use super::pfc::{self, Input, PauseQueue, PauseState, PfcConfig, Wire, headroom};
@@ -15,79 +15,85 @@ use std::sync::Arc;
 
 /// State of a port with data-centre bridging (DCB), without its queues.
 #[derive(Debug, Serialize, Deserialize)]
-#[repr(C, align(64))] // what every packet touches comes first: two cache lines and a counter
+#[repr(C, align(64))] // fields that every packet accesses come first: two cache lines and a counter
 pub struct DcbPort {
-    /// Time from which a packet can be enqueued without counting which packets have started, or never.
+    /// Time from which a packet can be enqueued without counting which packets have started (fast
+    /// path); [`Time::NEVER`] if this is not possible.
     pub(super) fast_path_from: Time,
-    /// Time at which the last precommitted packet will have been sent.
+    /// Time at which the last packet whose departure was decided at enqueue will have been sent.
     pub(super) free_at: Time,
-    /// Time at which the first rate-limited flow may send, while the port is idle and has nothing else to send;
-    /// else never.
+    /// Time from which the first rate-limited flow may send, while the port is idle and has nothing
+    /// else to send; otherwise [`Time::NEVER`].
     pub(super) wakes_at: Time,
-    /// Time at which the next timer of a rate limiter expires.
+    /// Time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there is none.
     pub(super) timer_at: Time,
-    /// Time at which a PAUSE frame takes effect or pauses are to be refreshed, whichever is first.
+    /// Earlier of two times: a PAUSE frame of this port takes effect, or pauses must be refreshed.
     pub(super) due: Time,
-    /// Number of the link that the port feeds.
+    /// Number of the outgoing link of this port.
     pub(super) link: u32,
-    /// Packets at the head of the ring on the wire that their ingress buffers no longer count.
+    /// Number of packets at the head of the ring of packets on the wire that ingress buffers no
+    /// longer count.
     pub(super) released: u32,
-    /// IP bytes of the packet that starts at `wakes_at`. 0 if the port has several classes: packets of two
-    /// could start.
+    /// IP bytes of the packet that may start at `wakes_at`. 0 if the port has several classes,
+    /// since packets of two classes could start.
     pub(super) wake_bytes: u32,
-    /// Whether a packet (not a PAUSE frame) is being transmitted.
+    /// Whether a packet, not a PAUSE frame, is in transmission.
     pub(super) sending_packet: bool,
-    /// Whether all queued packets are on the wire's ring with departures decided, see [`super::eventless`].
+    /// Whether all queued packets are in the ring of packets on the wire, with departures decided
+    /// at enqueue, see [`super::eventless`].
     pub(super) precommitted: bool,
-    /// Whether each end of a transmission needs an event of its own.
+    /// Whether each end of a transmission now needs an event of its own.
     pub(super) needs_events: bool,
-    /// Whether a byte takes a whole number of picoseconds.
+    /// Whether the transmission of a byte takes a whole number of picoseconds.
     pub(super) whole_ps_per_byte: bool,
-    /// Whether QCN has ever limited a flow here.
+    /// Whether QCN has limited a flow at this port since the start of the run.
     pub(super) has_limits: bool,
-    /// Whether departures can be precommitted: the port has one class, and nothing reads its queue between its
-    /// own events.
+    /// Whether departures can be decided at enqueue (precommitted): the port has one class, and
+    /// nothing reads its queue between its own events.
     pub(super) can_precommit: bool,
-    /// Whether an input of the switch of this port has sent XOFF: each packet that leaves may then lead to XON.
+    /// Whether an input of the switch of this port has sent XOFF. Each packet that leaves may then
+    /// lead to XON.
     pub(super) switch_xoff: bool,
-    /// Whether each end of a transmission needs an event for the whole run.
+    /// Whether each end of a transmission needs an event during the whole run.
     pub(super) always_events: bool,
-    /// Whether the port belongs to a host: its packets fill no buffer of a switch, and its queue may drop them.
+    /// Whether the port belongs to a host. Its packets then occupy no ingress buffer, and its queue
+    /// may drop them.
     pub(super) from_host: bool,
-    /// Ingress buffer at the far end, if that is a switch.
+    /// Ingress buffer at the far end of the link; `None` if a host is there.
     pub(super) input: Option<Input>,
-    /// Bytes until the next QCN samples, by priority.
+    /// Number of bytes until the next QCN sample, by priority.
     pub(super) samples_in: Countdown,
-    /// Congestion points of the priorities with QCN, at a switch.
+    /// QCN congestion points of a switch port, by priority; `None` for a priority without QCN.
     pub(super) congestion_points: Vec<Option<CongestionPoint>>,
     pub(super) config: Arc<DcbConfig>,
     /// Sizes of frames on the link.
     pub(super) wire: Wire,
-    /// Pauses that this port has to observe.
+    /// PFC pauses that are in force at this port.
     pub(super) paused: PauseState,
     /// PAUSE frames that this port sends.
     pub(super) pause_queue: PauseQueue,
     pub(super) random: Stream,
-    /// Time until which a packet may wait that is padded to the smallest frame.
+    /// Time until which a packet may be queued that is padded to the smallest frame.
     pub(super) padded_until: Time,
-    /// Packets sent since precommitted departures were last revoked.
+    /// Number of packets sent since decided departures were last revoked, see [`super::eventless`].
     pub(super) sent_since_revoke: usize,
-    /// Number of packets that the watchdog has dropped.
+    /// Number of packets that the PFC watchdog has dropped.
     pub(super) watchdog_drops: u64,
-    /// Packets, with their priorities, that disciplines have dropped since the fabric last removed
-    /// them from this list.
+    /// Packets that queue disciplines have dropped, each with its priority, until the fabric
+    /// removes them from this list.
     pub(super) dropped: Vec<(QueuedPacket, u8)>,
 }
 
-// what every packet touches fills one line, and the input begins the next
+// Fields that every packet accesses fill one cache line, and the ingress buffer begins the next
+// one.
 const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
 
-/// Counts of one priority at the ingress buffer (PFC) at the far end of a link.
+/// Counts of one priority of the ingress buffer at the far end of a link (PFC).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
     /// Largest occupancy of the ingress buffer, in IP bytes.
     pub most_bytes: u64,
-    /// Present occupancy of the ingress buffer, in IP bytes.
+    /// Current occupancy of the ingress buffer, in IP bytes.
     pub bytes: u64,
     /// Number of pauses that the ingress buffer has requested (XOFF).
     pub pauses: u64,
@@ -95,16 +101,16 @@ pub struct InputCounts {
     pub releases: u64,
     /// Number of times that the ingress buffer has refreshed a pause (XOFF sent again).
     pub repeats: u64,
-    /// Headroom: bytes that the priority may occupy beyond XOFF.
+    /// Headroom: bytes beyond XOFF that the priority may occupy.
     pub headroom_bytes: u64,
 }
 
-/// Counts of one priority at an output port.
+/// Counts of one priority at an output port with data-centre bridging (DCB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCounts {
-    /// Longest queue of the priority in IP bytes.
+    /// Longest queue of the priority so far, in IP bytes.
     pub most_bytes: u64,
-    /// Number of times that the priority was paused.
+    /// Number of PFC pauses of the priority at this port.
     pub pauses: u64,
     /// Time for which the priority was paused.
     pub paused: Span,
@@ -114,31 +120,33 @@ pub struct OutputCounts {
     pub messages: u64,
 }
 
-/// Position of a DCB port in the fabric, and the properties that follow from it.
+/// Position of a port with data-centre bridging in the fabric, and properties that follow from it.
 pub struct PortSite {
-    /// Whether a host feeds the link.
+    /// Whether a host sends on the link of this port.
     pub from_host: bool,
-    /// Whether a host is at the far end of the link.
+    /// Whether a host is at the far end of the link of this port.
     pub to_host: bool,
     pub wire: Wire,
-    /// Whether the queue is read between the events of the port: by faults, routing by queue lengths, or
-    /// measurement.
+    /// Whether faults, the routing policy or a measurement read the queue between the events of the
+    /// port.
     pub observed: bool,
-    /// Whether all packets wait in one class. With several, the scheduler chooses at each departure.
+    /// Whether all packets are in one traffic class. With several classes, the scheduler chooses at
+    /// each departure.
     pub one_class: bool,
     pub seed: u64,
     pub link: u64,
 }
 
 impl DcbPort {
-    /// Returns the state of a port without pauses and limits.
+    /// Returns the state of a port without pauses and rate limits. `site` describes the port.
     pub(crate) fn new(config: &Arc<DcbConfig>, cable: &CableConfig, site: &PortSite) -> DcbPort {
         let mut random = Stream::new(site.seed, &format!("dcb/{}", site.link));
         let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
         let pfc = config.pfc.as_ref();
         let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
         let samples_in = Countdown::new(qcn, &mut random);
-        // The shared memory of a switch changes with every departure.
+        // The shared memory of a switch changes with every departure, so that each one needs an
+        // event.
         let always_events = site.observed || config.has_pool();
         let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
         DcbPort {
@@ -174,7 +182,7 @@ impl DcbPort {
         }
     }
 
-    /// Ends pauses that have expired.
+    /// Ends the PFC pauses that have expired by `now`.
     #[inline]
     pub(super) fn expire_pauses(&mut self, now: Time) {
         if self.needs_events && self.paused.mask != 0 {
@@ -189,7 +197,8 @@ impl DcbPort {
         PriorityQueues::new(queue, place, lossless)
     }
 
-    /// Whether nothing holds up a queued packet: no pause, no rate limit, no PAUSE frame to send first.
+    /// Whether nothing can block a queued packet: no pause, no rate limit, and no PAUSE frame to be
+    /// sent.
     pub(super) fn is_unblocked(&self) -> bool {
         self.paused.mask == 0 && !self.has_limits && !self.pause_queue.has_pending()
     }
@@ -200,7 +209,7 @@ impl DcbPort {
         !self.needs_events
     }
 
-    /// Recomputes `needs_events` and `due` after a change of the state on which they depend.
+    /// Computes `needs_events` and `due` again, after a change of the state from which they follow.
     pub(super) fn update_due(&mut self) {
         self.needs_events = self.always_events
             || self.switch_xoff
@@ -210,13 +219,14 @@ impl DcbPort {
         self.due = self.pause_queue.next.min(repeat);
     }
 
-    /// Whether rate limits are all that can hold up packets at this port. The port then has one
-    /// class.
+    /// Whether rate limits are the only reason for which packets can be blocked. The port then has
+    /// one class.
     pub(super) fn has_only_rate_limits(&self) -> bool {
         self.has_limits && self.can_precommit && self.is_eventless()
     }
 
     /// Updates the rate limiter of a flow when the transmission of one of its packets starts.
+    /// `bytes` are the bytes of the packet on the link.
     #[inline]
     pub(super) fn on_transmit(
         &mut self,
@@ -231,26 +241,28 @@ impl DcbPort {
         }
     }
 
-    /// Sets `fast_path_from`: the fast path needs precommitted departures and whole picoseconds per byte.
+    /// Sets `fast_path_from`. The fast path needs departures decided at enqueue, and whole
+    /// picoseconds per byte.
     pub(super) fn update_fast_path(&mut self) {
         let has_fast_path = self.precommitted && self.whole_ps_per_byte;
         self.fast_path_from = if has_fast_path { self.padded_until } else { Time::NEVER };
     }
 
-    /// Whether the end of the current transmission needs no event: a packet of the port ends it, or the next
-    /// packet is precommitted.
+    /// Whether the end of the current transmission needs no event: a packet is in transmission, or
+    /// the departure of the next packet is already decided.
     pub(super) fn ends_without_event(&self) -> bool {
         self.is_eventless() && (self.sending_packet || self.precommitted)
     }
 
-    /// Whether the start of a rate-limited flow needs no event: the arrival of its packet is known.
+    /// Whether the start of the next rate-limited packet needs no event, since its arrival time is
+    /// known.
     #[inline]
     pub(super) fn wakes_without_event(&self) -> bool {
         self.wake_bytes > 0 && self.is_eventless()
     }
 
-    /// Returns the time of the next event of the port that is not an arrival of a packet; `None`
-    /// while a priority is paused.
+    /// Returns the time of the next event of the port other than an arrival at the far end; `None`
+    /// while a priority is paused. `sent_at` is the end of the current transmission.
     #[inline]
     pub(crate) fn due_unless_paused(&self, sent_at: Time) -> Option<Time> {
         if self.needs_events && self.paused.mask != 0 {
@@ -267,8 +279,8 @@ impl DcbPort {
     }
 }
 
-/// Returns the quanta of a pause on a link of this rate, and the time until the pause is refreshed;
-/// `None` without PFC.
+/// Returns the length of a pause in quanta, and the time until it is refreshed, on a link with the
+/// rate `rate`; `None` without PFC.
 pub(crate) fn pause_settings(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
     let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
     Some((pfc.quanta, pfc.refresh_every(rate)))

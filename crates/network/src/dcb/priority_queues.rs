@@ -1,9 +1,10 @@
-//! Queues of a class of a DCB port: one for each priority, so that one can be paused without the others, and,
-//! at hosts, one for each flow that QCN limits.
+//! Queues of one traffic class at a port with data-centre bridging (DCB): one for each priority, so
+//! that one priority can be paused alone. At hosts, there is also a queue for each flow that QCN
+//! limits.
 //!
-//! Of the packets that may start, the one that was enqueued first goes first: without pauses and limits a class
-//! is one FIFO queue, as it is at ports without DCB. Each priority has a discipline of its own, which may mark
-//! packets of a lossless priority but cannot drop them.
+//! Among the packets that may start, the one enqueued first is sent first. Without pauses and
+//! limits, a class is therefore one FIFO queue, as at ports without DCB. Each priority has its own
+//! queue discipline, which may mark packets of a lossless priority but cannot drop them.
 
 use super::cnm::Cnm;
 use super::limited_flows::LimitedFlows;
@@ -19,19 +20,21 @@ use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Queue of one priority at a DCB port.
+/// Queue of one priority at a port with data-centre bridging (DCB).
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PriorityQueue {
-    /// Queued packets and their IP bytes, those of limited flows included.
+    /// Number and IP bytes of queued packets, including those of rate-limited flows.
     backlog: Backlog,
-    /// Largest `backlog.bytes` so far.
+    /// Largest number of queued IP bytes so far.
     pub max_bytes: u64,
-    /// With fewer queued packets than this, the discipline neither drops nor marks: it is not asked.
+    /// Number of queued packets below which the discipline neither drops nor marks, so that it need
+    /// not be asked.
     admits_below: usize,
-    /// Time at which a packet last started to be sent or, if that is later, the queue last ceased to be empty.
+    /// Time at which the transmission of a packet last started or, if later, at which the empty
+    /// queue last got a packet.
     pub last_departure: Time,
-    /// IP bytes of limited flows, part of `backlog`.
+    /// IP bytes of rate-limited flows in the queue, a part of `backlog`.
     pub(super) limited_bytes: u64,
     pub(super) flows: Option<Box<LimitedFlows>>,
     pub(super) packets: VecDeque<QueuedPacket>,
@@ -40,7 +43,7 @@ pub(crate) struct PriorityQueue {
 
 const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
 
-/// Queues of one traffic class at a DCB port: one for each priority.
+/// Queues of one traffic class at a port with data-centre bridging (DCB): one for each priority.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct PriorityQueues {
@@ -48,12 +51,13 @@ pub(crate) struct PriorityQueues {
     occupied: u8,
     lossless: u8,
     next_number: u64,
-    /// Queued packets and their IP bytes, of all priorities.
+    /// Number and IP bytes of queued packets of all priorities.
     total: Backlog,
     queues: [PriorityQueue; PRIORITIES],
 }
 
-/// Result of the admission of a packet to a DCB port.
+/// Result of the admission of a packet at a port with data-centre bridging: the packet is queued,
+/// or dropped for the given cause.
 pub(crate) enum DcbAdmission {
     Admitted { mark: bool },
     Dropped(Cause),
@@ -95,12 +99,12 @@ impl PriorityQueues {
         &mut self.queues[usize::from(priority)]
     }
 
-    /// Returns the number of queued packets and their IP bytes, over all priorities.
+    /// Returns number and IP bytes of the queued packets of all priorities.
     pub fn backlog(&self) -> Backlog {
         self.total
     }
 
-    /// Returns the number of queued packets and their IP bytes, over priorities outside the mask
+    /// Returns number and IP bytes of the queued packets, without those of priorities in the mask
     /// `paused`.
     pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
         let mut all = self.total;
@@ -116,8 +120,8 @@ impl PriorityQueues {
         self.queues[usize::from(priority)].backlog.bytes
     }
 
-    /// Returns the queued IP bytes ahead of a new packet to this host: those of its flow if QCN limits the
-    /// flow, else those of all flows without a limit.
+    /// Returns the queued IP bytes that a new packet to host `dst` would have ahead: those of its
+    /// flow if QCN limits it, otherwise those of all flows without a limit.
     pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {
         let queue = self.queue(priority);
         let own = queue.flows.as_ref().and_then(|flows| flows.bytes(dst));
@@ -129,7 +133,8 @@ impl PriorityQueues {
         self.occupied
     }
 
-    /// Admits and queues a packet, or drops it. `arrival` need not state the backlog.
+    /// Admits a packet and queues it, or drops it. The backlog in `arrival` is ignored; that of the
+    /// queue is used.
     pub fn push(
         &mut self,
         mut handle: PacketHandle,
@@ -145,8 +150,9 @@ impl PriorityQueues {
         came_in
     }
 
-    /// Admits a packet and counts it in the backlog, or drops it. Does not store the packet: at a port with
-    /// precommitted departures it goes to the ring on the wire, see [`super::eventless`].
+    /// Admits a packet and counts it in the backlog, or drops it. The packet itself is not stored:
+    /// at a port that decides departures at enqueue, it goes to the ring of packets on the wire,
+    /// see [`super::eventless`].
     #[inline(always)]
     pub fn admit<'p>(
         &mut self,
@@ -179,9 +185,9 @@ impl PriorityQueues {
         DcbAdmission::Admitted { mark }
     }
 
-    /// Admits a packet like [`PriorityQueues::admit`], if the discipline need not be asked and the queue sets
-    /// no new maximum (fast path). The backlog may still include packets that have left. Returns whether the
-    /// packet was counted.
+    /// Admits a packet on the fast path, if the discipline need not be asked and the queue sets no
+    /// new maximum. The backlog may still include packets that have left. Returns whether the
+    /// packet was counted; if not, [`PriorityQueues::admit`] is needed.
     #[inline(always)]
     pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
         let queue = &mut self.queues[usize::from(priority)];
@@ -214,8 +220,8 @@ impl PriorityQueues {
         }
     }
 
-    /// Returns the queued packets and their priority; `None` unless they have one priority and QCN
-    /// limits no flow of it.
+    /// Returns the FIFO of queued packets and their priority, if all queued packets have the same
+    /// priority and QCN limits no flow of it; otherwise `None`.
     pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
         let priority = self.occupied.trailing_zeros() as u8;
         let queue = self.queues.get_mut(usize::from(priority))?;
@@ -223,7 +229,7 @@ impl PriorityQueues {
         one.then_some((priority, &mut queue.packets))
     }
 
-    /// Stores a packet that the backlog already counts, in the queue of its flow or of its
+    /// Stores a packet, which the backlog already counts, in the queue of its flow or of its
     /// priority.
     #[inline]
     pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
@@ -232,8 +238,8 @@ impl PriorityQueues {
         self.store_in_flow(handle, ingress, priority, flow);
     }
 
-    /// Stores a packet like [`PriorityQueues::store`], where the index of its flow among the limited ones is
-    /// known.
+    /// Stores a packet like [`PriorityQueues::store`], if the index of its flow among the
+    /// rate-limited ones is known.
     #[inline]
     pub fn store_in_flow(
         &mut self,
@@ -252,14 +258,14 @@ impl PriorityQueues {
         queue.packets.push_back(queued);
     }
 
-    /// Whether the transmission of a packet of a priority outside the mask `paused` may start now.
+    /// Whether a packet may start at `now` that has a priority outside the mask `paused`.
     pub fn has_ready(&self, now: Time, paused: u8) -> bool {
         let free = self.occupied & !paused;
         free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
     }
 
-    /// Returns the time at which the first rate-limited flow may send and the IP bytes of its
-    /// packet; `None` without queued packets of limited flows.
+    /// Returns the time from which the first rate-limited flow may send, and the IP bytes of its
+    /// packet; `None` if rate-limited flows have no queued packets.
     pub fn next_limited(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
         let flows =
             set_bits(self.occupied & !paused).filter_map(|p| self.queues[p].flows.as_deref());
@@ -268,15 +274,16 @@ impl PriorityQueues {
         Some((at, flows.bytes_of(index)))
     }
 
-    /// Returns when the next timer of a rate limiter expires, or never.
+    /// Returns the time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there
+    /// is none.
     pub fn next_timer(&self) -> Time {
         let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
     }
 
-    /// Removes and returns the next packet of a priority outside the mask `paused`, with its
-    /// priority and whether it must be marked with CE. Packets that the discipline drops are added
-    /// to `dropped`. Returns `None` if no packet may start or all were dropped.
+    /// Removes and returns the next packet, with its priority, and whether it must be marked with
+    /// CE. Priorities in the mask `paused` are skipped. Packets that the discipline drops are added
+    /// to `dropped`. Returns `None` if no packet may start, or if all were dropped.
     pub fn pop(
         &mut self,
         now: Time,
@@ -310,7 +317,7 @@ impl PriorityQueues {
         Some((queued?, p as u8, mark))
     }
 
-    /// Removes and returns all packets of a priority, for the watchdog.
+    /// Removes and returns all packets of a priority, which the PFC watchdog drops.
     pub fn drain(&mut self, now: Time, priority: u8) -> Vec<QueuedPacket> {
         let queue = &mut self.queues[usize::from(priority)];
         let mut all: Vec<QueuedPacket> = queue.packets.drain(..).collect();
@@ -324,7 +331,7 @@ impl PriorityQueues {
         all
     }
 
-    /// Returns all queued packets, with their priorities.
+    /// Returns all queued packets, each with its priority.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
         (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
             let limited_bytes = queue.flows.iter().flat_map(|flows| flows.packets());
@@ -332,8 +339,8 @@ impl PriorityQueues {
         })
     }
 
-    /// Limits the rate of the flow that a CNM names, or decreases its limit; `line` is the link
-    /// rate.
+    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. `line` is the rate
+    /// of the link.
     pub fn apply_cnm(
         &mut self,
         now: Time,
@@ -346,7 +353,7 @@ impl PriorityQueues {
             &mut self.queues[usize::from(cnm.priority)];
         let flows = flows.get_or_insert_default();
         let index = flows.limit(cnm.congested.0, line, |own| {
-            // queued packets of this flow go to a queue of its own
+            // Queued packets of the flow move to the new queue of this flow.
             packets.retain(|queued| {
                 let is_own = queued.handle.dst() == cnm.congested;
                 if is_own {
@@ -359,7 +366,7 @@ impl PriorityQueues {
         flows.decrease_rate(now, index, cnm.fb, config, random);
     }
 
-    /// Updates the rate limiter of a flow, if there is one, when the transmission of a packet of
+    /// Updates the rate limiter of a flow, if it is limited, when the transmission of a packet of
     /// `bytes` bytes on the link starts.
     #[inline]
     pub fn on_transmit(
@@ -375,14 +382,14 @@ impl PriorityQueues {
         flows.on_transmit(now, index, bytes, config, random);
     }
 
-    /// Executes the timers of rate limiters that have expired.
+    /// Executes the timers of rate limiters that have expired by `now`.
     pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for flows in self.queues.iter_mut().filter_map(|queue| queue.flows.as_mut()) {
             flows.expire_timers(now, config, random);
         }
     }
 
-    /// Returns priority, destination host and rate of each flow that QCN limits.
+    /// Returns (priority, destination host, rate) of each flow that QCN limits.
     pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
         (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
             let rates = queue.flows.iter().flat_map(|flows| flows.rates());
@@ -392,8 +399,8 @@ impl PriorityQueues {
 }
 
 impl PriorityQueue {
-    /// Returns the flow and the sequence number of the packet that may start first; flow `None` where it is not
-    /// limited.
+    /// Returns flow and sequence number of the packet that may start first at `now`; `None` if none
+    /// may. The flow is its index among the rate-limited ones, or `None` if it is not limited.
     #[inline]
     fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|queued| (queued.number, None));
@@ -456,23 +463,24 @@ pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the transmission time of a backlog on a link, with `framing` bytes for each packet.
+/// Returns the transmission time of a backlog on a link, with `framing` bytes of framing for each
+/// packet.
 pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
 }
 
-/// The queued packet that a DCB port sends next.
+/// The queued packet that a port with data-centre bridging sends next.
 pub(super) enum Next {
-    /// A packet of this priority can start now: of the limited flow with this index, or with `None`
-    /// of the flows without limit.
+    /// A packet can start now. The values are its priority and the index of its rate-limited flow
+    /// (`None` if the flow is not limited).
     Now(u8, Option<usize>),
-    /// No packet can start now; one with these IP bytes can start at this time.
+    /// No packet can start now. A packet with the given IP bytes can start at the given time.
     Later(Time, u32),
 }
 
 impl PriorityQueues {
-    /// Returns which queued packet is next, where no priority is paused.
+    /// Returns which queued packet is sent next, if no priority is paused.
     #[inline]
     pub(super) fn choose(&self, now: Time) -> Next {
         let mut best = (Time::NEVER, u64::MAX);

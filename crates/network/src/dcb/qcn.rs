@@ -1,20 +1,21 @@
-//! Quantised congestion notification (IEEE 802.1Q, clauses 30 to 33, once 802.1Qau), the side of switches:
-//! congestion points.
+//! Quantised congestion notification (QCN; IEEE 802.1Q, clauses 30 to 33, formerly 802.1Qau): the
+//! part of switches, called congestion points.
 //!
-//! A congestion point samples the queue of its priority at an output port about every `sample` bytes that
-//! arrive there. With `q` bytes waiting, `Qoff = q − Q_eq` and `Qdelta` the growth of the queue since the last
-//! sample,
+//! A congestion point samples the queue of its priority at an output port, about once for every
+//! `sample` bytes that arrive there. With `q` queued bytes, `Qoff = q − Q_eq`, and the growth
+//! `Qdelta` of the queue since the last sample,
 //!
 //! ```text
 //! Fb = −(Qoff + w·Qdelta)
 //! ```
 //!
-//! If Fb is negative, its size, quantised to 6 bits (63 for `(2w + 1)·Q_eq` and more), goes back to the source
-//! of the sampled packet, in a [congestion notification message](super::Cnm). The next sample is `sample / (1 +
-//! ⌊|Fb|/8⌋)` bytes later, as the standard's table has it (150, 75, 50 … 18.75 kB), with a seeded jitter that
-//! keeps congestion points from sampling in step.
+//! If Fb is negative, a [congestion notification message](super::Cnm) carries its absolute value to
+//! the source of the sampled packet. The value is quantised to 6 bits (63 for `(2w + 1)·Q_eq` and
+//! more). The next sample is taken after `sample / (1 + ⌊|Fb|/8⌋)` bytes, as in the table of the
+//! standard (150, 75, 50 … 18.75 kB). A random jitter, seeded, prevents congestion points from
+//! sampling synchronously.
 //!
-//! The side of hosts is in [`reaction`](super::reaction).
+//! The part of hosts is in [`reaction`](super::reaction).
 
 use super::pfc::{PRIORITIES, read_priorities};
 use eastwest_engine::random::Stream;
@@ -23,43 +24,43 @@ use eastwest_settings::{Bytes, Fraction, Octets, Quantity, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings of QCN, for all switches and hosts.
+/// Settings of QCN, which apply to all switches and hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QcnConfig {
     /// Mask of congestion-controlled priorities: bit p for priority p.
     pub priorities: u8,
     /// Equilibrium length of a queue in bytes (Q_eq).
     pub q_eq: u64,
-    /// Weight of the growth of a queue against its offset from the set point (w).
+    /// Weight of the growth of a queue, relative to its offset from the equilibrium length (w).
     pub weight: f64,
-    /// Mean bytes between samples while there is no congestion.
+    /// Mean number of bytes between two samples while there is no congestion.
     pub sample: u64,
-    /// Half width of the random variation of sampling distances and of cycles of reaction points,
-    /// as a share.
+    /// Random variation of the distances between samples, and of the cycles of reaction points, as
+    /// a fraction: plus or minus this value.
     pub jitter: f64,
     /// Priority of congestion notification messages (CNM).
     pub cnm_priority: u8,
-    /// Bytes of a CNM without framing.
+    /// IP bytes of a congestion notification message (CNM).
     pub cnm_bytes: u16,
-    /// Share of the rate by which each unit of feedback reduces it (G_d).
+    /// Fraction by which each unit of feedback reduces the rate of a flow (G_d).
     pub gain: f64,
-    /// Least share of its rate that a rate limiter keeps after one CNM.
+    /// Smallest fraction of its rate that a rate limiter keeps after one CNM.
     pub min_decrease: f64,
     /// Lowest rate of a rate limiter.
     pub min_rate: Rate,
-    /// Length of a cycle of a reaction point's byte counter, in bytes.
+    /// Length of a cycle of the byte counter of a reaction point, in bytes.
     pub byte_limit: u64,
-    /// Length of a cycle of a reaction point's rate increase timer.
+    /// Length of a cycle of the rate increase timer of a reaction point.
     pub timer: Span,
     /// Number of cycles of fast recovery before the target rate is increased.
     pub threshold: u32,
     /// Increase of the target rate in each cycle of active increase (R_AI).
     pub active_increase: Rate,
-    /// Increase of the target rate in hyperactive increase, multiplied by the number of the cycle
-    /// (R_HAI).
+    /// Increase of the target rate in a cycle of hyperactive increase (R_HAI); it is multiplied by
+    /// the number of the cycle.
     pub hyper_increase: Rate,
-    /// Whether CNMs before the end of the first cycle of the byte counter leave the target rate
-    /// unchanged.
+    /// Whether the target rate stays unchanged if a CNM arrives before the end of the first cycle
+    /// of the byte counter.
     pub extra_fast_recovery: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct QcnConfig {
 pub const FB_MAX: u64 = 63;
 
 impl QcnConfig {
-    /// Reads the table `[fabric.qcn]` of a fabric with these lossless priorities.
+    /// Reads the table `[fabric.qcn]`. `lossless` is the mask of lossless priorities of the fabric.
     pub(super) fn read(
         s: &mut Section,
         lossless: u8,
@@ -100,8 +101,8 @@ impl QcnConfig {
         config
     }
 
-    /// Returns −Fb, quantised, for a queue of `queue` bytes that had `old` bytes at the last sample; 0 where
-    /// the source gets no message.
+    /// Returns the quantised feedback −Fb for a queue of `queue` bytes that had `old` bytes at the
+    /// last sample; 0 if the source gets no message.
     pub fn feedback(&self, queue: u64, old: u64) -> u8 {
         let q_eq = self.q_eq as f64;
         let congestion = (queue as f64 - q_eq) + self.weight * (queue as f64 - old as f64);
@@ -109,26 +110,26 @@ impl QcnConfig {
         ((congestion * FB_MAX as f64 / most).clamp(0.0, FB_MAX as f64)) as u8
     }
 
-    /// Whether a priority is congestion-controlled.
+    /// Whether QCN controls the priority `priority`.
     pub(super) fn controls(&self, priority: u8) -> bool {
         self.priorities >> priority & 1 == 1
     }
 
-    /// Returns a number (bytes, or ps of a timer) with random jitter of plus or minus the share
-    /// [`QcnConfig::jitter`]; at least 1.
+    /// Returns a number (bytes, or ps of a timer) with a random variation of plus or minus the
+    /// fraction [`QcnConfig::jitter`]; at least 1.
     pub(super) fn around(&self, bytes: u64, random: &mut Stream) -> i64 {
         let factor = 1.0 + self.jitter * (2.0 * random.unit() - 1.0);
         ((bytes as f64 * factor) as i64).max(1)
     }
 }
 
-/// Bytes until the next sample of the congestion point, by priority. They are kept together, since every packet
-/// is counted.
+/// Number of bytes until the next sample of the congestion point, by priority. The eight numbers
+/// are stored together, since every packet is counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Countdown([i64; PRIORITIES]);
 
 impl Countdown {
-    /// Returns the countdown of a port; that of a priority without QCN never ends.
+    /// Returns the countdown of a port. For a priority without QCN it never ends.
     pub fn new(config: Option<&QcnConfig>, random: &mut Stream) -> Countdown {
         let first = |p| match config.filter(|c| c.controls(p as u8)) {
             Some(c) => c.around(c.sample, random),
@@ -137,8 +138,8 @@ impl Countdown {
         Countdown(std::array::from_fn(first))
     }
 
-    /// Counts a packet that has arrived. Returns whether the congestion point is to
-    /// [sample](CongestionPoint::sample) its queue.
+    /// Counts an arrived packet of `bytes` bytes. Returns whether the congestion point must
+    /// [sample](CongestionPoint::sample) its queue now.
     #[inline]
     pub fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         let left = &mut self.0[usize::from(priority)];
@@ -146,26 +147,27 @@ impl Countdown {
         *left <= 0
     }
 
-    /// Sets the number of bytes until the next sample of a priority.
+    /// Sets the number of bytes until the next sample of the priority `priority`.
     pub fn set(&mut self, priority: u8, bytes: i64) {
         self.0[usize::from(priority)] = bytes;
     }
 }
 
-/// Congestion point of one queue. `old` is the length of the queue at the last sample, in bytes.
+/// Congestion point of the queue of one priority. The field `old` is the length of the queue at the
+/// last sample, in bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CongestionPoint {
     old: u64,
-    /// Number of samples taken.
+    /// Number of samples taken so far.
     pub samples: u64,
-    /// Number of samples for which a CNM was sent.
+    /// Number of samples so far for which a CNM was sent.
     pub messages: u64,
 }
 
 impl CongestionPoint {
-    /// Samples the queue, which has `queue` bytes with the packet that has just arrived. Returns
-    /// the feedback for the source of the packet (`None`: no CNM), and the number of bytes until
-    /// the next sample.
+    /// Samples the queue, which has `queue` bytes including the packet that has just arrived.
+    /// Returns the feedback for the source of the packet (`None`: no CNM), and the number of bytes
+    /// until the next sample.
     pub fn sample(
         &mut self,
         queue: u64,
@@ -181,7 +183,7 @@ impl CongestionPoint {
     }
 }
 
-/// Reads a setting with a default and a range.
+/// Reads a key that has a default and a range.
 fn setting<T: Quantity>(
     s: &mut Section,
     name: &'static str,
@@ -192,7 +194,7 @@ fn setting<T: Quantity>(
     s.get(key(name, doc).default(default).range(least, most))
 }
 
-/// Reads an amount in bytes.
+/// Reads a key whose value is a number of bytes from 1 KB to 1 GB.
 fn amount(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> u64 {
     setting::<Bytes>(s, name, doc, default, ["1 KB", "1 GB"]).0
 }
@@ -201,8 +203,8 @@ fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'stati
     setting(s, name, doc, default, ["1 kbit/s", "1 Tbit/s"])
 }
 
-/// Reads the settings of congestion points, then those of reaction points; the reference lists them in this
-/// order.
+/// Reads the settings of congestion points, and then those of reaction points; the reference page
+/// lists them in this order.
 fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
     let jitter = "Random variation of the sampling distance and of the cycles: plus or minus this \
                   share.";
@@ -274,7 +276,7 @@ fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns the settings of the study of Gusat et al. (2009).
+    /// Returns the QCN settings in the study of Gusat et al. (2009).
     pub fn config() -> QcnConfig {
         QcnConfig {
             priorities: 1,
@@ -300,15 +302,15 @@ pub(super) mod tests {
     fn feedback_is_minus_the_offset_plus_twice_the_growth_in_six_bits() {
         let c = config();
         assert_eq!(c.feedback(33_000, 33_000), 0);
-        // below the set point, and growing: −13 + 2·20 of 165 kB
+        // The queue is below the equilibrium length and grows: −13 + 2·20 of 165 kB.
         assert_eq!(c.feedback(20_000, 0), 10);
         assert_eq!(c.feedback(20_000, 20_000), 0);
-        // 33 kB above, no growth: 33 of 165 kB
+        // The queue is 33 kB above the equilibrium length and does not grow: 33 of 165 kB.
         assert_eq!(c.feedback(66_000, 66_000), (63.0 * 33.0 / 165.0) as u8);
-        // the same, having grown from nothing: 33 + 2·66 of 165
+        // The queue has the same length but has grown from zero: 33 + 2·66 of 165 kB.
         assert_eq!(c.feedback(66_000, 0), 63);
         assert_eq!(c.feedback(1_000_000, 0), 63);
-        // shrinking fast
+        // The queue shrinks fast, so that there is no feedback.
         assert_eq!(c.feedback(66_000, 90_000), 0);
     }
 
@@ -331,7 +333,8 @@ pub(super) mod tests {
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(200_000), (100, Some(63)));
-        // 150 kB / 8; then the queue stays 167 kB above the set point
+        // The next sample follows after 150 kB / 8. Then the queue stays 167 kB above the
+        // equilibrium length.
         assert_eq!(comes(200_000), (13, Some(63)));
         assert_eq!(comes(33_000 + 33_000), (13, None));
         assert_eq!((point.samples, point.messages), (5, 2));

@@ -1,25 +1,28 @@
-//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow for which a CNM
-//! has arrived. A flow is what a host sends to one destination in one priority.
+//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow for
+//! which a CNM has arrived. A flow consists of the packets that a host sends to one destination in
+//! one priority.
 //!
-//! With feedback F, the current rate becomes the target rate and is cut to `CR·(1 − G_d·F)`, by half at most
-//! (63/128 with the standard's values). It recovers in cycles. A cycle of the byte counter ends when
-//! `byte_limit` bytes were sent, one of the timer when the time `timer` has passed; each counts its own:
+//! On feedback F, the current rate CR becomes the target rate TR, and is then reduced to `CR·(1 −
+//! G_d·F)`, by half at most (63/128 with the values of the standard). The rate recovers in cycles.
+//! A cycle of the byte counter ends when `byte_limit` bytes have been sent, and a cycle of the
+//! timer when the time `timer` has passed. Both count their own cycles:
 //!
-//! * *fast recovery*, the first five cycles of both: `CR ← (CR + TR)/2`;
-//! * *active increase*, once one of them has ended five cycles: before that, `TR ← TR + 5 Mbit/s`;
-//! * *hyperactive increase*, once both have: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
+//! * *fast recovery*, in the first five cycles of both: `CR ← (CR + TR)/2`; * *active increase*,
+//! when one of them has completed five cycles: `TR ← TR + 5 Mbit/s` before each step; *
+//! *hyperactive increase*, when both have completed five cycles: `TR ← TR + i·50 Mbit/s` in the
+//! i-th cycle.
 //!
-//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the end of the first cycle
-//! of bytes cuts the current rate and leaves the target rate, and the bytes of that cycle count on; a target
-//! rate of more than ten times the current rate at the end of a first cycle is divided by eight. At line rate
-//! the limiter is removed.
+//! Cycles after the fifth are half as long. With *extra fast recovery*, feedback before the end of
+//! the first cycle of the byte counter reduces the current rate, but neither changes the target
+//! rate nor restarts this cycle. If the target rate is more than ten times the current rate at the
+//! end of a first cycle, it is divided by eight. At line rate the limiter is removed.
 
 use super::qcn::QcnConfig;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Reaction point (rate limiter) of one flow; rates are in bit/s.
+/// Reaction point (rate limiter) of one flow. Rates are in bit/s.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ReactionPoint {
     current: u64,
@@ -28,7 +31,7 @@ pub(crate) struct ReactionPoint {
     byte_cycles: u32,
     time_cycles: u32,
     bytes_left: i64,
-    /// Time at which the present cycle of the rate increase timer ends.
+    /// Time at which the current cycle of the rate increase timer ends.
     pub timer_at: Time,
 }
 
@@ -39,7 +42,7 @@ impl ReactionPoint {
             current: line.0,
             target: line.0,
             line: line.0,
-            // as if a cycle had ended: the first CNM sets the target rate
+            // The state is that after a cycle, so that the first CNM sets the target rate.
             byte_cycles: 1,
             time_cycles: 1,
             bytes_left: 0,
@@ -47,7 +50,7 @@ impl ReactionPoint {
         }
     }
 
-    /// Returns the current rate to which the flow is limited.
+    /// Returns the current rate limit of the flow.
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
@@ -57,7 +60,7 @@ impl ReactionPoint {
         self.current >= self.line
     }
 
-    /// Decreases the current rate, as a CNM with feedback `fb` (1 to 63) demands.
+    /// Decreases the current rate after a CNM with feedback `fb` (1 to 63).
     pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
@@ -69,7 +72,8 @@ impl ReactionPoint {
         self.timer_at = now + jittered(c.timer, c, random);
     }
 
-    /// Counts the bytes of a packet whose transmission starts; may end a cycle of the byte counter.
+    /// Counts the bytes of a packet whose transmission starts. At the end of a cycle of the byte
+    /// counter, increases the rate.
     pub fn on_transmit(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
         self.bytes_left -= i64::from(bytes);
         if self.bytes_left <= 0 {
@@ -89,7 +93,8 @@ impl ReactionPoint {
         self.recover(self.time_cycles == 1, c);
     }
 
-    /// Increases the rate at the end of a cycle; `first`: of the first cycle of its counter.
+    /// Increases the rate at the end of a cycle. `first` means that it was the first cycle of the
+    /// byte counter or the timer.
     fn recover(&mut self, first: bool, c: &QcnConfig) {
         let (least, most) =
             (self.byte_cycles.min(self.time_cycles), self.byte_cycles.max(self.time_cycles));
@@ -106,7 +111,7 @@ impl ReactionPoint {
     }
 }
 
-/// Returns a time with jitter, see [`QcnConfig::around`].
+/// Returns a time with random variation, see [`QcnConfig::around`].
 fn jittered(span: Span, c: &QcnConfig, random: &mut Stream) -> Span {
     Span(c.around(span.0, random) as u64)
 }
@@ -138,7 +143,7 @@ mod tests {
         let (mut point, mut random) = slowed(63);
         let cut = LINE.0 - point.current;
         for _ in 0..5 {
-            // 150 kB in full packets
+            // 100 full packets have the 150 kB of a cycle.
             (0..100).for_each(|_| point.on_transmit(1500, &config(), &mut random));
         }
         let regained = 1.0 - (LINE.0 - point.current) as f64 / cut as f64;
@@ -152,14 +157,14 @@ mod tests {
         let mut point = ReactionPoint::new(LINE);
         for _ in 0..3 {
             point.decrease_rate(Time::ZERO, 63, &c, &mut random);
-            // a cycle between them, so that the target follows
+            // A cycle ends between the two CNMs, so that the second CNM sets the target rate again.
             (0..100).for_each(|_| point.on_transmit(1500, &c, &mut random));
         }
         point.decrease_rate(Time::ZERO, 63, &c, &mut random);
         let target = point.target;
         (0..500).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (5, target));
-        // the sixth cycle has half the bytes
+        // The sixth cycle has half as many bytes.
         (0..50).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (6, target + 5_000_000));
         for cycle in 1..=5 {
@@ -168,7 +173,8 @@ mod tests {
         }
         point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 50_000_000);
-        // the least of both counts: the seventh of one alone adds the same again
+        // The smaller of both numbers of cycles counts: the seventh cycle of one alone adds the
+        // same increase again.
         point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 100_000_000);
     }
@@ -191,7 +197,7 @@ mod tests {
         (0..66).for_each(|_| point.on_transmit(1500, &c, &mut random));
         point.on_timer(Time::ZERO, &c, &mut random);
         point.decrease_rate(Time(1), 63, &c, &mut random);
-        // 99 kB before the message and 51 kB after it are the 150 kB of the cycle
+        // 99 kB before the CNM and 51 kB after it together are the 150 kB of the cycle.
         assert_eq!((point.byte_cycles, point.target), (0, LINE.0));
         (0..34).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!(point.byte_cycles, 1);

@@ -1,9 +1,10 @@
-//! `[fabric.pfc]` and `[fabric.qcn]`: data-centre bridging. (Enhanced transmission selection is
-//! `[[fabric.class]]` with `share`.)
+//! Settings of data-centre bridging: the tables `[fabric.pfc]` and `[fabric.qcn]`. (The setting of
+//! enhanced transmission selection is `share` in `[[fabric.class]]`.)
 //!
-//! Defaults of QCN, and the buffer of a port, are those of the study of the Ethernet-federated data centre
-//! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
-//! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
+//! The defaults of QCN, and the buffer of a port, are those of the study of the Ethernet-federated
+//! data centre (Gusat et al. 2009; Minkenberg et al. 2009). They are equal to those of the
+//! standard, except the equilibrium length of a queue. The defaults of PFC follow from the buffer:
+//! XOFF leaves exactly the headroom that the longest cable needs.
 
 use super::config::DcbConfig;
 use super::pfc::{PfcConfig, Wire};
@@ -14,32 +15,33 @@ use crate::scheduler::SchedulerConfig;
 use crate::topology::CableConfig;
 use eastwest_settings::Section;
 
-/// Documentation of the capacity of a host's queue: it only bounds the memory of a simulation.
+/// Explanation of the limit of host queues with PFC; this limit only bounds the memory of a
+/// simulation.
 const HOST_BACKLOG: &str = "With [fabric.pfc] packets of paused priorities wait here: 1 GB.";
 
-/// Returns the default capacity of the queues of hosts in a fabric with PFC: 1 GB.
+/// Returns the default limit of the queues of hosts in a fabric with PFC: 1 GB.
 pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }
 
-/// Settings of the fabric on which the settings of DCB depend.
+/// Settings of the fabric on which the settings of data-centre bridging depend.
 pub struct Below<'a> {
     /// Sizes of frames on links.
     pub wire: Wire,
-    /// All kinds of cables of the fabric.
+    /// All kinds of cables in the fabric, by rate and delay.
     pub cables: &'a [CableConfig],
-    /// Queues of switches and hosts.
+    /// Queue disciplines of switches and of hosts.
     pub queues: [&'a QueueConfig; 2],
-    /// How ports serve priorities.
+    /// Scheduler of the traffic classes of each port.
     pub scheduler: &'a SchedulerConfig,
     /// Whether the ports of a switch share memory.
     pub shared: bool,
-    /// Energy settings of links; DCB refuses links that sleep.
+    /// Energy settings of links. Data-centre bridging refuses links that sleep.
     pub energy: &'a EnergyConfig,
 }
 
-/// Reads the tables `[fabric.pfc]` and `[fabric.qcn]`, and refuses settings that cannot be used
-/// with them.
+/// Reads the tables `[fabric.pfc]` and `[fabric.qcn]`, and reports other settings that cannot be
+/// combined with them.
 pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfig {
     let (pfc_given, qcn_given) = (s.has("pfc"), s.has("qcn"));
     let mut dcb = DcbConfig::default();
@@ -64,7 +66,8 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
     dcb
 }
 
-/// Refuses settings that DCB does not go together with.
+/// Reports settings that cannot be combined with data-centre bridging (DCB). `name` is the table in
+/// which they are reported.
 fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     let named = match below.scheduler {
         SchedulerConfig::Classes(classes) => classes.iter().any(|c| splits_a_priority(c.dscps)),
@@ -103,7 +106,7 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     }
 }
 
-/// Whether these codepoints contain some but not all codepoints of a priority.
+/// Whether the mask `dscps` of codepoints contains some but not all codepoints of a priority.
 fn splits_a_priority(dscps: u64) -> bool {
     (0..8).any(|p| !matches!(dscps >> (8 * p) & 0xff, 0 | 0xff))
 }

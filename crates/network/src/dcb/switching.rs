@@ -1,8 +1,10 @@
-//! What a fabric does at DCB ports: it counts packets at ingress buffers, sends, carries out and refreshes
-//! pauses, sends congestion notification messages (CNM), and finds deadlocks.
+//! Operations of a fabric with data-centre bridging (DCB). It counts packets at ingress buffers,
+//! sends, applies and refreshes PFC pauses, sends congestion notification messages (CNM), and finds
+//! deadlocks.
 //!
-//! An ingress buffer counts a packet from its arrival at the switch until its last bit has left. An effect of
-//! one port on another, such as a pause, is carried out at once, within the event that causes it.
+//! An ingress buffer counts a packet from its arrival at the switch until its last bit has left. An
+//! effect of one port on another, such as a pause, is carried out at once, within the event that
+//! causes it.
 
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
@@ -21,14 +23,14 @@ use eastwest_engine::tournament::Tournament;
 use eastwest_types::{HostId, Time};
 
 impl Fabric {
-    /// Returns the queued IP bytes at the network card of host `from` ahead of a new packet with
-    /// DSCP `dscp` to host `to`; 0 without DCB.
+    /// Returns the queued IP bytes that a new packet with DSCP `dscp` from host `from` to host `to`
+    /// would have ahead at the network card; 0 without data-centre bridging.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// Enqueues a packet of a host at its network card, a DCB port; in a partitioned fabric a packet at any
-    /// port.
+    /// Enqueues a packet at a port that [`Link::enqueue`] leaves to the fabric: the network card of
+    /// a host with data-centre bridging, or any port of a partitioned fabric.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,
@@ -51,8 +53,9 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Executes an arrival of a link with DCB, as [`Fabric::fire`] does at other links. Returns the slot of the
-    /// packet if it has reached a host, otherwise `None`.
+    /// Executes an arrival at the far end of a link with data-centre bridging, like
+    /// [`Fabric::fire`] at other links. Returns the slot of the packet if it has reached a host,
+    /// otherwise `None`.
     #[inline(always)]
     pub(crate) fn arrive_dcb<const TAPPED: bool>(
         &mut self,
@@ -88,7 +91,8 @@ impl Fabric {
         None
     }
 
-    /// Enqueues a packet at a port, and counts it at its ingress buffer.
+    /// Enqueues a packet at the port of link `link`, and counts it at the ingress buffer on which
+    /// it arrived.
     #[inline(always)]
     fn enqueue_at_port(
         &mut self,
@@ -101,7 +105,7 @@ impl Fabric {
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
         self.pool.set_ingress_tag(handle.slot(), tag);
-        // nearly always the fast path of both is enough
+        // Usually the fast paths of ingress buffer and port are sufficient.
         let input = self.links.get_mut(ingress as usize).and_then(Link::input_mut);
         let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes));
         let port = &mut self.links[link as usize];
@@ -118,7 +122,8 @@ impl Fabric {
         }
     }
 
-    /// Samples the queue of a port that has enqueued a packet on the fast path.
+    /// Takes a QCN sample of the queue of a port that has enqueued a packet on the fast path, and
+    /// sends a CNM if necessary.
     #[inline(never)]
     fn sample_fast_path(
         &mut self,
@@ -136,8 +141,8 @@ impl Fabric {
         }
     }
 
-    /// Enqueues a packet like `enqueue_at_port`, with exact counts. `is_counted`: the ingress buffer has
-    /// counted the packet, or there is none.
+    /// Enqueues a packet at a port like `enqueue_at_port`, with exact counts. `is_counted` means
+    /// that the ingress buffer has already counted the packet, or that there is none.
     #[inline(never)]
     fn enqueue_at_port_slow(
         &mut self,
@@ -182,7 +187,7 @@ impl Fabric {
                 self.request_pause(now, ingress, priority, events);
             }
         }
-        // the next event of a busy port stays
+        // The next event of a busy port does not change.
         let port = &mut self.links[link as usize];
         if started {
             if port.on_wire.len() == 1 || !port.is_eventless() {
@@ -192,7 +197,7 @@ impl Fabric {
         } else if port.is_idle() {
             self.start_port(now, link, events);
         } else if port.precommitted() > 0 && port.on_wire.len() == 1 {
-            let next = port.next_key(now); // a PAUSE frame is being sent
+            let next = port.next_key(now); // a PAUSE frame is in transmission
             events.set(link, next);
         }
         if let Some(fb) = feedback {
@@ -200,7 +205,7 @@ impl Fabric {
         }
     }
 
-    /// Starts a transmission at a port that may have become able to, and sets the next event of its link.
+    /// Starts the next transmission at a port if possible, and sets the next event of its link.
     fn start_port(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let port = &mut self.links[link as usize];
         port.start_next_dcb(now, &mut self.pool);
@@ -211,7 +216,7 @@ impl Fabric {
         }
     }
 
-    /// Drops the packets that the discipline of a port has taken out of its queues.
+    /// Drops the packets that a queue discipline has removed from the queues of a port.
     fn drop_queued(&mut self, now: Time, link: u32, events: &mut Tournament) {
         for (queued, priority) in self.links[link as usize].take_dropped_queued() {
             let bytes = u32::from(queued.handle.ip_len());
@@ -220,7 +225,7 @@ impl Fabric {
         }
     }
 
-    /// Sends XOFF for a priority of the ingress buffer of link `ingress`.
+    /// Sends XOFF for a priority of the ingress buffer at the far end of link `ingress`.
     fn request_pause(&mut self, now: Time, ingress: u32, priority: u8, events: &mut Tournament) {
         let rate = self.links[ingress as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
@@ -234,14 +239,15 @@ impl Fabric {
         self.start_port(now, reverse(ingress), events);
     }
 
-    /// Subtracts a packet that has left the switch from its ingress buffer.
+    /// Subtracts a packet that has left the switch from its ingress buffer, and sends XON if
+    /// necessary.
     fn release_packet(&mut self, now: Time, handle: &PacketHandle, events: &mut Tournament) {
         let tag = self.pool.ingress_tag(handle.slot());
         self.release_bytes(now, tag.link(), tag.priority(), u32::from(handle.ip_len()), events);
     }
 
-    /// Subtracts a packet that has left the switch from the ingress buffer of link `ingress`; sends XON where
-    /// that is due.
+    /// Subtracts `bytes` bytes that have left the switch from the ingress buffer of link `ingress`,
+    /// and sends XON if necessary.
     fn release_bytes(
         &mut self,
         now: Time,
@@ -262,7 +268,7 @@ impl Fabric {
         }
     }
 
-    /// Sends XON for a priority of the ingress buffer of link `ingress`.
+    /// Sends XON for a priority of the ingress buffer at the far end of link `ingress`.
     fn end_pause(&mut self, now: Time, ingress: u32, priority: u8, events: &mut Tournament) {
         if self.links[ingress as usize].input().is_some_and(|input| input.xoff_sent == 0) {
             self.links[ingress as usize].set_refresh_at(Time::NEVER);
@@ -274,7 +280,7 @@ impl Fabric {
         self.note_switch_xon(self.links[ingress as usize].to);
     }
 
-    /// Returns the free bytes of the memory that the inputs of a node share; without a limit if
+    /// Returns the free bytes of the memory that the inputs of a node share; the largest number if
     /// they share none.
     fn pool_free(&self, node: usize) -> u64 {
         let pool = self.dcb.pfc.as_ref().and_then(|c| c.shared.as_ref());
@@ -284,8 +290,8 @@ impl Fabric {
         }
     }
 
-    /// Subtracts a packet that has left the switch from its ingress buffer in the shared memory.
-    /// Returns the node, or `None` if the link has no ingress buffer.
+    /// Subtracts a packet that has left the switch from its ingress buffer, if inputs share memory.
+    /// Returns the number of the node; `None` if the link has no ingress buffer.
     fn subtract_shared(&mut self, ingress: u32, priority: u8, bytes: u32) -> Option<u32> {
         let to = self.links[ingress as usize].to;
         let input = self.links[ingress as usize].input_mut()?;
@@ -296,8 +302,8 @@ impl Fabric {
         Some(to)
     }
 
-    /// Subtracts a packet like [`Fabric::release_bytes`] where inputs share memory: every paused
-    /// input of the switch may then go on.
+    /// Subtracts a packet like [`Fabric::release_bytes`], if inputs share memory. Since memory
+    /// becomes free, the pause of every input of the switch may end.
     #[inline(never)]
     fn release_shared(
         &mut self,
@@ -325,7 +331,7 @@ impl Fabric {
     }
 
     /// Refreshes the pauses that the ingress buffer of a link has requested. If no packet of a
-    /// paused priority has left since the last refresh, checks whether there is a deadlock.
+    /// paused priority has left since the last refresh, searches for a deadlock.
     fn refresh_pauses(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
@@ -340,7 +346,8 @@ impl Fabric {
             self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta, &self.pool);
         }
         self.start_port(now, reverse(link), events);
-        // one search per instant: others would find the same
+        // One search at each time is sufficient, since other searches at this time would have the
+        // same result.
         if no_progress != 0 && self.deadlock.is_none() && self.deadlock_searched_at < now {
             self.deadlock_searched_at = now;
             self.find_deadlock(now);
@@ -350,8 +357,8 @@ impl Fabric {
         }
     }
 
-    /// Searches for a deadlock and stores it, unless one was found before. With a watchdog there
-    /// are no deadlocks.
+    /// Searches for a deadlock and stores it, unless one was found before. With a watchdog no
+    /// deadlock can last, and the search is skipped.
     pub fn find_deadlock(&mut self, now: Time) {
         let no_watchdog = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
         if no_watchdog && self.deadlock.is_none() {
@@ -359,7 +366,8 @@ impl Fabric {
         }
     }
 
-    /// Executes the next event of a link with DCB if that event is not an arrival.
+    /// Executes the next event of a link with data-centre bridging that is not an arrival at the
+    /// far end.
     #[inline(never)]
     pub(crate) fn depart_dcb(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
@@ -388,7 +396,8 @@ impl Fabric {
         self.start_port(now, link, events);
     }
 
-    /// Carries out PAUSE frames of a link that take effect now, and refreshes the pauses of its ingress buffer.
+    /// Applies the PAUSE frames of a link that take effect at `now`, and refreshes the pauses of
+    /// its ingress buffer.
     #[inline(never)]
     fn process_pause_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let l = link as usize;
@@ -404,7 +413,8 @@ impl Fabric {
         }
     }
 
-    /// Sends a CNM from the congestion point of a port to the source of a packet.
+    /// Sends a CNM from the congestion point of a port to the source of a packet that it has
+    /// sampled.
     fn send_cnm(
         &mut self,
         now: Time,
@@ -421,7 +431,7 @@ impl Fabric {
         self.tally.sent += 1;
         let slot = self.pool.insert(&packet);
         let (links, pool) = (&self.links, &self.pool);
-        // as if the CNM had entered the switch by the congested port
+        // Routing treats the CNM as if it had entered the switch by the congested port.
         let view = || View { now, packet: pool.get(slot), links, ingress: reverse(link) };
         let switch = links[link as usize].from - self.graph.hosts;
         let egress = self.routing.next_link(switch, source, packet.hash, view);
@@ -432,7 +442,7 @@ impl Fabric {
         self.enqueue_local_packet(now, egress, handle, own_priority, events);
     }
 
-    /// Enqueues a packet that the switch of the port has made itself.
+    /// Enqueues a packet that was created by the switch of the port.
     #[inline(never)]
     fn enqueue_local_packet(
         &mut self,
@@ -445,8 +455,8 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Limits the rate of the flow that a CNM names, or decreases its limit: the CNM has reached
-    /// the source of the flow.
+    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. The CNM has
+    /// reached the source of the flow.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].has_dcb() {
@@ -456,17 +466,18 @@ impl Fabric {
         }
     }
 
-    /// Returns the deadlock that was found, or `None`.
+    /// Returns the PFC deadlock that was found; `None` if none was found.
     pub fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
     }
 
-    /// Sets the event source that gets an event at the instant at which a deadlock is found.
+    /// Sets the event source `source`, which gets an event when a PFC deadlock is found.
     pub fn halt_with(&mut self, source: u32) {
         self.halt = source;
     }
 
-    /// Enqueues a packet of a host at its network card, where [flows are limited](Link::has_only_rate_limits).
+    /// Enqueues a packet of a host at its network card, if the port [has rate-limited
+    /// flows](Link::has_only_rate_limits).
     #[inline(never)]
     pub(super) fn enqueue_limited(
         &mut self,
@@ -501,7 +512,8 @@ impl Fabric {
         input.is_none_or(|input| input.admits(priority, bytes, free))
     }
 
-    /// Brings the counts of all ingress buffers of a node up to date.
+    /// Subtracts from all ingress buffers of a node the packets that have left the node, so that
+    /// the counts are exact.
     #[inline(never)]
     fn release_transmitted(&mut self, now: Time, node: u32) {
         for at in 0..self.switch_ports.out_links[node as usize].len() {
@@ -514,8 +526,8 @@ impl Fabric {
         }
     }
 
-    /// Subtracts a packet that has left a switch from its ingress buffer, where no XOFF is in force at the
-    /// switch.
+    /// Subtracts a packet that has left a switch from its ingress buffer, if no XOFF is in force at
+    /// the switch.
     #[inline(always)]
     pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
         let tag = self.pool.ingress_tag(handle.slot());
@@ -529,8 +541,8 @@ impl Fabric {
         }
     }
 
-    /// Makes each DCB port of a host schedule an event for the end of each transmission: something
-    /// reads its queue in between.
+    /// Makes the network card of each host schedule an event for the end of each transmission,
+    /// because its queue is read between arrivals. Applies to ports with data-centre bridging.
     pub fn require_host_events(&mut self) {
         for &up in &self.up {
             if self.links[up as usize].has_dcb() {
@@ -539,16 +551,16 @@ impl Fabric {
         }
     }
 
-    /// Executes the departures of all DCB ports that are due by `now`; to be called after
-    /// everything else that moves packets at this instant.
+    /// Executes the departures of all ports with data-centre bridging that are due by `now`. Must
+    /// be called after all other events at this time that move packets.
     pub(crate) fn settle_dcb(&mut self, now: Time) {
         for node in 0..self.switch_ports.out_links.len() as u32 {
             self.release_transmitted(now, node);
         }
     }
 
-    /// Counts that an ingress buffer of a switch has sent XOFF; from the first one on, the ports of
-    /// the switch need events.
+    /// Counts that an ingress buffer of a switch has sent XOFF. After the first one, the ports of
+    /// the switch need an event for each end of a transmission.
     pub(super) fn note_switch_xoff(&mut self, now: Time, node: u32, events: &mut Tournament) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count += 1;
@@ -564,8 +576,8 @@ impl Fabric {
         }
     }
 
-    /// Counts that an ingress buffer of a switch has sent XON; after the last one, the ports of the
-    /// switch no longer need events.
+    /// Counts that an ingress buffer of a switch has sent XON. After the last one, the ports of the
+    /// switch no longer need an event for each end of a transmission.
     pub(super) fn note_switch_xon(&mut self, node: u32) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count -= 1;
@@ -576,8 +588,8 @@ impl Fabric {
         }
     }
 
-    /// Executes the pending departures of a port before a PAUSE frame takes effect there, as an
-    /// event of link `by`.
+    /// Executes the departures of a port that are due before a PAUSE frame takes effect there,
+    /// which is an event of link `by`.
     pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
         let link = &mut self.links[port as usize];
         link.catch_up(now, &mut self.pool);

@@ -1,12 +1,15 @@
-//! Ports of links that sleep (low-power idle).
+//! Ports of links that sleep (low-power idle, LPI).
 //!
-//! A two-event port has an event when the link is awake. An eager one needs none: when a packet arrives, it is
-//! known when the link will be awake at the latest; a packet that ends holding brings all held packets forward.
-//! Both treat every packet equally.
+//! A two-event port, which has an event at the end of each transmission, also has an event when the
+//! link becomes awake. An eager port, which fixes departures at enqueue, needs no further event:
+//! when a packet arrives, the latest time at which the link will be awake is known. If a later
+//! packet ends holding earlier, the port moves all held packets forward. Both kinds of ports treat
+//! every packet equally.
 //!
-//! Where the link layer has a buffer of its own (`SleepBuffer::Link`), a packet goes through queue, buffer and
-//! wire: it bypasses the empty queue while the link is not awake, and waits in the queue once the link is
-//! awake, behind the packets still in the buffer.
+//! If the link layer has its own buffer (`SleepBuffer::Link`), a packet passes first the queue,
+//! then the buffer, then the wire. While the link is not awake, a packet bypasses the empty queue
+//! and goes to the buffer. Once the link is awake, packets stay in the queue, behind those in the
+//! buffer.
 
 use super::port_queues::Admission;
 use super::{Link, Outcome, PacketHandle};
@@ -17,19 +20,21 @@ use crate::queue::{Arrival, Backlog, Discipline, Verdict};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Whether a packet that arrives now has to wait for the link to wake.
+    /// Whether a packet that arrives at `now` has to wait until the link is awake.
     pub(super) fn is_asleep(&self, now: Time) -> bool {
         self.lpi.as_ref().is_some_and(|s| s.is_asleep(now))
     }
 
-    /// Returns [`Arrival::clear_at`] for a packet that arrives now. Where the link sleeps it is in
-    /// the future, since also the first packet waits, and needs room.
+    /// Returns the time at which the port will have sent all earlier packets
+    /// ([`Arrival::clear_at`]), for a packet that arrives at `now`. If the link is asleep, this
+    /// time is in the future, since even the first packet has to wait and needs room.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
         if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
-    /// Sets the time at which the sleeping link of a two-event port will be awake, after an
-    /// arrival. Returns whether that time is sooner than before.
+    /// Plans, after an arrival at a sleeping link, when the link will be awake. For a port with an
+    /// event at the end of each transmission (two-event). Returns whether this time is earlier than
+    /// before.
     pub(super) fn plan_wake_two_event(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let held = q.backlog().and(q.link_buffer());
@@ -40,7 +45,8 @@ impl Link {
         ready < before
     }
 
-    /// Moves the start of held packets, if there are any, from `before` to `ready`.
+    /// Moves the transmission of held packets, if there are any, from the time `before` to the
+    /// earlier time `ready`.
     fn move_start(&mut self, ready: Time, before: Time) {
         if before == Time::NEVER {
             self.busy_until = ready;
@@ -49,14 +55,15 @@ impl Link {
         }
     }
 
-    /// Whether a packet at a two-event port goes to the buffer of the sleeping link layer.
+    /// Whether an arriving packet of `ip_len` IP bytes goes to the buffer of the sleeping link
+    /// layer; false at a port without two-event queues.
     pub(super) fn uses_link_buffer(&self, ip_len: u16) -> bool {
         let (Some(q), Some(lpi)) = (&self.queues, &self.lpi) else { return false };
         lpi.fits_link_buffer(q.link_buffer(), q.backlog().packets, ip_len)
     }
 
-    /// Returns the information that the discipline has about a packet that bypasses its empty
-    /// queue.
+    /// Returns the input of the queue discipline for a packet that bypasses the empty queue and
+    /// goes to the buffer of the link layer.
     fn arrival_below_queue<'p>(
         &self,
         now: Time,
@@ -69,7 +76,8 @@ impl Link {
         Arrival { send_time: Span::ZERO, ..arrival }
     }
 
-    /// Enqueues a packet of a two-event port in the [buffer of the link layer](Link::uses_link_buffer).
+    /// Enqueues a packet in the [buffer of the link layer](Link::uses_link_buffer), at a two-event
+    /// port. The queue discipline still decides about the packet.
     #[inline(never)]
     pub(super) fn enqueue_in_link_buffer(
         &mut self,
@@ -89,7 +97,7 @@ impl Link {
         }
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let Some((handle, mark)) = q.pop(now, pool) else {
-            return Outcome::Displaced(self.next_key(now)); // the discipline has dropped it
+            return Outcome::Displaced(self.next_key(now)); // the discipline has dropped the packet
         };
         q.push_to_link_buffer(handle);
         if mark {
@@ -98,7 +106,7 @@ impl Link {
         let sooner = self.plan_wake_two_event(now);
         self.lpi.as_mut().expect("the link sleeps").bypass_queue(now);
         self.extend_below_queue(now, &handle);
-        // as at other ports, a link that wakes in no time sends at once
+        // If the wake time of the link is zero, the packet is sent at once, as at other ports.
         if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
             return Outcome::Displaced(self.next_key(now));
@@ -106,15 +114,16 @@ impl Link {
         if sooner { Outcome::Sooner(self.next_key(now)) } else { Outcome::Queued }
     }
 
-    /// Adds a packet of the link layer's buffer to `busy_until`. The packet does not wait in the queue, so the
-    /// longest wait there stays.
+    /// Adds the transmission of a packet in the buffer of the link layer to `busy_until`. The
+    /// longest waiting time in the queue does not change, since this packet bypasses the queue.
     fn extend_below_queue(&mut self, now: Time, handle: &PacketHandle) {
         let longest = self.counters.max_backlog;
         self.extend_backlog(now, self.send_time(u32::from(handle.ip_len())));
         self.counters.max_backlog = longest;
     }
 
-    /// Applies the discipline of an eager port to a packet that bypasses its empty queue.
+    /// Applies the queue discipline to a packet that bypasses its empty queue, at a port that fixes
+    /// departures at enqueue (eager). Returns the cause if the packet is dropped.
     fn apply_aqm_passing(
         &mut self,
         now: Time,
@@ -129,14 +138,16 @@ impl Link {
         verdict.loss()
     }
 
-    /// Returns which of the waiting packets of an eager port are in the queue.
+    /// Returns the part of the waiting packets `waits` that is in the queue and not in the buffer
+    /// of the link layer, at a port that fixes departures at enqueue (eager).
     pub(super) fn above_link_buffer(&self, waits: Backlog) -> Backlog {
         let Some(lpi) = &self.lpi else { return waits };
         let next = self.counters.packets + (self.on_wire.len() - waits.packets) as u64;
         lpi.queue_backlog(next, waits)
     }
 
-    /// Enqueues a packet at an eager port whose link sleeps.
+    /// Enqueues a packet at a port whose link can sleep and that fixes departures at enqueue
+    /// (eager).
     pub(super) fn enqueue_sleeping(
         &mut self,
         now: Time,
@@ -184,13 +195,13 @@ impl Link {
         let longest = self.counters.max_backlog;
         let outcome = self.schedule_counted(now, &handle);
         if bypasses {
-            self.counters.max_backlog = longest; // the packet does not wait in the queue
+            self.counters.max_backlog = longest; // the packet bypasses the queue
         }
         let moved = self.started == 0 && ready < before;
         if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }
     }
 
-    /// Brings the arrivals of all held packets forward.
+    /// Moves the departures and arrivals of all held packets forward by the time `by`.
     fn advance_held(&mut self, by: Span) {
         self.next_start = self.next_start.before(by);
         for place in self.started..self.on_wire.len() as u32 {
@@ -203,14 +214,15 @@ impl Link {
         self.lpi.as_deref()
     }
 
-    /// Adds time for which both directions of the cable slept.
+    /// Adds a time for which both directions of the cable slept.
     pub(crate) fn add_common_sleep(&mut self, span: Span) {
         if let Some(lpi) = &mut self.lpi {
             lpi.add_common_sleep(span);
         }
     }
 
-    /// Returns the time in each state until `now`; `None` if the link never sleeps.
+    /// Returns the time that the link has spent in each energy state until `now`; `None` if the
+    /// link never sleeps.
     pub fn state_times(&self, now: Time) -> Option<StateTimes> {
         let mut lpi = self.lpi.as_ref()?.without_log();
         if self.queues.is_none() {
@@ -224,15 +236,16 @@ impl Link {
         self.lpi.is_some()
     }
 
-    /// Logs low-power idle (LPI) periods in `log` from now on; no effect if the link never sleeps.
+    /// Starts to log periods of low-power idle (LPI), into `log`. No effect if the link never
+    /// sleeps.
     pub fn log_lpi(&mut self, log: LpiLog) {
         if let Some(lpi) = &mut self.lpi {
             lpi.keep_log(log);
         }
     }
 
-    /// Removes and returns the log of low-power idle (LPI) periods until `now`; `None` if no log is
-    /// kept.
+    /// Removes and returns the log of low-power idle (LPI) periods until `now`; `None` if there is
+    /// no log.
     pub fn take_lpi_log(&mut self, now: Time) -> Option<LpiLog> {
         let lpi = self.lpi.as_mut()?;
         if self.queues.is_none() {

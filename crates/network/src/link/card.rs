@@ -1,5 +1,6 @@
-//! Flow control between a port and the NIC before it: when the NIC hands over the next packet. A NIC that keeps
-//! its packets until then can still slow down a flow, or reorder packets that would otherwise wait at the port.
+//! Flow control between a network card (NIC) and its port: decides when the NIC passes the next
+//! packet to the port. While packets are still in the NIC, it can slow down a flow or reorder
+//! packets; in the queue of the port it cannot.
 
 use super::Link;
 use crate::fabric::Fabric;
@@ -7,13 +8,14 @@ use eastwest_types::{HostId, Rate, Time};
 
 impl Link {
     /// Returns the time at which the port accepts the next packet with DSCP `dscp` from the NIC. A
-    /// port with a single queue accepts it when it has sent all its packets. Any other port accepts
-    /// it when no packet of the class (with DCB: priority) of `dscp` is queued; if the returned
-    /// time is in the future, the NIC asks again at that time, when a packet will have left, or one
-    /// of `ip_len` bytes could have left.
+    /// port with a single queue accepts the packet when it has sent all earlier ones. Any other
+    /// port accepts it when no packet of the same class (with DCB: priority) is queued. If the
+    /// returned time is in the future, the NIC asks again at this time: then a packet has left, or
+    /// one of `ip_len` bytes could have left.
     ///
-    /// `sent` says that a packet of `ip_len` IP bytes has been handed over just now; the next one
-    /// follows after the transmission time of that packet, even if it was dropped.
+    /// `sent` means that the NIC has just passed a packet of `ip_len` IP bytes to the port. The
+    /// next packet follows not earlier than after the transmission time of this packet, even if it
+    /// was dropped.
     pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
         let after_one = now + self.send_time(ip_len);
         let Some(q) = self.queues.as_ref().filter(|q| !q.is_one_fifo()) else {
@@ -24,7 +26,7 @@ impl Link {
             None => q.backlog_of(q.class_of(dscp)).packets > 0,
         };
         match (waits, q.sent_at) {
-            // the packet is paused, or was lost
+            // The queued packet belongs to a paused priority, or the last packet was lost.
             (true, Time::NEVER) => after_one,
             (true, sent_at) => sent_at.max(now.next()),
             (false, Time::NEVER) if sent => after_one,
@@ -39,8 +41,8 @@ impl Fabric {
         self.links[self.up[host.0 as usize] as usize].cable.rate
     }
 
-    /// Returns the time at which the port of a host accepts the next packet with DSCP `dscp`, see
-    /// [`Link::takes_more_at`].
+    /// Returns the time at which the port of a host accepts the next packet with DSCP `dscp` from
+    /// the NIC, see [`Link::takes_more_at`].
     pub fn takes_more_at(
         &self,
         now: Time,

@@ -1,16 +1,16 @@
-//! State of a link under faults. Both kinds of ports follow the same rules, so that they treat every packet
-//! equally; a change at an instant is carried out after all other events of that instant.
+//! State of a link under faults. Ports of all modes follow these rules, so that they treat every
+//! packet equally. A change is carried out after all other events at its time.
 //!
-//! * **Loss** is decided when a packet gets to the far end, by the loss model in force then.
-//! * **A rate** holds for packets whose first bit is sent after the change: the one being sent finishes as it
-//!   started, queued packets are timed anew.
-//! * **Delay and jitter** hold for the same packets. A link keeps the order: a packet that would overtake the
-//!   one in front of it arrives together with it.
-//! * **Down**: the port sends as before, and its packets are lost. A packet arrives only if the link was up
-//!   from its first bit sent until its arrival.
+//! * **Loss**: the loss model in force decides when a packet reaches the far end. * **Rate**: a new
+//! rate applies to packets whose transmission starts after the change. The packet in transmission
+//! finishes at the old rate; the times of queued packets are computed again. * **Delay and
+//! jitter**: they also apply to packets whose transmission starts after the change. The order of
+//! packets is kept: a packet that would overtake the previous one arrives together with it. *
+//! **Down**: the port sends as usual, and its packets are lost. A packet arrives only if the link
+//! was up from the start of its transmission until its arrival.
 //!
-//! A packet that is lost in flight is removed at the time of its arrival, as an event of
-//! [`Class::Departure`](eastwest_engine::order::Class::Departure).
+//! A packet that is lost in flight is removed at the time at which it would have arrived, as an
+//! event of [`Class::Departure`](eastwest_engine::order::Class::Departure).
 
 use crate::fault::LossChain;
 use crate::losses::Cause;
@@ -21,43 +21,49 @@ use serde::{Deserialize, Serialize};
 /// State of a link for which the scenario has faults.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FaultState {
-    /// Picoseconds per byte without faults, times 2¹⁶.
+    /// Transmission time per byte without faults, in ps times 2¹⁶.
     pub(super) own_ps_per_byte_q16: u64,
-    /// Number of failures in force.
+    /// Number of failures that are in force now; the link is up if it is zero.
     pub(super) failures: u32,
-    /// Number of packets at the head of the ring that a past failure has hit: they will be lost.
+    /// Number of packets at the head of the ring of packets in flight that will be lost, since the
+    /// link was down while they were sent.
     pub(super) doomed: usize,
     pub(super) loss: Option<LossChain>,
     pub(super) random: Stream,
     pub(super) jitter: Span,
     pub(super) jitter_seed: u64,
-    /// Packets lost in flight.
+    /// Number of packets lost in flight so far.
     pub(super) lost: u64,
-    /// Number of the packet for which the loss model was last asked, and whether it is lost.
+    /// Number of the packet for which the loss model was last asked, and whether this packet is
+    /// lost.
     pub(super) drawn: Option<(u64, bool)>,
-    /// At an eager port, packets sent by this time started before the last change of rate.
+    /// Time by which all packets that started before the last change of rate have been sent; used
+    /// if departures are fixed at enqueue (eager port).
     pub(super) settled: Time,
-    /// Longest wait and longest queue in bytes at earlier rates.
+    /// Longest waiting time, and longest queue in bytes on the link, before the last change of
+    /// rate.
     pub(super) longest: (Span, u64),
-    /// Bytes on the link of packets lost in flight.
+    /// Bytes on the link (with framing) of packets lost in flight so far.
     pub(super) lost_bytes: u64,
     pub(super) earlier: EarlierRates,
 }
 
-/// Time for which a link has been sending, where faults have changed its rate. Bytes are counted in the order
-/// in which they arrive or are lost; each was sent at the rate in force when its packet started.
+/// Time for which a link has been sending, if faults have changed its rate. Bytes are counted in
+/// the order in which they arrive or are lost. Each packet counts with the rate at which its
+/// transmission started.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct EarlierRates {
-    /// A count of bytes, all of them arrived or lost, and the time of sending them, in picoseconds times 2¹⁶.
+    /// A number of bytes that have all arrived or been lost, and the time of their transmission in
+    /// ps times 2¹⁶.
     over: (u64, u128),
-    /// For each earlier rate with bytes beyond that count: the count up to which bytes were sent at that rate,
-    /// and its picoseconds per byte, times 2¹⁶.
+    /// Earlier rates whose bytes have not all arrived or been lost. Each entry has the byte count
+    /// up to which the rate was used, and the transmission time per byte in ps times 2¹⁶.
     open: Vec<(u64, u64)>,
 }
 
 impl EarlierRates {
-    /// Notes a change of rate: `passed` bytes have arrived or were lost, and those up to `started` are sent at
-    /// the old rate.
+    /// Records a change of rate. `passed` is the number of bytes that have arrived or been lost.
+    /// Bytes up to `started` are sent at the old rate, `ps_per_byte_q16`.
     pub fn end(&mut self, passed: u64, started: u64, ps_per_byte_q16: u64) {
         while let Some(&(until, own)) = self.open.first().filter(|(until, _)| *until <= passed) {
             self.over = (until, self.over.1 + u128::from(until - self.over.0) * u128::from(own));
@@ -66,8 +72,8 @@ impl EarlierRates {
         self.open.push((started, ps_per_byte_q16));
     }
 
-    /// Returns the time, in picoseconds, that the transmission of the first `passed` bytes took;
-    /// bytes after the last change of rate were sent at the present rate, `ps_per_byte_q16`.
+    /// Returns the transmission time in ps of the first `passed` bytes. Bytes after the last change
+    /// of rate were sent at the current rate, `ps_per_byte_q16`.
     pub fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
         let (mut at, mut sum) = self.over;
         for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
@@ -80,8 +86,8 @@ impl EarlierRates {
 }
 
 impl FaultState {
-    /// Decides by the loss model whether packet `number` of the link is lost; decides once per
-    /// packet.
+    /// Asks the loss model whether packet `number` of the link is lost, once per packet, and
+    /// records the answer.
     pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {
             let lost = self.loss.as_mut().is_some_and(|chain| chain.loses(&mut self.random));
@@ -89,7 +95,7 @@ impl FaultState {
         }
     }
 
-    /// Returns the cause by which the packet that would arrive next is lost; `None` if it is not
+    /// Returns the cause of loss of the packet that would arrive next; `None` if this packet is not
     /// lost.
     pub fn cause(&self) -> Option<Cause> {
         if self.failures > 0 || self.doomed > 0 {

@@ -1,4 +1,4 @@
-//! A link under faults; the rules are in [`fault_state`](super::fault_state).
+//! Behaviour of a link under faults; the rules are in [`fault_state`](super::fault_state).
 
 use super::fault_state::{EarlierRates, FaultState};
 use super::{Link, PacketHandle};
@@ -9,7 +9,7 @@ use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Prepares the link for faults, with random streams that depend on the seed and on the number
+    /// Prepares the link for faults. Random numbers depend on the seed of the run and on the number
     /// of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
@@ -34,13 +34,14 @@ impl Link {
         self.fault_state.as_mut().expect("links with faults are made ready for them")
     }
 
-    /// Applies the start (`begins`) or the end of a fault; [`Link::next_key`] may then be another.
+    /// Applies the start (`begins` is true) or the end of a fault. Afterwards [`Link::next_key`]
+    /// may return another event.
     pub(crate) fn change(&mut self, now: Time, effect: &Effect, begins: bool) {
         match effect {
             Effect::Loss(model) => {
                 let f = self.faults();
                 f.loss = begins.then(|| LossChain::new(*model, &mut f.random));
-                // The first packet to arrive is the first of the new model.
+                // The next packet to arrive is the first one that the new model decides about.
                 f.drawn = None;
             }
             Effect::Degrade(left) => {
@@ -68,7 +69,7 @@ impl Link {
         }
     }
 
-    /// Notes, before a fault changes the rate, which bytes are sent at the present rate.
+    /// Records, before a fault changes the rate, which bytes are sent at the current rate.
     fn end_rate(&mut self, now: Time) {
         let started = self.count_started(now);
         let on_way = self.on_wire.iter().take(started);
@@ -79,8 +80,8 @@ impl Link {
         f.earlier.end(passed, passed + bytes, rate);
     }
 
-    /// Returns the time, in picoseconds, for which the port was transmitting the packets that have
-    /// arrived or were lost in flight.
+    /// Returns the time in ps for which the port was transmitting the packets that have arrived or
+    /// were lost in flight.
     pub(super) fn sent_for(&self) -> u128 {
         let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
         match &self.fault_state {
@@ -89,7 +90,7 @@ impl Link {
         }
     }
 
-    /// Returns the number of packets on the wire, the one being sent included.
+    /// Returns the number of packets on the wire, including the packet in transmission.
     fn count_started(&self, now: Time) -> usize {
         match &self.queues {
             Some(_) => self.on_wire.len(),
@@ -97,8 +98,9 @@ impl Link {
         }
     }
 
-    /// Returns the packets and IP bytes that are queued at an eager port, and when the packet being sent will
-    /// have left: backwards from the last packet, each starts when the one in front of it has been sent.
+    /// Returns number and IP bytes of the queued packets, and the end of the current transmission,
+    /// at a port that fixes departures at enqueue (eager). The start of each transmission is found
+    /// backwards from the last packet, since a packet starts when the previous one has been sent.
     pub(super) fn count_waiting(&self, now: Time) -> (u32, u64, Time) {
         let (mut waiting, mut bytes, mut sent) = (0, 0, self.busy_until);
         let settled = self.fault_state.as_ref().map_or(Time::ZERO, |f| f.settled);
@@ -115,7 +117,8 @@ impl Link {
         (waiting, bytes, sent)
     }
 
-    /// Carries out `change`, then recomputes the times of all packets whose first bit has not been sent.
+    /// Applies `change`, and then computes the times of all packets whose transmission has not
+    /// started again.
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
         let Some(q) = &self.queues else { return self.retime_eager(now, change) };
         let sent_at = q.sent_at;
@@ -141,8 +144,8 @@ impl Link {
         self.busy_until = sent;
     }
 
-    /// Returns the arrival time, at the far end, of the packet at `place` of the ring whose last
-    /// bit leaves at `sent`.
+    /// Returns the arrival time at the far end of a packet whose last bit leaves the port at
+    /// `sent`. `place` is the position of the packet among those in flight.
     pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
         let at = sent + self.delay;
         match &self.fault_state {
@@ -155,7 +158,7 @@ impl Link {
     }
 
     /// Returns the event key at which the first packet on the wire arrives or is lost;
-    /// [`Key::NEVER`] without packets.
+    /// [`Key::NEVER`] if no packet is on the wire.
     pub(super) fn first_key(&mut self, now: Time) -> Key {
         let Some(&PacketHandle { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
         let key = self.arrival_key(now, arrive);
@@ -166,7 +169,7 @@ impl Link {
     }
 
     /// Removes and returns the first packet on the wire, with the cause of its loss, if it is lost
-    /// at this event key; otherwise `None`.
+    /// in the event `key`; otherwise `None`.
     pub(crate) fn take_lost_in_flight(&mut self, key: Key) -> Option<(PacketHandle, Cause)> {
         if self.fault_state.is_none() || self.first_key(key.time()) != key {
             return None;
@@ -182,15 +185,16 @@ impl Link {
         Some((handle, cause))
     }
 
-    /// Keeps the longest wait before a change of rate: at another rate the same wait is another queue length.
+    /// Records the longest wait before a change of rate, since at another rate this time
+    /// corresponds to another queue length in bytes.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();
         self.counters.max_backlog = Span::ZERO;
         self.faults().longest = (wait, bytes);
     }
 
-    /// Returns the longest time that a packet of this port waited for the packets before it, and
-    /// the largest number of link bytes for which one waited.
+    /// Returns the longest time that a packet of this port waited for earlier packets, and the
+    /// largest number of bytes on the link for which a packet waited.
     pub fn longest(&self) -> (Span, u64) {
         let wait = self.counters.max_backlog;
         let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
@@ -205,7 +209,7 @@ impl Link {
         Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)
     }
 
-    /// Whether the link is down: a failure is in force.
+    /// Whether the link is down, because at least one failure is in force.
     pub fn is_down(&self) -> bool {
         self.fault_state.as_ref().is_some_and(|f| f.failures > 0)
     }
@@ -224,7 +228,7 @@ mod tests {
     use eastwest_types::{HostId, Packet};
 
     const DELAY: Span = Span::from_us(5);
-    /// Transmission time of a full packet at 1 Gbit/s: 1538 B.
+    /// Transmission time of a full packet at 1 Gbit/s; it has 1538 B on the link.
     const FULL: Span = Span::from_ns(12_304);
 
     fn link(limit: u32, mode: Mode, jitter: Span, delay: Span) -> Link {
@@ -254,7 +258,7 @@ mod tests {
         Packet { ip_len, ..Packet::blank(HostId(1)) }
     }
 
-    /// Fates of packets, and the queue before each enqueue.
+    /// What happened to the packets of a test: arrivals, losses, and the queue before each enqueue.
     #[derive(Debug, Default, PartialEq)]
     struct Log {
         arrived: Vec<(Time, u32)>,
@@ -330,10 +334,12 @@ mod tests {
         }
     }
 
-    /// A packet that is enqueued, or a fault that begins (`true`) or ends.
+    /// A step of a test: a packet that is enqueued, or a fault that begins (`true`) or ends
+    /// (`false`).
     type Step = (Time, Result<Packet, (Effect, bool)>);
 
-    /// Returns packets and changes of all kinds, on a grid of times that makes ties frequent.
+    /// Returns a random sequence of packets and faults of all kinds, on a coarse grid of times, so
+    /// that ties are frequent.
     fn script(seed: u64) -> Vec<Step> {
         let mut random = Stream::new(seed, "faults");
         let mut script = Vec::new();
@@ -354,7 +360,7 @@ mod tests {
                 script.push((at, Err((effect, false))));
             }
         }
-        // packets of an instant are enqueued before its changes
+        // At each time, packets are enqueued before faults change.
         script.sort_by_key(|(at, what)| (*at, what.is_err()));
         script
     }
@@ -389,8 +395,8 @@ mod tests {
         assert!(full > 1_000 && random > 1_000 && down > 1_000, "{seen:?}");
     }
 
-    /// Enqueues ten full packets at once and makes one change; returns when each arrived, `None` if it was
-    /// lost.
+    /// Enqueues ten full packets at once, begins a fault at `change_at` and ends it at `over_at`.
+    /// Returns the arrival time of each packet; `None` if it was lost.
     fn ten(change_at: Span, effect: Effect, over_at: Option<Span>) -> Vec<Option<Span>> {
         let [eager, reference] = [Mode::Eager, Mode::TwoEvent].map(|mode| {
             let mut play = Play::new(link(99, mode, Span::ZERO, DELAY));
@@ -412,13 +418,13 @@ mod tests {
     #[test]
     fn a_degraded_link_finishes_the_packet_being_sent_and_then_has_exactly_the_new_rate() {
         let tenth = Effect::Degrade(Degraded::Rate(Rate::mbit(100)));
-        // change in the middle of the third packet
+        // The fault begins in the middle of the transmission of the third packet.
         let times = ten(FULL * 2 + Span(1), tenth.clone(), None);
         for (i, time) in times.iter().enumerate() {
             let slow = (i as u64).saturating_sub(2);
             assert_eq!(*time, Some(FULL * (1 + i as u64 - slow) + FULL * 10 * slow + DELAY));
         }
-        // and back to the link's own rate in the middle of the fifth
+        // The fault ends in the middle of the transmission of the fifth packet.
         let back = FULL * 3 + FULL * 10 + Span(1);
         let times = ten(FULL * 2 + Span(1), tenth, Some(back));
         assert_eq!(times[4], Some(FULL * 3 + FULL * 20 + DELAY));
@@ -431,12 +437,13 @@ mod tests {
         let slow = Effect::Delay { extra, jitter: Span::ZERO };
         let times = ten(FULL, slow, Some(FULL * 5));
         let plain = |i: u64| FULL * (i + 1) + DELAY;
-        // a change at the instant at which a packet starts does not concern that packet
+        // A change at the instant at which the transmission of a packet starts does not apply to
+        // this packet.
         for i in 0..10 {
             let time = match i {
                 0 | 1 => plain(i),
                 2..=5 => plain(i) + extra,
-                // packets behind the sixth would overtake it, so they arrive with it
+                // Packets behind the sixth would overtake it, so that they arrive together with it.
                 _ => plain(i).max(plain(5) + extra),
             };
             assert_eq!(times[i as usize], Some(time), "{i}");
@@ -459,8 +466,8 @@ mod tests {
     #[test]
     fn a_failure_takes_what_is_sent_or_under_way_and_spares_what_starts_after_the_repair() {
         let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // the first packet has arrived, the second is on the wire, the third is being sent; repaired during the
-        // sixth
+        // The fault begins when the first packet has arrived, the second is on the wire and the
+        // third is in transmission. It ends during the transmission of the sixth packet.
         let at = FULL * 2 + Span::from_us(6);
         let times = ten(at, down, Some(FULL * 5 + Span(1)));
         let arrived: Vec<usize> = (0..10).filter(|&i| times[i].is_some()).collect();
@@ -473,7 +480,7 @@ mod tests {
     #[test]
     fn a_short_failure_takes_all_that_was_under_way() {
         let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // while the second packet is being sent, the first is on the wire
+        // The link fails while the second packet is in transmission and the first is on the wire.
         let times = ten(FULL + Span::from_us(2), down, Some(FULL + Span::from_us(3)));
         assert_eq!(times.iter().position(Option::is_some), Some(2));
         assert_eq!(times.iter().flatten().count(), 8);

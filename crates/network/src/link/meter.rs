@@ -1,8 +1,8 @@
-//! Histograms of a measured port, for each of its classes.
+//! Histograms of queue lengths and waiting times at a measured port, for each traffic class.
 //!
-//! Each packet that arrives records the queue of its class before it, whether or not it is admitted: the queue
-//! as packets find it, which is not the average over time. A packet that starts to be sent records how long it
-//! has waited; a dropped packet records nothing.
+//! Each arriving packet records the queue of its class that it finds, even if it is dropped. This
+//! is the queue as seen by packets, not the average over time. A packet records its waiting time
+//! when its transmission starts; a dropped packet records none.
 
 use crate::queue::Backlog;
 use eastwest_engine::histogram::Histogram;
@@ -35,19 +35,19 @@ impl Meter {
         &mut self.classes[class]
     }
 
-    /// Records the queue of its class that an arriving packet finds.
+    /// Records the queue `waits` of class `class` that an arriving packet finds.
     pub(crate) fn comes(&mut self, class: u8, waits: Backlog) {
         let class = self.class(class);
         class.packets.add(waits.packets as u64);
         class.bytes.add(waits.bytes);
     }
 
-    /// Records the time that a packet has waited when its transmission starts.
+    /// Records the waiting time of a packet of class `class` when its transmission starts.
     pub(crate) fn goes(&mut self, class: u8, waited: Span) {
         self.class(class).sojourn.record(waited);
     }
 
-    /// Returns number and histograms of each traffic class of the port.
+    /// Returns the number and the histograms of each traffic class of the port.
     pub fn classes(&self) -> impl Iterator<Item = (u32, &ClassMeter)> {
         (0..).zip(&self.classes)
     }

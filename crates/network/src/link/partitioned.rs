@@ -1,9 +1,10 @@
-//! Ports of a partitioned fabric that need special care: those whose packets may arrive in another part, and
-//! those to hosts.
+//! Ports with special functions in a partitioned fabric, which is simulated in several parts
+//! (threads): ports whose packets may arrive in another part, and ports to hosts.
 //!
-//! A packet that arrives in another part is handed over to it at enqueue, since an eager port then knows the
-//! time of the arrival. Its place in the queue stays here, and so does its part in the counters, which count
-//! arrivals in order: it is counted when the port is next touched after the arrival.
+//! A packet that arrives in another part is sent to this part when it is enqueued. This is possible
+//! because the port fixes departures at enqueue, so that the arrival time is known. The packet
+//! still occupies room in the queue here. The counters of the port count it when the port is next
+//! used after its arrival.
 
 use super::{Link, Outcome, PacketHandle, Partitioned};
 use crate::losses::Cause;
@@ -14,32 +15,33 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Whether the port knows when a packet arrives once it has enqueued it: it is eager, without faults and
-    /// always awake.
+    /// Whether the port knows the arrival time of a packet when it enqueues it: it fixes departures
+    /// at enqueue (eager), has no faults, and its link never sleeps.
     pub(crate) fn can_be_partitioned(&self) -> bool {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Lets the fabric enqueue all packets of this port of a partitioned fabric; `crosses`: packets
-    /// may arrive in another part.
+    /// Makes the fabric, not the link, enqueue packets at this port, since the fabric is simulated
+    /// in several parts. `crosses`: packets may arrive in another part.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports are divided"
         );
-        // Started packets are counted anew for each packet, without RED's fast path.
+        // The fast path of RED is switched off, and packets whose transmission has started are
+        // counted for each arrival.
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.tracks_started = crosses;
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }
 
-    /// Makes this the receiving side of a link whose port another part owns.
+    /// Makes this link the receiving side of a port that another part owns.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
     }
 
-    /// Enqueues a packet that arrives at the far end in this part. With `tie`, packets that arrive
-    /// in other parts at `now` count as arrived before it.
+    /// Enqueues a packet whose next node is in this part. With `tie`, packets that arrive at their
+    /// next node in other parts at the time `now` count as arrived before.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -54,9 +56,9 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet that arrives at the far end in another part. Returns the time of its
-    /// arrival, or why it is dropped. With `tie`, packets that arrive in other parts at `now` count
-    /// as arrived before it.
+    /// Enqueues a packet whose next node is in another part. Returns its arrival time, or the cause
+    /// if it is dropped. With `tie`, packets that arrive at their next node in other parts at the
+    /// time `now` count as arrived before.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
@@ -77,7 +79,8 @@ impl Link {
         Ok(handle.arrive)
     }
 
-    /// Applies the discipline to a packet, where it must be asked. Returns why the packet is dropped, if it is.
+    /// Applies the queue discipline to a packet if a decision is necessary. Returns the cause if
+    /// the packet is dropped.
     #[inline]
     fn admit(
         &mut self,
@@ -97,12 +100,13 @@ impl Link {
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
-    /// Returns the queued packets of all parts.
+    /// Returns the queued packets of this port, including those whose next node is in another part.
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
         let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
-        // as in `Link::waits_in_ring`; each of the two rings is in order of arrival
+        // Each of the two rings is in order of arrival. Packets whose first bit has left the port
+        // are not counted, as in `Link::waits_in_ring`.
         let then = now + self.delay;
         for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
             for handle in ring.iter() {
@@ -117,8 +121,8 @@ impl Link {
         waiting
     }
 
-    /// Puts the packets of all parts into `on_wire`, so that the queue can be read (`open`); or restores the
-    /// ring of this part.
+    /// Puts the packets of all parts into `on_wire`, so that the queue of the port can be read
+    /// (`open` is true), or restores the packets of this part alone.
     pub(crate) fn expose_all(&mut self, open: bool) {
         let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
         if !open {
@@ -133,7 +137,8 @@ impl Link {
         partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
     }
 
-    /// Counts packets that have arrived in other parts before `now` or, with `at_now`, at `now`.
+    /// Counts the packets that have arrived at their next node in other parts before `now`; with
+    /// `at_now` also those that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned
@@ -150,7 +155,7 @@ impl Link {
     }
 
     /// Adds a packet that another part has sent on this link. Returns the event key of its arrival
-    /// if it is the first on the wire, otherwise `None`.
+    /// if it is the first packet on the wire, otherwise `None`.
     pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
@@ -161,21 +166,21 @@ impl Link {
         first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
 
-    /// Removes and returns the packets on the wire that arrive in this part.
+    /// Removes and returns the packets on the wire whose next node is in this part.
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
         self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
         std::iter::from_fn(move || ring.pop())
     }
 
-    /// Appends a packet that [`Link::take_on_wire`] has removed to the wire; to be called in order
-    /// of arrival.
+    /// Appends a packet that [`Link::take_on_wire`] has removed. Calls must be in the order of
+    /// arrivals.
     pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
         self.on_wire.push(handle);
     }
 
-    /// Returns the packets in flight to a host, each with the time at which it is handed over and the number of
-    /// packets before it. The first is handed over at `first`.
+    /// Returns the packets in flight to a host, each with its delivery time and the number of
+    /// packets delivered before. `first` is the delivery time of the first packet.
     pub(crate) fn handed_over(
         &self,
         first: Time,
@@ -199,11 +204,12 @@ mod tests {
     use eastwest_engine::random::Stream;
     use eastwest_types::Limit;
 
-    /// Behaviour of a port: arrivals, losses, queue before each enqueue.
+    /// Behaviour of a test port: arrivals (time, packet), lost packets, and the queue (packets,
+    /// bytes) before each enqueue.
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
 
-    /// Enqueues packets, of which those selected by `crosses` arrive in another part, and runs until the port
-    /// is empty.
+    /// Enqueues packets (time, IP bytes) and runs until the port is empty. The packets selected by
+    /// `crosses` arrive in another part.
     fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
         let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
@@ -259,7 +265,8 @@ mod tests {
                 0 => QueueConfig::DropTail(DropTail(packets)),
                 1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
-                // the undivided port uses RED's fast path at times
+                // With these settings, the port that is not partitioned sometimes uses the fast
+                // path of RED.
                 3 => QueueConfig::Red(fast_path_red(1.0, false)),
                 _ => QueueConfig::Red(fast_path_red(0.02, false)),
             };

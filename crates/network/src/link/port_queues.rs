@@ -1,8 +1,10 @@
-//! Queues of a two-event port: one for each of its classes, and the scheduler that chooses among them.
+//! Queues of a two-event port (a port with an event at the end of each transmission): one queue for
+//! each traffic class, and the scheduler that chooses among them.
 //!
-//! Strict classes go first, in their order. The rest of the link is shared by weight: deficit round robin
-//! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one packet and
-//! pays back before its next turn. A packet that is being sent is never interrupted.
+//! Strict classes go first, in their order. The other classes share the rest of the link by weight
+//! with deficit round robin (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2: a class may
+//! exceed its quantum by one packet, which is deducted in its next rounds. A packet in transmission
+//! is never interrupted.
 
 use crate::dcb::pfc::Wire;
 use crate::dcb::port_state::DcbPort;
@@ -22,7 +24,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Packets of one class, in the order in which its discipline serves them.
+/// Queue of one traffic class, ordered as its discipline requires.
 #[derive(Debug, Serialize, Deserialize)]
 enum ClassQueue {
     Fifo {
@@ -31,10 +33,12 @@ enum ClassQueue {
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
-    /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
+    /// Queues by priority at a port with data-centre bridging (DCB); [`PortQueues::push_dcb`] and
+    /// [`PortQueues::pop_by_priority`] serve them.
     Priorities(Box<PriorityQueues>),
-    /// In order of the ranks that a discipline from another crate gives to packets. It must be the
-    /// last: serde counts a skipped variant when it writes the number of a variant, not when it reads one.
+    /// Queue ordered by the ranks that a discipline from another crate computes. This variant must
+    /// be the last: serde counts a skipped variant when it writes the number of a variant, but not
+    /// when it reads one.
     #[serde(skip)]
     Ranked(Box<Ranked>),
 }
@@ -42,46 +46,51 @@ enum ClassQueue {
 #[derive(Debug, Serialize, Deserialize)]
 struct Class {
     queue: ClassQueue,
-    /// Bytes per turn; `None` for a strict class.
+    /// Bytes that the class may send per round of deficit round robin; `None` for a strict class.
     quantum: Option<i64>,
     deficit: i64,
 }
 
-/// All queues of a two-event port. The fields that every packet accesses come first.
+/// All queues of a two-event port (a port with an event at the end of each transmission). The
+/// fields that every packet accesses come first.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
-    /// State of data-centre bridging (IEEE 802.1Q); `None` unless this is a DCB port.
+    /// State of data-centre bridging (DCB, IEEE 802.1Q); `None` if the port has no DCB.
     pub dcb: Option<Box<DcbPort>>,
-    /// Time at which the packet being sent will have left or the link will be awake to send the first one;
-    /// never while the port has nothing to send.
+    /// Time at which the current transmission ends, or at which the sleeping link will be awake for
+    /// the first packet; [`Time::NEVER`] while the port has nothing to send.
     pub sent_at: Time,
-    /// Classes; mostly there is one, which needs no memory elsewhere.
+    /// Traffic classes of the port. Most ports have one class, which is stored without additional
+    /// memory.
     classes: SmallVec<[Class; 1]>,
-    /// Index of the weighted class whose turn it is.
+    /// Index of the weighted class that is served in the current round.
     turn: usize,
-    /// Memory of the switch, where its ports share one.
+    /// Shared buffer of the switch; `None` if its ports share none.
     shared: Option<Arc<SharedBuffer>>,
-    /// Class by codepoint (DSCP).
+    /// Index of the traffic class for each codepoint (DSCP).
     #[serde(with = "codepoints")]
     class_of: [u8; 64],
-    /// Packets that disciplines have dropped since the last [`super::Link::take_dropped`].
+    /// Packets that disciplines have dropped from queues since the last call of
+    /// [`super::Link::take_dropped`].
     pub dropped: Vec<(PacketHandle, Cause)>,
-    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept. They leave first.
+    /// Packets in the buffer of a link layer that is or was asleep. They leave before all queued
+    /// packets.
     link_buffer: VecDeque<PacketHandle>,
     link_buffer_bytes: u64,
 }
 
 /// Result of the admission of a packet to the queue of its class.
 pub(crate) enum Admission {
-    /// The packet is queued, to be marked or not.
+    /// The packet is queued; `mark` says whether it must be marked with CE.
     Admitted { mark: bool },
-    /// The packet is dropped.
+    /// The packet is dropped, for the given cause.
     Dropped(Cause),
 }
 
 impl PortQueues {
-    /// Returns the queues of a port without packets; `classes` is empty where all packets wait in one queue.
+    /// Returns the empty queues of a port. `classes` is empty if all packets share one queue with
+    /// the settings `queue`.
     pub fn new(
         classes: &[PortClass],
         queue: &QueueConfig,
@@ -148,25 +157,25 @@ impl PortQueues {
         self.class_of[usize::from(dscp & 63)]
     }
 
-    /// Whether packets always leave in the order in which they were enqueued, and nothing holds them up.
+    /// Whether packets always leave in the order in which they were enqueued, and are never paused.
     pub fn is_one_fifo(&self) -> bool {
         matches!(self.classes.as_slice(), [Class { queue: ClassQueue::Fifo { .. }, .. }])
     }
 
-    /// Whether packets may leave in another order than they were enqueued.
+    /// Whether packets may leave in another order than that in which they were enqueued.
     pub fn may_reorder(&self) -> bool {
         self.classes.len() > 1 || self.paused() != 0
     }
 
-    /// Returns the mask of paused priorities.
+    /// Returns the mask of paused priorities: bit p for priority p.
     fn paused(&self) -> u8 {
         self.dcb.as_ref().map_or(0, |dcb| dcb.paused_mask())
     }
 
-    /// Returns the number of bytes on the link until all queued packets of the class of DSCP `dscp`
-    /// have been sent, if no more come: the bytes of the class, of strict classes before it, and of
-    /// other weighted classes as much as their turns take meanwhile. Other priorities that are
-    /// paused do not count.
+    /// Returns the number of bytes that the link will send until all queued packets of the class of
+    /// DSCP `dscp` have left, if no more packets arrive. These are the bytes of the class, of
+    /// strict classes before it, and the share of other weighted classes in the same time. Paused
+    /// priorities do not count, except the priority of `dscp`.
     pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
         let number = usize::from(self.class_of(dscp));
         let paused = self.paused();
@@ -174,7 +183,7 @@ impl PortQueues {
         let own = &self.classes[number];
         let below = on_link(self.link_buffer());
         if own.queue.backlog().packets == 0 {
-            return below; // its last packet is being sent, or in the buffer of the link layer
+            return below; // the last packet is in transmission or in the link layer
         }
         let mine = on_link(own.queue.unpaused_backlog(paused & !(1 << (dscp >> 3))));
         let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
@@ -193,12 +202,12 @@ impl PortQueues {
         below + mine + before.sum::<u64>()
     }
 
-    /// Returns the numbers of queued packets and IP bytes of one class.
+    /// Returns number and IP bytes of the queued packets of one class.
     pub fn backlog_of(&self, class: u8) -> Backlog {
         self.classes[usize::from(class)].queue.backlog()
     }
 
-    /// Returns the numbers of queued packets and IP bytes of all classes, without the buffer of the
+    /// Returns number and IP bytes of the queued packets of all classes, without the buffer of the
     /// link layer.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
@@ -210,7 +219,7 @@ impl PortQueues {
         all
     }
 
-    /// Returns the IP bytes of every queued packet, the buffer of the link layer included.
+    /// Returns the IP bytes of each packet in the queues and in the buffer of the link layer.
     pub fn lengths(&self) -> Vec<u32> {
         let of = |p: &PacketHandle| u32::from(p.ip_len());
         let mut lengths: Vec<u32> = self.link_buffer.iter().map(of).collect();
@@ -227,8 +236,8 @@ impl PortQueues {
         lengths
     }
 
-    /// Admits a packet to its class and queues it, or drops it. `arrival` need not state the backlog of the
-    /// class.
+    /// Admits a packet to the queue of its class, or drops it. The backlog in `arrival` is ignored;
+    /// that of the class is used.
     pub fn push(
         &mut self,
         handle: PacketHandle,
@@ -251,8 +260,8 @@ impl PortQueues {
         admission
     }
 
-    /// Removes and returns the next packet, and whether it must be marked with CE; `None` if no
-    /// packet is queued.
+    /// Removes and returns the next packet to be sent, and whether it must be marked with CE;
+    /// `None` if no packet is queued.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
         while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
             let class = &mut self.classes[number];
@@ -262,7 +271,7 @@ impl PortQueues {
                 shared.changed(before, class.queue.backlog().bytes);
             }
             let Some((handle, mark)) = next else {
-                continue; // its discipline has dropped everything
+                continue; // the discipline of this class has dropped all packets
             };
             class.deficit -= i64::from(handle.ip_len());
             return Some((handle, mark));
@@ -270,7 +279,8 @@ impl PortQueues {
         None
     }
 
-    /// Returns the priority queues of a DCB port, by class; none at other ports.
+    /// Returns the priority queues of a port with data-centre bridging (DCB), one item for each
+    /// class; none at other ports.
     pub fn priority_queues(&self) -> impl Iterator<Item = &PriorityQueues> {
         self.classes.iter().filter_map(|class| match &class.queue {
             ClassQueue::Priorities(queues) => Some(&**queues),
@@ -278,8 +288,8 @@ impl PortQueues {
         })
     }
 
-    /// Returns the time of the next event of the port that is not an arrival of a packet; `None` at
-    /// a DCB port with a paused priority.
+    /// Returns the time of the next event of the port that is not an arrival at the far end; `None`
+    /// if a priority of the port is paused (DCB).
     #[inline]
     pub fn due_unless_paused(&self) -> Option<Time> {
         match &self.dcb {
@@ -288,9 +298,9 @@ impl PortQueues {
         }
     }
 
-    /// Returns the priority queues of a DCB port with a single traffic class, its DCB state, and
-    /// the time at which its present transmission ends (never while the port is idle). `None` at a
-    /// port with several classes or without DCB.
+    /// Returns, at a DCB port with a single traffic class, its priority queues, its DCB state, and
+    /// the end of the current transmission ([`Time::NEVER`] while the port is idle). `None` at
+    /// other ports.
     #[inline]
     pub fn single_class(&mut self) -> Option<(&mut PriorityQueues, &mut DcbPort, &mut Time)> {
         let [Class { queue: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
@@ -300,7 +310,8 @@ impl PortQueues {
         Some((queues, self.dcb.as_deref_mut()?, &mut self.sent_at))
     }
 
-    /// Returns the priority queues of a DCB port, by class, to be changed; none at other ports.
+    /// Returns the priority queues of a port with data-centre bridging (DCB) for modification, one
+    /// item for each class; none at other ports.
     pub fn priority_queues_mut(&mut self) -> impl Iterator<Item = &mut PriorityQueues> {
         self.classes.iter_mut().filter_map(|class| match &mut class.queue {
             ClassQueue::Priorities(queues) => Some(&mut **queues),
@@ -308,8 +319,8 @@ impl PortQueues {
         })
     }
 
-    /// Admits a packet, with its ingress link and priority, to its class at a DCB port and queues
-    /// it, or drops it.
+    /// Admits a packet to the queue of its class and priority at a port with data-centre bridging
+    /// (DCB), or drops it.
     pub fn push_dcb(
         &mut self,
         handle: PacketHandle,
@@ -323,9 +334,10 @@ impl PortQueues {
         }
     }
 
-    /// Removes and returns the next packet of a DCB port among the priorities outside the mask
-    /// `paused`, with its priority and whether it must be marked with CE; `None` if no packet may
-    /// start. Packets that disciplines drop are added to `dropped`.
+    /// Removes and returns the next packet of a port with data-centre bridging (DCB), with its
+    /// priority, and whether it must be marked with CE. Priorities in the mask `paused` are
+    /// skipped; `None` if no packet may be sent. Packets that disciplines drop are added to
+    /// `dropped`.
     pub fn pop_by_priority(
         &mut self,
         now: Time,
@@ -352,24 +364,25 @@ impl PortQueues {
             let class = &mut self.classes[number];
             let ClassQueue::Priorities(queues) = &mut class.queue else { break };
             let Some(next) = queues.pop(now, paused, pool, dropped) else {
-                continue; // its discipline has dropped everything
+                continue; // the discipline of this class has dropped all packets
             };
-            // shares are of the bandwidth of the link, so framing counts (802.1Qaz)
+            // Shares are fractions of the bandwidth of the link, so that framing counts (802.1Qaz).
             class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len())));
             return Some(next);
         }
         None
     }
 
-    /// Connects the port to the shared buffer of its switch: after reading a checkpoint each port
-    /// has a copy of its own.
+    /// Connects the port to the shared buffer of its switch. After a checkpoint is read, each port
+    /// has its own copy of the buffer; the first port provides the common one.
     pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(own) = &mut self.shared {
             own.clone_from(memory.get_or_insert_with(|| own.clone()));
         }
     }
 
-    /// Returns the class that is served next; `None` if no packet waits.
+    /// Returns the index of the class that is served next; `None` if no packet is queued. `waits`
+    /// says whether a class has packets.
     fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
         let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
         if strict.is_some() || !self.classes.iter().any(&waits) {
@@ -386,7 +399,7 @@ impl PortQueues {
         }
     }
 
-    /// Whether a packet is queued; always true at a port with several classes.
+    /// Whether a packet is queued; at a port with several classes always true, without a check.
     #[inline]
     pub fn has_packets(&mut self) -> bool {
         self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
@@ -415,7 +428,7 @@ impl ClassQueue {
         }
     }
 
-    /// Returns the backlog without paused priorities.
+    /// Returns the backlog without the priorities in the mask `paused`.
     fn unpaused_backlog(&self, paused: u8) -> Backlog {
         match self {
             ClassQueue::Priorities(queues) => queues.unpaused_backlog(paused),
@@ -487,7 +500,7 @@ impl ClassQueue {
     }
 }
 
-/// Serialization of the class of every codepoint in checkpoints.
+/// Serialization in checkpoints of the array with the class of every codepoint.
 mod codepoints {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,25 +1,27 @@
 //! Fast path of ports with RED: arrivals that need no decision.
 //!
-//! RED's average moves with every packet, but slowly: from below `min` it takes many packets to reach `min`.
-//! While fewer than `max_held` packets are held, an arrival raises the average by less than `weight ·
-//! max_held`, so the distance to `min` gives a number of arrivals that need no decision. These arrivals are
-//! only logged, and RED replays all of them at once, with the same steps on the same numbers as if it had been
-//! asked each time. With `weight = 1` the average is the present queue, and nothing has to be logged.
+//! The average queue length of RED changes with every packet, but slowly: from below `min` it needs
+//! many packets to reach `min`. While the port holds fewer than `max_held` packets, an arrival
+//! raises the average by less than `weight · max_held`. From the distance to `min` follows the
+//! number of arrivals that need no decision. These arrivals are only logged. Later RED replays all
+//! of them, with the same steps on the same numbers as if it had decided about each of them. With
+//! `weight = 1` the average is the current queue length, and nothing needs to be logged.
 //!
-//! While the fast path is active, a port does not count which packets have started
-//! ([`started`](super::started)) either; the log tells the queue that each arrival found. Before a decision the
-//! port counts again from its ring.
+//! While the fast path is active, the port does not count the packets whose transmission has
+//! started ([`started`](super::started)); the log gives the queue that each arrival found. Before
+//! the next decision, the port counts again from its ring of packets in flight.
 
 use crate::queue::{Average, Discipline, Queue};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Number of logged arrivals after which RED replays them: few enough to stay in the cache.
+/// Number of logged arrivals after which RED replays them; small enough for the log to stay in the
+/// cache.
 const MAX_LOGGED: u32 = 32;
-/// Fewer arrivals than this are not worth the fast path.
+/// Smallest number of arrivals without decision for which the fast path is worth its cost.
 const MIN_BUDGET: u32 = 8;
 
-/// An arrival that RED has not been asked about.
+/// A logged arrival, about which RED has not decided.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Arrival {
     now: Time,
@@ -28,7 +30,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the start of its transmission.
+    /// Returns the time at which the transmission of the packet starts.
     fn start(self) -> Time {
         self.now.max(self.clear_at)
     }
@@ -38,20 +40,22 @@ impl Arrival {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RedFastPath {
     pub(super) is_active: bool,
-    /// Whether arrivals have to be logged, for RED to replay.
+    /// Whether arrivals must be logged, so that RED can replay them.
     pub(super) logs_arrivals: bool,
-    /// Number of arrivals that need no decision.
+    /// Number of further arrivals that need no decision of RED.
     budget: u32,
-    /// The fast path admits a packet while fewer packets than this are held.
+    /// Number of held packets (queued, in transmission or on the wire) from which the fast path
+    /// does not admit a packet.
     pub(super) max_held: u32,
-    /// Number of logged arrivals that RED has replayed; their packets may still be queued.
+    /// Number of arrivals in the log that RED has already replayed; their packets may still be
+    /// queued.
     replayed: u32,
     arrivals: Vec<Arrival>,
 }
 
 impl RedFastPath {
-    /// Returns the state for a port with this discipline; `None` if the port can never use the fast
-    /// path.
+    /// Returns the state of the fast path for a port with the queue `queue`; `None` if its
+    /// discipline never allows the fast path.
     pub fn new(queue: &mut Queue, mtu: u32) -> Option<Box<RedFastPath>> {
         let average = queue.steady_average()?;
         let (logs_arrivals, max_held) = (average.follows(), average.fast_path_limit(mtu));
@@ -68,7 +72,8 @@ impl RedFastPath {
         })
     }
 
-    /// Whether an arrival that finds `held` packets needs no decision; if so, logs it.
+    /// Whether an arrival that finds `held` packets at the port needs no decision of RED; if so,
+    /// logs the arrival.
     #[inline(always)]
     pub fn admits(&mut self, held: usize, now: Time, clear_at: Time) -> bool {
         if self.budget == 0 || held >= self.max_held as usize {
@@ -81,7 +86,8 @@ impl RedFastPath {
         true
     }
 
-    /// Has RED replay the arrivals that it has not. Removes those whose packets have started.
+    /// Lets RED replay the logged arrivals that it has not seen, and removes arrivals from the log
+    /// whose transmission has started.
     fn replay(&mut self, average: &mut Average) {
         let mut started = 0;
         for place in self.replayed as usize..self.arrivals.len() {
@@ -96,8 +102,8 @@ impl RedFastPath {
         self.replayed = self.arrivals.len() as u32;
     }
 
-    /// Lets RED replay all logged arrivals. Returns whether the fast path stays active, with `held`
-    /// packets; if not, clears the log.
+    /// Lets RED replay all logged arrivals. Returns whether the fast path stays active with `held`
+    /// packets at the port; if not, clears the log.
     pub fn renew(&mut self, average: &mut Average, held: usize) -> bool {
         self.replay(average);
         self.budget = average.arrivals_below_min(self.max_held).min(MAX_LOGGED);
@@ -109,19 +115,19 @@ impl RedFastPath {
         false
     }
 
-    /// Returns the number of arrivals that need no decision; `None` if they are too few to start
-    /// the fast path.
+    /// Returns the number of arrivals that need no decision of RED; `None` if they are too few to
+    /// start the fast path.
     pub fn budget_to_start(&self, average: &Average) -> Option<u32> {
         Some(average.arrivals_below_min(self.max_held)).filter(|budget| *budget >= MIN_BUDGET)
     }
 
-    /// Starts the fast path: the next `budget` arrivals need no decision.
+    /// Starts the fast path: the next `budget` arrivals need no decision of RED.
     pub fn start(&mut self, budget: u32) {
         self.is_active = true;
         self.budget = if self.logs_arrivals { budget.min(MAX_LOGGED) } else { budget };
     }
 
-    /// Logs a queued packet that RED has been asked about.
+    /// Logs a queued packet that RED has already decided about; its transmission starts at `start`.
     pub fn log_known(&mut self, start: Time) {
         self.arrivals.push(Arrival { now: start, clear_at: start });
         self.replayed += 1;

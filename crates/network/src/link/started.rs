@@ -1,14 +1,17 @@
-//! Ports that count which packets of their ring have started to be sent: lazy ports, and eager ports whose
-//! discipline sees every packet.
+//! Ports that count the packets in their ring whose transmission has started. They are lazy ports
+//! (departures decided at dequeue), and eager ports (departures fixed at enqueue) whose discipline
+//! sees every packet.
 //!
-//! Such an eager port needs the length of its queue for each packet. Packets start in the order of the ring, so
-//! a cursor that only moves forward replaces counting: packets before it are being sent or on the wire.
+//! An eager port of this kind needs its queue length for each packet. Packets start in the order of
+//! the ring, so that a cursor suffices, which only moves forward: packets before it are in
+//! transmission or on the wire.
 //!
-//! A [lazy](super::Mode::Lazy) port decides at the cursor. Until then the ring holds the arrival of a packet at
-//! the port; from then on its arrival at the far end. The decision may be late, but nothing can observe that: a
-//! packet starts when the one before it has left, so it is due by the time at which that one arrives, and that
-//! arrival is an event of the same link. So the packet at the head of the ring has always started when an event
-//! is over, and whoever reads queues or losses calls [`Link::settle`] first.
+//! A [lazy](super::Mode::Lazy) port decides about the packet at the cursor. Before this decision,
+//! the handle in the ring has the arrival time at the port; afterwards, the arrival time at the far
+//! end. The decision may be made late, but this has no effect. A packet starts when the previous
+//! one has left the port, so that it is due before the previous one arrives at the far end, which
+//! is an event of the same link. Therefore, after each event, the packet at the head of the ring
+//! has started. Code that reads queues or losses calls [`Link::settle`] first.
 
 use super::{Link, Outcome, PacketHandle};
 use crate::losses::Cause;
@@ -17,8 +20,8 @@ use crate::queue::{Backlog, Discipline, Head, Plan};
 use eastwest_types::Time;
 
 impl Link {
-    /// Returns the number and the IP bytes of the packets whose transmission has not started, as
-    /// far as the port knows.
+    /// Returns number and IP bytes of the packets whose transmission has not started, according to
+    /// the cursor of the port.
     pub(super) fn not_started(&self) -> Backlog {
         Backlog {
             packets: self.on_wire.len() - self.started as usize,
@@ -26,8 +29,8 @@ impl Link {
         }
     }
 
-    /// Counts the packets whose transmission has started by `now`. Returns the queued packets; for
-    /// eager ports without faults.
+    /// Moves the cursor over the packets whose transmission has started by `now`, and returns the
+    /// queued packets. For ports without faults that fix departures at enqueue (eager).
     #[inline]
     pub(super) fn update_started(&mut self, now: Time) -> Backlog {
         while self.next_start <= now
@@ -42,7 +45,8 @@ impl Link {
         self.not_started()
     }
 
-    /// Enqueues a packet at an eager port whose discipline sees every packet.
+    /// Enqueues a packet at a port that fixes departures at enqueue (eager) and whose discipline
+    /// sees every packet.
     #[inline(always)]
     pub(super) fn enqueue_counted(
         &mut self,
@@ -82,7 +86,7 @@ impl Link {
         outcome
     }
 
-    /// Decides the departure of an admitted packet at a port that uses [`Link::update_started`].
+    /// Fixes the departure of an admitted packet at a port that uses [`Link::update_started`].
     #[inline]
     pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
         if self.next_start == Time::NEVER {
@@ -91,7 +95,7 @@ impl Link {
         self.schedule_departure(now, handle)
     }
 
-    /// Enqueues a packet at a lazy port.
+    /// Enqueues a packet at a lazy port (departures are decided at dequeue).
     pub(super) fn enqueue_lazy(
         &mut self,
         now: Time,
@@ -106,7 +110,7 @@ impl Link {
             return Outcome::Dropped(cause);
         }
         let ip_len = u32::from(handle.ip_len());
-        let free_at = self.busy_until; // if no packet is queued
+        let free_at = self.busy_until; // time from which the port is free, if no packet is queued
         self.extend_backlog(now, self.send_time(ip_len));
         self.held_bytes += u64::from(ip_len);
         handle.arrive = now;
@@ -123,7 +127,8 @@ impl Link {
         }
     }
 
-    /// Updates the count of started packets before the first packet on the wire arrives.
+    /// Updates the count of packets whose transmission has started, before the first packet on the
+    /// wire arrives.
     #[inline(always)]
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {
@@ -143,7 +148,8 @@ impl Link {
         }
     }
 
-    /// Decides all departures of a lazy port that are due by now.
+    /// Decides all departures that are due by `now` at a lazy port (departures are decided at
+    /// dequeue).
     #[inline(always)]
     pub(crate) fn settle(&mut self, now: Time, pool: &mut PacketPool) {
         while self.next_start <= now {
@@ -151,7 +157,8 @@ impl Link {
         }
     }
 
-    /// Starts the next queued packet of a lazy port, as its discipline decides.
+    /// Starts the transmission of the next queued packet at a lazy port (departures are decided at
+    /// dequeue). Its discipline may first drop packets.
     #[inline(never)]
     fn start_next(&mut self, start: Time, pool: &mut PacketPool) {
         let mut left = self.not_started();
@@ -183,7 +190,7 @@ impl Link {
         }
     }
 
-    /// Drops and marks packets as the discipline has decided.
+    /// Drops and marks packets at a lazy port as the discipline has decided in `plan`.
     #[cold]
     #[inline(never)]
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
@@ -207,18 +214,20 @@ impl Link {
         }
     }
 
-    /// Removes and returns the packets that the discipline of a lazy port has dropped since the
-    /// last call, with the times of the drops. They are already counted.
+    /// Removes and returns the packets that the discipline has dropped at dequeue since the last
+    /// call, each with the time of its drop. They are already counted. For lazy ports.
     pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }
 
-    /// Whether the port works in [`Mode::Lazy`](super::Mode::Lazy).
+    /// Whether the port is in [`Mode::Lazy`](super::Mode::Lazy), in which departures are decided at
+    /// dequeue.
     pub(crate) fn is_lazy(&self) -> bool {
         self.lazy
     }
 
-    /// Whether a lazy port has dropped packets since the last [`Link::take_deferred_drops`].
+    /// Whether the discipline has dropped packets at dequeue since the last call of
+    /// [`Link::take_deferred_drops`].
     #[inline]
     pub(crate) fn has_deferred_drops(&self) -> bool {
         self.tracks_started && self.deferred_drops.is_some()
@@ -229,13 +238,13 @@ impl Link {
         self.red_fast_path.as_ref().is_some_and(|path| path.is_active)
     }
 
-    /// Returns the start of the transmission of a packet of the ring.
+    /// Returns the time at which the transmission of a packet in the ring starts.
     fn start_of(&self, handle: &PacketHandle) -> Time {
         handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
     }
 
-    /// Has RED replay the arrivals of the fast path, if it is active. Then counts started packets again, unless
-    /// the fast path stays active.
+    /// Lets RED replay the arrivals that the fast path has logged, if it is active. If the fast
+    /// path then ends, packets whose transmission has started are counted again.
     fn resync_red(&mut self) {
         let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
         let average = self.queue.steady_average().expect("only RED has a fast path");
@@ -246,12 +255,13 @@ impl Link {
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
     }
 
-    /// Starts the fast path if the packet just admitted has left the queue short and the average low.
+    /// Starts the fast path of RED if, after the packet just admitted, the queue is short and the
+    /// average low.
     #[inline]
     fn try_red_fast_path(&mut self) {
         let Some(path) = &self.red_fast_path else { return };
         if self.on_wire.len() as u32 > path.max_held / 2 {
-            return; // near the limit, starting and leaving it would cost more than it saves
+            return; // near the limit, starting and leaving the fast path costs more than it saves
         }
         let average = self.queue.steady_average().expect("only RED has a fast path");
         if let Some(left) = path.budget_to_start(average) {

@@ -1,4 +1,5 @@
-//! Tests: ports of all modes with all disciplines, and how classes and flows share a link.
+//! Tests of links: ports of all modes with all queue disciplines, and how classes and flows share a
+//! link.
 
 use super::*;
 use crate::energy::eee::{SleepBuffer, Trigger};
@@ -38,7 +39,8 @@ pub(super) fn packet(ip_len: u16, priority: u8) -> Packet {
     Packet { ip_len, tos: priority << 5, ..Packet::blank(HostId(1)) }
 }
 
-/// Behaviour of a link: (time of arrival, number of the packet), and the numbers of lost and of marked packets.
+/// Behaviour of a link in a test: arrivals (time, number of the packet), and the numbers of lost
+/// and of marked packets.
 #[derive(Debug, PartialEq, Default)]
 struct Log {
     arrived: Vec<(Time, u32)>,
@@ -57,8 +59,8 @@ impl Log {
     }
 }
 
-/// Enqueues packets in order of time at one link and runs until it is empty. As in a run, departures at or
-/// before the time of an enqueue are carried out first.
+/// Enqueues packets (time, packet) at one link and runs until it is empty. As in a simulation,
+/// departures at or before the time of an enqueue are carried out first.
 fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
     let mut log = Log::default();
     let mut next = Key::NEVER;
@@ -109,12 +111,12 @@ fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key 
     next
 }
 
-/// Returns bursts and pauses around the capacity of the link, on a grid of times that makes ties frequent; four
-/// packets of five are ECT.
+/// Returns packets with bursts and pauses around the capacity of the link, on a coarse grid of
+/// times, so that ties are frequent. Four of five packets are ECT.
 fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
     let mut random = Stream::new(seed, "traffic");
     let mut now = Time::ZERO;
-    // with a very small MTU, only ACKs of up to 80 B are allowed
+    // With a very small MTU, only ACKs of up to 80 B are allowed.
     let sizes: &[u16] = if mtu < 80 { &[40, 52, 68, 68, 80] } else { &[40, 52, 80, 576, 1500] };
     (0..400)
         .map(|_| {
@@ -128,7 +130,7 @@ fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
         .collect()
 }
 
-/// Returns disciplines that decide at enqueue, and whether they mark.
+/// Returns settings of disciplines that decide at enqueue, each with whether it marks packets.
 fn queues() -> Vec<(QueueConfig, bool)> {
     let packets = |n: u32| Limit::Packets(n);
     let drop_tail = [
@@ -158,7 +160,8 @@ fn queues() -> Vec<(QueueConfig, bool)> {
     for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
         queues.push((QueueConfig::Red(fast_path_red(weight, ecn)), ecn));
     }
-    // the probability reaches 0.5 at six packets, so some signals are marks and some are drops
+    // The probability reaches 0.5 at six packets, so that some signals are marks and others are
+    // drops.
     let some = RedConfig { mark_below: Some(0.25), ..red(0.1, true, packets(9)) };
     queues.push((QueueConfig::Red(some), true));
     let (target, red) = (Span::from_us(20), red(0.3, true, packets(9)));
@@ -192,7 +195,7 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Returns RED settings with which ports use the fast path at times.
+/// Returns settings of RED with which ports use the fast path part of the time.
 pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
@@ -217,7 +220,7 @@ fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
             now = key.time();
         }
         assert!(on_fast_path > 390, "{on_fast_path}");
-        // a second burst
+        // A second burst arrives.
         let burst: Vec<Outcome> = (0..300).map(|_| enqueue(&mut link, now, &mut pool)).collect();
         assert!(
             !link.is_on_red_fast_path() && burst.contains(&Outcome::Dropped(Cause::Early)),
@@ -226,7 +229,7 @@ fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
     }
 }
 
-/// Returns disciplines that decide at dequeue, and whether they mark.
+/// Returns settings of disciplines that decide at dequeue, each with whether it marks packets.
 fn queues_at_dequeue() -> Vec<(QueueConfig, bool)> {
     let mut queues = Vec::new();
     let limit = Limit::Packets(9);
@@ -272,8 +275,8 @@ fn links_sleep_alike_in_both_modes() {
     }
 }
 
-/// Checks that a port of this mode treats every packet as a two-event port does; returns the number of wakes of
-/// its link.
+/// Checks that a port in mode `mode` treats every packet as a port in two-event mode does. Returns
+/// the number of times that its link has woken up.
 fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Policy, Phy)>) -> u64 {
     let mut wakes = 0;
     for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
@@ -317,7 +320,7 @@ fn a_packet_takes_its_bytes_framing_and_the_way() {
     let offers = [(Time(7), packet(1500, 0)), (Time(7), packet(40, 0))];
     let log = play(&mut link, &offers);
     let first = Time(7) + Span::from_ns(12_304) + Span::from_us(5);
-    // 40 B are padded to 84 B
+    // A packet of 40 B is padded to 84 B on the link.
     assert_eq!(log.arrived, [(first, 0), (first + Span::from_ns(672), 1)]);
     assert_eq!((link.counters.packets, link.counters.bytes), (2, 1538 + 84));
     assert_eq!(link.counters.max_backlog, Span::from_ns(12_304));
@@ -387,7 +390,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
         (at(3), packet(1500, 7)),
         (at(4), packet(1500, 5)), // the urgent queue is full
         (at(5), packet(1500, 0)),
-        (at(6), packet(1500, 0)), // and so is the other
+        (at(6), packet(1500, 0)), // the other queue is full too
         (at(20), packet(1500, 4)),
     ];
     let mut link = Link::new(spec);
@@ -395,7 +398,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
     assert_eq!(log.lost, [4, 6]);
     let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
     assert_eq!(order, [0, 2, 3, 7, 1, 5]);
-    // the port is never idle while packets wait
+    // The port is never idle while packets are queued.
     let sent = Span::from_ns(12_304);
     assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent));
 }
@@ -407,7 +410,8 @@ fn classes_need_two_events() {
     Link::new(LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });
 }
 
-/// Returns the bytes of each class among the packets that arrive while all classes have packets.
+/// Returns the bytes of each class that arrive while all classes have queued packets. `sizes` are
+/// the IP bytes of the packets of each class.
 fn shares(classes: &[PortClass], sizes: [u16; 3]) -> [u64; 3] {
     let spec =
         LinkSpec { classes: classes.to_vec(), ..spec(Limit::Packets(100_000), Mode::TwoEvent) };
@@ -433,7 +437,7 @@ fn weights_share_what_strict_classes_leave() {
     let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest.clone()];
     let [a, b, c] = shares(&weighted, [1500, 576, 1000]).map(|n| n as f64);
     assert!((b / a - 3.0).abs() < 0.02 && (c / a - 4.0).abs() < 0.02, "{a} {b} {c}");
-    // the first packet found the port idle
+    // The first packet of class 0 found the port idle.
     let [a, b, c] =
         shares(&[class(0, Some(1)), class(1, None), class(2, Some(1)), rest], [1500; 3]);
     assert!(a == 1500 && c == 0 && b == 8_999 * 1500, "{a} {b} {c}");
@@ -473,7 +477,7 @@ fn flows_share_by_bytes_and_a_new_one_goes_first() {
     let flow = |ip_len, hash| Packet { hash, ..packet(ip_len, 0) };
     let mut offers = vec![(Time::ZERO, flow(1500, 1)); 200];
     offers.extend(vec![(Time::ZERO, flow(500, 2)); 600]);
-    // when both flows have long been old ones, a third flow sends a single packet
+    // When both flows are in the list of old flows, a third flow sends a single packet.
     offers.push((Time::ZERO + Span::from_us(2_000), flow(100, 3)));
     let log = play(&mut Link::new(spec), &offers);
     assert!(log.lost.is_empty());
@@ -497,7 +501,8 @@ fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
     assert_eq!(log.arrived.len(), 11);
 }
 
-/// Ranks packets by codepoint; counts the bytes of packets that are pushed out.
+/// Test discipline that uses the codepoint as rank, and counts the bytes of packets that are pushed
+/// out.
 #[derive(Clone, Debug, Default)]
 struct ByDscp {
     pushed_out: Arc<std::sync::atomic::AtomicU64>,
@@ -536,7 +541,7 @@ fn the_smallest_rank_leaves_first_and_the_largest_is_pushed_out() {
     };
     for limit in [Limit::Packets(3), Limit::Bytes(4_500)] {
         let spec = LinkSpec { queue: queue(limit), ..spec(limit, Mode::TwoEvent) };
-        // packet 0 is sent at once; 1 is pushed out by 4, and 5 does not come in
+        // Packet 0 is sent at once. Packet 4 pushes out packet 1, and packet 5 is not admitted.
         let ranks = [5, 5, 1, 3, 1, 6];
         let offers: Vec<_> = ranks.map(|rank| (Time::ZERO, packet(1500, rank))).to_vec();
         let log = play(&mut Link::new(spec), &offers);
@@ -544,7 +549,7 @@ fn the_smallest_rank_leaves_first_and_the_largest_is_pushed_out() {
         assert_eq!((order, log.lost), (vec![0, 2, 4, 3], vec![1, 5]));
     }
     assert_eq!(pushed_out.load(std::sync::atomic::Ordering::Relaxed), 2 * 2 * 1_500);
-    // a packet may push out several, and then not come in itself
+    // A packet may push out several others and then still not be admitted.
     let limit = Limit::Bytes(3_000);
     let spec = LinkSpec { queue: queue(limit), ..spec(limit, Mode::TwoEvent) };
     let offers = [(1500, 0), (500, 1), (1000, 7), (1000, 7), (2600, 3)]
@@ -554,12 +559,12 @@ fn the_smallest_rank_leaves_first_and_the_largest_is_pushed_out() {
     assert_eq!((order, log.lost), (vec![0, 1], vec![3, 2, 4]));
 }
 
-/// Returns a sleep setting with the buffer below the queue.
+/// Returns a sleep policy with a buffer of the link layer of size `limit`, below the queue.
 fn below(policy: Policy, limit: Option<Limit>) -> Option<(Policy, Phy)> {
     Some((Policy { buffer: SleepBuffer::Link(limit), ..policy }, TEN_GIGABIT))
 }
 
-/// Returns `packets` full packets, one every `gap`, from 100 µs on, when the link is asleep.
+/// Returns `packets` full packets at intervals of `gap` from 100 µs on, when the link is asleep.
 fn steady(packets: usize, gap: Span) -> Vec<(Time, Packet)> {
     let mut at = Time::ZERO + Span::from_us(100);
     let next = |_| {
@@ -592,7 +597,8 @@ fn links_with_a_buffer_of_their_own_sleep_alike_in_both_modes() {
 fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
     let hold = Span::from_ms(100);
     let policy = Policy { hold, trigger: Trigger::Packets(1_000), ..Policy::STANDARD };
-    // 1000 packets in 1 ms, then the queue has room for 85 while the buffer drains for 12.3 ms
+    // 1000 packets arrive in 1 ms. Then the queue has room for 85 packets, while the buffer needs
+    // 12.3 ms to become empty.
     let offers = steady(1_100, Span::from_us(1));
     for mode in [Mode::Eager, Mode::TwoEvent] {
         let mut link =
@@ -602,20 +608,23 @@ fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
         let sent = Span::from_ns(12_304);
         assert_eq!(log.arrived[0], (awake + sent + Span::from_us(5), 0), "{mode:?}");
         assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent && w[1].1 > w[0].1));
-        // 5 arrive during the wake time (4.48 µs: the last one arrives before the link is awake)
+        // Five packets arrive during the wake time of 4.48 µs, but the link is awake when the last
+        // one does; four go to the buffer.
         let stored = 1_000 + 4;
         assert_eq!(log.queues[stored], (0, 0));
-        // one packet of the buffer is being sent; none behind it is sent within 0.1 ms
+        // One packet of the buffer is in transmission; no packet of the queue is sent within 0.1
+        // ms.
         let first_lost = stored as u32 + 85;
         assert_eq!(log.lost, (first_lost..1_100).collect::<Vec<_>>(), "{mode:?}");
         assert_eq!(log.queues[stored + 50], (50, 75_000));
-        // the longest wait is that of a packet in the queue
+        // The longest waiting time is that of a packet in the queue.
         let last = offers[first_lost as usize - 1].0;
         let wait = (awake + sent * (stored as u64 + 84)).since(last);
         assert_eq!(link.counters.max_backlog, wait, "{mode:?}");
         assert_eq!(link.state_times(Time::ZERO + Span::from_ms(90)).map(|t| t.wakes), Some(1));
 
-        // with the buffer in the queue, 85 packets wait, the trigger is never reached, and the rest is lost
+        // If held packets are in the queue, 85 fit, the trigger is never reached, and all others
+        // are lost.
         let sleep = Some((policy, TEN_GIGABIT));
         let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(85), mode) });
         let log = play(&mut link, &offers);
@@ -642,7 +651,7 @@ fn disciplines_see_only_what_waits_in_the_queue() {
     let signal = Signal { ecn: true, protection: Protection::Default };
     let (target, interval) = (Span::from_us(500), Span::from_us(1));
     let codel = QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit });
-    // 200 packets are buffered, and 4 more during the wake time; the other 51 wait in the queue
+    // 200 packets go to the buffer, and 4 more during the wake time; the other 51 go to the queue.
     let offers = steady(255, Span::from_us(1));
     for (queue, two_event_only) in
         [(step(false), false), (step(true), true), (red, false), (codel, true)]
@@ -679,7 +688,8 @@ fn a_buffer_with_a_limit_leaves_the_rest_to_the_queue() {
         let sleep = below(policy, Some(Limit::Packets(4)));
         let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(6), mode) });
         let log = play(&mut link, &offers);
-        // 4 in the buffer and 6 in the queue reach the trigger; later packets find the queue full
+        // Four packets in the buffer and six in the queue reach the trigger. Later packets find the
+        // queue full.
         assert_eq!(log.queues[9], (5, 7_500), "{mode:?}");
         assert_eq!(log.lost, [10, 11], "{mode:?}");
         let awake = offers[9].0 + TEN_GIGABIT.wake;
@@ -702,7 +712,7 @@ fn what_is_below_the_queue_leaves_first_whatever_its_class() {
         (at(100), packet(1500, 0)),
         (at(110), packet(1500, 7)),
         (at(120), packet(1500, 0)),
-        (at(160), packet(1500, 0)), // awake since 154.48 µs
+        (at(160), packet(1500, 0)), // the link is awake since 154.48 µs
         (at(161), packet(1500, 7)),
         (at(162), packet(1500, 7)), // the urgent queue is full
     ];

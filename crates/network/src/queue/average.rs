@@ -41,8 +41,8 @@ impl Average {
     }
 
     /// Returns the length below which a queue needs no decision of RED: a packet that finds fewer
-    /// packets at its port, queued or in transmission, is admitted and changes only the average.
-    /// This holds for the number of arrivals that [`Average::arrivals_below_min`] returns. 0 if
+    /// packets of its port, queued or on the wire, is admitted and changes only the average. This
+    /// holds for the number of arrivals that [`Average::arrivals_below_min`] returns. 0 if
     /// thresholds count bytes.
     pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };

@@ -40,7 +40,7 @@ pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topo
     let mut cables: Vec<_> = (0..all).map(|s| (s, relay + s, host)).collect();
     cables.extend((0..all).map(|s| (relay + s, mini + s / n, uplink)));
     for l in 1..=level {
-        let part = number(servers(n, l - 1).0); // number of servers in each of the part + 1 DCells of level l − 1
+        let part = number(servers(n, l - 1).0); // servers in each of part + 1 DCells
         for whole in (0..all).step_by((part * (part + 1)) as usize) {
             for i in 0..=part {
                 interrupt::steps(u64::from(part));
