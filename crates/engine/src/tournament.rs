@@ -16,11 +16,12 @@ use crate::order::Key;
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
-/// Word of a source that has no event, or whose event is too far beyond the base of the tree to fit
-/// into a word.
+/// Word (packed time, class, rank and source) of a source that has no event, or whose event is too
+/// far beyond the base of the tree to fit into a word.
 const FAR: u64 = u64::MAX;
-/// Number of bits of the rank in a word. Sources with equal rank are ordered by their numbers,
-/// which favours small numbers, but only in one of 2⁸ ties.
+/// Number of bits of the rank in a word, in which time, class, rank and source of an event are
+/// packed. Sources with equal rank are ordered by their numbers, which favours small numbers, but
+/// only in one of 2⁸ ties.
 const RANK_BITS: u32 = 8;
 
 /// Rule for the order of events: by key (time and class), then by a hash of key and source. The
@@ -47,21 +48,24 @@ impl Order {
 /// event in the list.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
-    /// Words of all nodes. Node 1 is the root; node `i` has the children `4i` to `4i + 3`, except
-    /// that the root may have only 2 and 3. The leaves, one per source, are the second half of the
-    /// vector. About half of the entries are unused. The root is read without a bounds check, so
-    /// that the number of nodes must never change.
+    /// Words of all nodes; a word packs time, class, rank and source of an event into one number.
+    /// Node 1 is the root; node `i` has the children `4i` to `4i + 3`, except that the root may
+    /// have only 2 and 3. The leaves, one per source, are the second half of the vector. About half
+    /// of the entries are unused. The root is read without a bounds check, so that the number of
+    /// nodes must never change.
     #[serde(deserialize_with = "nodes_of_a_tree")]
     nodes: Vec<u64>,
-    /// Full key of the event of every source, also if its word is [`FAR`].
+    /// Full key (time and class) of the event of every source, also if the event is too late for a
+    /// word of the tree.
     keys: Vec<Key>,
-    /// Key from which the time and class in words are counted.
+    /// Key from which the times in the words of the tree are counted.
     base: u64,
-    /// Number of bits for the source in a word.
+    /// Number of bits for the source in a word of the tree.
     source_bits: u32,
-    /// Mask of the source in a word: its lowest [`source_bits`](Self::source_bits) bits are set.
+    /// Mask of the source in a word of the tree: its lowest [`source_bits`](Self::source_bits) bits
+    /// are set.
     source_mask: u64,
-    /// First difference between a key and the base that does not fit into a word.
+    /// Smallest difference between a key and the base of the tree that does not fit into a word.
     horizon: u64,
     order: Order,
 }
@@ -99,7 +103,7 @@ impl Tournament {
         }
     }
 
-    /// Returns the word of the root, which is the smallest word of all sources.
+    /// Returns the word of the root: packed time, class, rank and source of the earliest event.
     #[inline]
     fn root(&self) -> u64 {
         debug_assert!(self.nodes.len() >= 8);
@@ -152,7 +156,7 @@ impl Tournament {
     }
 
     /// Returns the source of the next event, as a hint for prefetching. `None`: there is no event,
-    /// or it is later than the words of the tree can express.
+    /// or it is too late to fit into a word of the tree.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
         let word = self.root();
@@ -217,8 +221,8 @@ impl Tournament {
         }
     }
 
-    /// Moves the base to the earliest event and computes all words again. Needed when no event fits
-    /// into a word, or when an event is before the base.
+    /// Moves the base of the tree to the earliest event and computes all words again. Needed when
+    /// no event fits into a word, or when an event is before the base.
     #[cold]
     fn move_base(&mut self) {
         let earliest = self.keys.iter().min().expect("there are sources");
@@ -276,7 +280,7 @@ mod tests {
                 let s = random.below(sources as u64) as usize;
                 let key = match random.below(8) {
                     0 => Key::NEVER,
-                    // Keys before the base of the tree are also set. The base moves when the winner
+                    // The tree must also accept keys before its base, which moves when the winner
                     // is read.
                     1 => Key::new(Time(random.below(now + 1)), Class::Arrival),
                     _ => Key::new(some_time(&mut random, now), Class::Arrival),

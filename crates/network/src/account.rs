@@ -18,7 +18,7 @@ pub struct Group {
     pub ect: bool,
 }
 
-/// Counts of one group of packets at a port.
+/// Counts (arrivals, marks and losses) of one group of packets at a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Number of arrivals; 0 if the scenario does not ask for them (`measure.ports`).

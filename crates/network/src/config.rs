@@ -73,8 +73,8 @@ impl PortSet {
 }
 
 impl FabricConfig {
-    /// Whether at least one queue of the fabric never drops a packet below its limit, but only
-    /// marks.
+    /// Whether at least one queue of the fabric is meant only to mark packets, and therefore needs
+    /// ECN-capable transports.
     pub fn only_marks(&self) -> bool {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());

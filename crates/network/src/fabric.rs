@@ -76,7 +76,7 @@ pub struct Power {
 /// The fabric: all links, the packets on them, and the routes between them.
 #[derive(Serialize, Deserialize)]
 pub struct Fabric {
-    /// Nodes and cables.
+    /// Nodes and cables of the fabric.
     pub graph: Graph,
     /// Links by number: `2i` is cable `i` in the direction from a to b, `2i + 1` the opposite
     /// direction.
@@ -99,7 +99,7 @@ pub struct Fabric {
     pub tally: Tally,
     /// Packets lost recently, see [`Losses::take_before`].
     pub losses: Losses,
-    /// Packet captures.
+    /// Packet captures (taps) at the far ends of links.
     pub taps: Taps,
     /// Waiting and flight times of packets in flight.
     pub journeys: Journeys,

@@ -102,19 +102,20 @@ pub enum Outcome {
 }
 
 /// Packets that a discipline has dropped at dequeue, each with the time of its drop; at least one
-/// packet. For lazy ports (departures decided at dequeue).
+/// packet. Used by lazy ports (departures decided at dequeue).
 #[derive(Default, Serialize, Deserialize)]
 struct DeferredDrops(Vec<(Time, PacketHandle)>);
 
 /// State of a port in a fabric that is simulated in several parts (threads), see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Partitioned {
-    /// Whether packets of this port may arrive in another part.
+    /// Whether packets of this port may arrive in another part of the partitioned fabric.
     pub crosses: bool,
-    /// Packets of this port that arrive in another part and whose arrival is not counted yet.
+    /// Packets of this port that arrive in another part of the partitioned fabric, and whose
+    /// arrival is not counted yet.
     departed: Ring<PacketHandle>,
-    /// Packets that arrive in this part, while [`Link::expose_all`] shows the packets of all parts
-    /// in `on_wire`; otherwise `None`.
+    /// Packets that arrive in this part of the partitioned fabric, while [`Link::expose_all`] shows
+    /// the packets of all parts in `on_wire`; otherwise `None`.
     own_ring: Option<Ring<PacketHandle>>,
 }
 
@@ -135,7 +136,7 @@ pub struct Link {
     /// packets.
     pub(crate) held_bytes: u64,
 
-    /// Counters of the link.
+    /// Counters of the link: packets, bytes, longest wait, and a running hash over all events.
     pub counters: Counters,
     /// Width in time of the uniform random delay at the far end, and its seed.
     jitter: Span,
@@ -155,8 +156,8 @@ pub struct Link {
     /// Whether the port is in mode `Eager`, without faults and never asleep, with a discipline that
     /// must see every packet.
     eager_sees_all: bool,
-    /// Whether `started`, `started_bytes` and `next_start` are updated, or packets that arrive in
-    /// other parts are counted.
+    /// Whether the port now counts the packets whose transmission has started, or packets that
+    /// arrive in other parts of a partitioned fabric.
     tracks_started: bool,
 
     /// Queues of a port in mode `TwoEvent`; `None` in other modes.
@@ -676,8 +677,8 @@ impl Link {
         }
     }
 
-    /// Returns the time of [`Link::clear_at`] at a port with several classes or paused priorities.
-    /// Future pauses are not taken into account.
+    /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`, at a
+    /// port with several classes or paused priorities. Future pauses are not taken into account.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {

@@ -66,7 +66,8 @@ impl PacketHandle {
         HostId((self.slot_and_dst >> 32) as u32)
     }
 
-    /// Returns a hash of the properties that identify this packet, for the digest of a run.
+    /// Returns a hash of the properties that identify this packet; the digest of a run (a hash over
+    /// all its events) contains it.
     #[inline]
     pub(crate) fn identity(&self) -> u32 {
         self.identity_length_hash as u32

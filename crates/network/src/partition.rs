@@ -73,22 +73,22 @@ pub struct Mail {
 /// parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
-    /// Number of this part, counted from 0.
+    /// Number of this part of the partitioned fabric, counted from 0.
     pub part: u8,
-    /// Number of the part of each node; [`CORE`] for core switches.
+    /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
-    /// Packets and promises (announced deliveries) that are to be sent, by number of the receiving
-    /// part.
+    /// Packets and promises (announced deliveries) that are to be sent to other parts of the
+    /// fabric, by number of the receiving part.
     pub out: Vec<Mail>,
-    /// Earliest time at which a packet or promise in `out` causes an event in another part;
-    /// [`Time::NEVER`] if `out` is empty.
+    /// Earliest time at which a packet or promise in `out` causes an event in another part of the
+    /// fabric; [`Time::NEVER`] if `out` is empty.
     pub first_out: Time,
     /// Messages whose last byte may be in flight: link to the receiving host, and receiving
     /// endpoint.
     pub checks: Vec<(u32, EndpointId)>,
-    /// Number of promises (announced deliveries) from other parts that were executed as events in
-    /// this part.
+    /// Number of promises (announced deliveries) from other parts of the fabric that were executed
+    /// as events in this part.
     pub kept: u64,
     /// Position, in the order of all events, of the timer or workload event that is being executed;
     /// `None` during other events.
@@ -102,8 +102,8 @@ pub struct Partition {
 pub const CORE: u8 = u8::MAX;
 
 impl Partition {
-    /// Returns the state of the part `part` of a fabric with `parts` parts. `part_of` has the
-    /// number of the part of each node.
+    /// Returns the state of the part `part` of a fabric that is simulated in `parts` parts.
+    /// `part_of` has the number of the part of each node.
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
         Partition {
             part,
@@ -119,17 +119,18 @@ impl Partition {
         }
     }
 
-    /// Whether a host is in this part.
+    /// Whether a host belongs to this part of the partitioned fabric.
     pub fn owns(&self, host: HostId) -> bool {
         self.part_of[host.0 as usize] == self.part
     }
 
-    /// Returns the number of the part to which a host belongs.
+    /// Returns the number of the part of the partitioned fabric to which a host belongs.
     pub fn part_of(&self, host: HostId) -> usize {
         usize::from(self.part_of[host.0 as usize])
     }
 
-    /// Returns the number of the part that owns the port from node `from` to node `to`.
+    /// Returns the number of the part of the partitioned fabric that owns the port from node `from`
+    /// to node `to`.
     pub fn owner(&self, from: u32, to: u32) -> u8 {
         match self.part_of[from as usize] {
             CORE => self.part_of[to as usize],
@@ -138,7 +139,7 @@ impl Partition {
     }
 
     /// Starts to watch for the last byte of a message, the byte before stream position `end`, at a
-    /// receiver in this part.
+    /// receiver in this part of the partitioned fabric.
     pub fn watch(&mut self, endpoint: EndpointId, end: u64) {
         let slot = endpoint.slot();
         if slot >= self.watches.len() {
@@ -152,7 +153,8 @@ impl Partition {
         self.watches[endpoint.slot()] = MessageWatch::default();
     }
 
-    /// Queues a promise (announced delivery) for the part of the host that sends the message.
+    /// Queues a promise (announced delivery) for the part of the fabric that contains the sender of
+    /// the message.
     pub fn promise(&mut self, sender: HostId, promise: Promise) {
         let part = self.part_of(sender);
         self.first_out = self.first_out.min(promise.at);
@@ -160,10 +162,10 @@ impl Partition {
     }
 }
 
-/// Returns the position of an event among events of one link at one time. It depends first on
-/// `number`, the packets that the link has delivered before. For one packet, `step` 0 is its
-/// processing by the receiver; higher steps are the reactions of the two ends to a complete
-/// message, the client first.
+/// Returns the position of an event among the events of one link at one time. Events are ordered by
+/// `number`, the packets that the link has delivered before, then by `step`. Step 0 is the
+/// processing of the packet by the receiver; higher steps are reactions of the two ends to a
+/// complete message, the client first.
 pub fn within_link(number: u64, step: u64) -> u64 {
     (number & u64::from(u32::MAX)) << 2 | step
 }

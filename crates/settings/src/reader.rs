@@ -168,8 +168,8 @@ pub struct Section<'s, 't> {
 }
 
 /// Reads a TOML table with the function `read`. `path` is the path of the table, empty for the top
-/// level of a file; a table `None` counts as empty. Returns the result of `read` and the resolved
-/// text of the table.
+/// level of a file; a table `None` counts as empty. Returns the result of `read`, and the resolved
+/// text of the table (its keys with all defaults).
 pub fn read_table<T>(
     state: &mut State,
     path: &str,
@@ -475,8 +475,8 @@ impl<'s, 't> Section<'s, 't> {
         choices.iter().position(|c| c.0 == likely)
     }
 
-    /// Reads a table below this section if `given` is true; otherwise returns `None`, and the
-    /// resolved text does not have the table.
+    /// Reads a table below this section if `given` is true. Otherwise returns `None`, and the
+    /// resolved text (the file with all defaults) does not have the table.
     pub fn table_if<T>(
         &mut self,
         given: bool,
@@ -668,17 +668,17 @@ impl<'s, 't> Section<'s, 't> {
         &self.path
     }
 
-    /// Replaces the text of the key `name` in the resolved text.
+    /// Replaces the text of the key `name` in the resolved text, the file with all defaults.
     pub fn resolve_as(&mut self, name: &'static str, text: String) {
         self.out.replace(name, text);
     }
 
-    /// Removes the key `name` from the resolved text.
+    /// Removes the key `name` from the resolved text, the file with all defaults.
     pub fn resolve_without(&mut self, name: &'static str) {
         self.out.remove(name);
     }
 
-    /// Replaces the table `name` in the resolved text.
+    /// Replaces the table `name` in the resolved text, the file with all defaults.
     pub fn resolve_table(&mut self, name: &'static str, body: Body) {
         self.out.tables.retain(|(n, _)| *n != name);
         self.out.tables.push((name, body));
@@ -748,7 +748,7 @@ impl<'s, 't> Section<'s, 't> {
     }
 
     /// Completes the section: reports keys of the file that were not declared, and returns the
-    /// resolved text.
+    /// resolved text of the section (its keys with all defaults).
     fn finish(mut self) -> Out {
         self.out.order(&self.declared);
         if self.judged {

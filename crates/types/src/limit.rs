@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Capacity of a queue. Packets in the queue count, but not the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Largest number of packets.
+    /// Capacity as a number of packets.
     Packets(u32),
-    /// Largest number of IP bytes.
+    /// Capacity as a number of IP bytes.
     Bytes(u64),
 }
 

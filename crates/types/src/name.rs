@@ -27,7 +27,8 @@ pub fn serialize<T: Serialize, S: Serializer>(names: &T, to: S) -> Result<S::Ok,
     names.serialize(to)
 }
 
-/// Deserializes names written by [`serialize`]. An error is that of the deserializer.
+/// Deserializes names written by [`serialize`]. Returns the error of the deserializer if there is
+/// one.
 pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Text::deserialize(from).map(T::of)
 }

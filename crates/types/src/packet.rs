@@ -26,9 +26,9 @@ pub mod flag {
 /// stored in the field of the TCP flags. A packet of one of these transports has exactly one type,
 /// and any other datagram has none.
 pub mod rocev2 {
-    /// Data packet.
+    /// Type of a data packet that is sent for the first time.
     pub const DATA: u8 = 0x01;
-    /// Data packet whose payload is retransmitted.
+    /// Type of a data packet whose payload is retransmitted.
     pub const AGAIN: u8 = 0x02;
     /// Acknowledgement (ACK) of everything before the position [`ack`](super::Packet::ack).
     pub const ACK: u8 = 0x04;
@@ -108,9 +108,9 @@ pub type SackBlocks = [(u64, u64); 4];
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum PacketKind {
-    /// Data sent for the first time.
+    /// Packet with data that is sent for the first time.
     Data = 0,
-    /// Retransmitted data.
+    /// Packet with retransmitted data.
     Retransmission = 1,
     /// Acknowledgement without payload and without ECE.
     Ack = 2,

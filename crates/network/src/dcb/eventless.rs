@@ -144,8 +144,9 @@ impl Link {
         self.started - u32::from(is_sending)
     }
 
-    /// Returns the next of the first `transmitted` packets on the wire that its ingress buffer
-    /// still counts, and marks it as released; `None` if there is none.
+    /// Returns the next packet that has left the port but is still counted by its ingress buffer,
+    /// and marks it as released; `None` if there is none. `transmitted` is the number of packets on
+    /// the wire whose last bit has left the port.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;

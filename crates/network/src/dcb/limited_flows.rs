@@ -24,7 +24,8 @@ pub(super) struct LimitedFlow {
 }
 
 impl LimitedFlow {
-    /// Computes `next` after a change of the rate or a transmission.
+    /// Computes the time from which the flow may send again, after a change of its rate or a
+    /// transmission.
     fn set_next(&mut self) {
         self.next = match self.point.is_at_line_rate() {
             true => Time::ZERO,
@@ -43,7 +44,7 @@ pub(super) struct LimitedFlows {
     flows: Vec<LimitedFlow>,
 }
 
-/// First queued packet of a flow.
+/// First queued packet of a flow: start time, sequence number and length.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct HeadPacket {
     /// Time from which the packet may start; [`Time::NEVER`] if the flow has no queued packet.
@@ -54,7 +55,7 @@ struct HeadPacket {
 }
 
 impl HeadPacket {
-    /// Value for a flow without queued packets.
+    /// Value for a flow that has no queued packets.
     const NONE: HeadPacket = HeadPacket { due: Time::NEVER, number: u64::MAX, bytes: 0 };
 
     fn of(flow: &LimitedFlow) -> HeadPacket {

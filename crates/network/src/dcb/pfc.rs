@@ -721,8 +721,8 @@ mod tests {
     #[test]
     fn headroom_is_what_a_link_carries_in_a_round_trip() {
         let wire = Wire { mtu: 1500, framing: 38, min_frame: 84 };
-        // Frames of 2 · 1538 + 84 B, 2 µs of cable and 3 µs of response time at 1.25 B/ns, and one
-        // packet.
+        // Expected headroom: frames of 2 · 1538 + 84 B, 2 µs of cable and 3 µs of response time at
+        // 1.25 B/ns, and one packet of 1500 B.
         let bytes = headroom(&TEN, &wire, Span::from_us(3));
         assert_eq!(bytes, 2 * 1538 + 84 + 2_500 + 3_750 + 1_500);
         let faster = CableConfig { rate: Rate::gbit(40), ..TEN };
@@ -780,7 +780,7 @@ mod tests {
         let mut input = Input::new(Some(&config), 5_000);
         for n in 1..=10 {
             assert!(input.admits(3, 1_500, u64::MAX));
-            // 7 · 1500 is the first multiple of 1500 at or above 10,000.
+            // The seventh packet of 1500 B is the first to reach XOFF at 10,000 B.
             assert_eq!(input.add_and_check_xoff(3, 1_500, u64::MAX), n == 7);
         }
         assert!(!input.admits(3, 1_500, u64::MAX) && input.admits(0, 1_500, u64::MAX));
@@ -791,7 +791,7 @@ mod tests {
         }
         assert_eq!((input.xoff_sent, input.max_bytes(3), input.overflows), (0, 15_000, 1));
         assert_eq!(input.pause_counts[3], [1, 1, 0]);
-        // 6 · 1500 are below XOFF and below the maximum so far.
+        // Six packets of 1500 B stay below XOFF and below the maximum so far.
         assert!((0..6).all(|_| input.add_fast_path(3, 1_500)) && !input.add_fast_path(3, 1_500));
         input.subtract(3, 1_500);
         assert_eq!((input.bytes(3), input.pause_counts[3]), (7_500, [1, 1, 0]));

@@ -88,7 +88,8 @@ pub struct DcbPort {
 // one.
 const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
 
-/// Counts of one priority of the ingress buffer at the far end of a link (PFC).
+/// Occupancy, numbers of pauses and headroom of one priority at the ingress buffer at the far end
+/// of a link (PFC).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
     /// Largest occupancy of the ingress buffer, in IP bytes.
@@ -105,7 +106,8 @@ pub struct InputCounts {
     pub headroom_bytes: u64,
 }
 
-/// Counts of one priority at an output port with data-centre bridging (DCB).
+/// Queue length, pauses and QCN samples of one priority at an output port with data-centre bridging
+/// (DCB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCounts {
     /// Longest queue of the priority so far, in IP bytes.

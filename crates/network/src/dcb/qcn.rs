@@ -302,12 +302,15 @@ pub(super) mod tests {
     fn feedback_is_minus_the_offset_plus_twice_the_growth_in_six_bits() {
         let c = config();
         assert_eq!(c.feedback(33_000, 33_000), 0);
-        // The queue is below the equilibrium length and grows: −13 + 2·20 of 165 kB.
+        // The queue is 13 kB below the equilibrium length and has grown by 20 kB. The feedback is
+        // (−13 + 2·20)/165 of the largest value, 63.
         assert_eq!(c.feedback(20_000, 0), 10);
         assert_eq!(c.feedback(20_000, 20_000), 0);
-        // The queue is 33 kB above the equilibrium length and does not grow: 33 of 165 kB.
+        // The queue is 33 kB above the equilibrium length and has not grown. The feedback is 33/165
+        // of the largest value, 63.
         assert_eq!(c.feedback(66_000, 66_000), (63.0 * 33.0 / 165.0) as u8);
-        // The queue has the same length but has grown from zero: 33 + 2·66 of 165 kB.
+        // The queue has the same length but has grown from zero. The feedback is (33 + 2·66)/165 of
+        // the largest value, 63.
         assert_eq!(c.feedback(66_000, 0), 63);
         assert_eq!(c.feedback(1_000_000, 0), 63);
         // The queue shrinks fast, so that there is no feedback.

@@ -42,7 +42,8 @@ impl ReactionPoint {
             current: line.0,
             target: line.0,
             line: line.0,
-            // The state is that after a cycle, so that the first CNM sets the target rate.
+            // The counters start as if a cycle had ended, so that the first CNM sets the target
+            // rate.
             byte_cycles: 1,
             time_cycles: 1,
             bytes_left: 0,
@@ -143,7 +144,7 @@ mod tests {
         let (mut point, mut random) = slowed(63);
         let cut = LINE.0 - point.current;
         for _ in 0..5 {
-            // 100 full packets have the 150 kB of a cycle.
+            // 100 packets of 1500 B are one cycle of the byte counter, 150 kB.
             (0..100).for_each(|_| point.on_transmit(1500, &config(), &mut random));
         }
         let regained = 1.0 - (LINE.0 - point.current) as f64 / cut as f64;
@@ -157,14 +158,15 @@ mod tests {
         let mut point = ReactionPoint::new(LINE);
         for _ in 0..3 {
             point.decrease_rate(Time::ZERO, 63, &c, &mut random);
-            // A cycle ends between the two CNMs, so that the second CNM sets the target rate again.
+            // One cycle of the byte counter ends between two CNMs, so that the second CNM sets the
+            // target rate again.
             (0..100).for_each(|_| point.on_transmit(1500, &c, &mut random));
         }
         point.decrease_rate(Time::ZERO, 63, &c, &mut random);
         let target = point.target;
         (0..500).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (5, target));
-        // The sixth cycle has half as many bytes.
+        // The sixth cycle of the byte counter has half as many bytes as the first.
         (0..50).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (6, target + 5_000_000));
         for cycle in 1..=5 {
@@ -173,8 +175,8 @@ mod tests {
         }
         point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 50_000_000);
-        // The smaller of both numbers of cycles counts: the seventh cycle of one alone adds the
-        // same increase again.
+        // The smaller of the two numbers of cycles (bytes and timer) decides on the increase: a
+        // seventh cycle of the timer alone adds the same increase again.
         point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 100_000_000);
     }
@@ -197,7 +199,8 @@ mod tests {
         (0..66).for_each(|_| point.on_transmit(1500, &c, &mut random));
         point.on_timer(Time::ZERO, &c, &mut random);
         point.decrease_rate(Time(1), 63, &c, &mut random);
-        // 99 kB before the CNM and 51 kB after it together are the 150 kB of the cycle.
+        // 99 kB before the CNM and 51 kB after it together are one cycle of the byte counter, 150
+        // kB.
         assert_eq!((point.byte_cycles, point.target), (0, LINE.0));
         (0..34).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!(point.byte_cycles, 1);

@@ -221,7 +221,7 @@ pub struct LpiState {
     hold: Span,
     /// Time spent in each state until the last wake.
     past: StateTimes,
-    /// Time at which the link was last awake again.
+    /// Time at which the link last became awake.
     awake_since: Time,
     /// Time for which both directions of the cable slept, as added by
     /// [`LpiState::add_common_sleep`].
@@ -231,7 +231,8 @@ pub struct LpiState {
     /// At ports that fix departures at enqueue, with a buffer of the link layer: number (counted
     /// from 0) of the first packet of the link that is not in this buffer.
     buffered_until: u64,
-    /// Packets in the queue while earlier packets are in the buffer of the link layer.
+    /// Number and IP bytes of packets in the queue while earlier packets are in the buffer of the
+    /// link layer.
     queued_behind: Backlog,
     /// Log of LPI periods; `None` if the scenario does not ask for one.
     log: Option<Box<LpiLog>>,
@@ -612,8 +613,8 @@ mod tests {
 
     #[test]
     fn power_and_wait_are_those_of_the_formulas() {
-        // Expected values are checks 18 to 20 of the model; the last ones are from `eastwest model
-        // eee`.
+        // Expected values are those of the analytical model, checks 18 to 20; the last ones are
+        // computed with `eastwest model eee`.
         let count = Policy { hold: Span::MAX, ..COALESCE };
         for (policy, load, power, wait) in [
             (Policy::STANDARD, 0.1, 0.545, 4.196),

@@ -1,5 +1,5 @@
-//! One part of a partitioned fabric: enqueues packets at its ports, sends packets to other parts
-//! and receives theirs.
+//! One part of a partitioned fabric, which is simulated in several parts (threads): the part
+//! enqueues packets at its ports, sends packets to other parts and receives theirs.
 
 use super::Fabric;
 use crate::link::{Link, Outcome};
@@ -41,8 +41,8 @@ impl Fabric {
         self.partition = Some(Box::new(partition));
     }
 
-    /// Enqueues a packet that arrived on link `before` at a port that serves packets of several
-    /// parts.
+    /// Enqueues a packet that arrived on link `before`, at a port of a fabric that is simulated in
+    /// several parts.
     pub(crate) fn enqueue_partitioned(
         &mut self,
         now: Time,
@@ -67,8 +67,8 @@ impl Fabric {
             }
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
-        // Another part may execute an arrival at this port at the same instant, before or after
-        // this one.
+        // Another part of the partitioned fabric may execute an arrival at this port at the same
+        // instant, before or after this one.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst());
@@ -108,7 +108,7 @@ impl Fabric {
     }
 
     /// Returns the number of packet transmissions that have completed on the links owned by this
-    /// part.
+    /// part of the partitioned fabric.
     pub fn own_packet_hops(&self) -> u64 {
         let own = |l: &&Link| {
             self.partition
@@ -118,8 +118,8 @@ impl Fabric {
         self.links.iter().filter(own).map(|l| l.counters.packets).sum()
     }
 
-    /// Receives what another part has sent: packets in flight to this part, and promises (announced
-    /// delivery times of messages).
+    /// Receives what another part of the partitioned fabric has sent: packets in flight to this
+    /// part, and promises (announced delivery times of messages).
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
         for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
             let handle = handle.in_slot(self.pool.attach(&packet));
@@ -174,9 +174,10 @@ impl Fabric {
         None
     }
 
-    /// Returns `None` unless the next event of a link is a promise, the delivery of a message that
-    /// another part has announced. Otherwise returns the number of packets that the link has
-    /// delivered before (modulo 2³²) in the part that owns it, and the number of that part.
+    /// Returns `None` unless the next event of a link is a promise: the delivery of a message,
+    /// announced by another part of the partitioned fabric. Otherwise returns the number of packets
+    /// that the link has delivered before (modulo 2³²) in the part that owns it, and the number of
+    /// that part.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -187,8 +188,8 @@ impl Fabric {
         Some((self.pool.get(slot).positions().0, usize::from(owner)))
     }
 
-    /// Counts the packets sent by this part that have arrived in other parts, up to and including
-    /// the event `last` (key, link).
+    /// Counts the packets sent by this part of the partitioned fabric that have arrived in other
+    /// parts, up to and including the event `last` (key, link).
     pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
         let key = last.0;
         for (link, l) in (0u32..).zip(&mut self.links) {
@@ -197,8 +198,9 @@ impl Fabric {
         }
     }
 
-    /// Exchanges the links owned by another part with that part; a second call exchanges them back.
-    /// After [`Fabric::expose_all`] the queues of all links are then those of a run without parts.
+    /// Exchanges the links owned by another part of the partitioned fabric with that part; a second
+    /// call exchanges them back. After [`Fabric::expose_all`] the queues of all links are then
+    /// those of a run without parts.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
         let partition = self.partition.as_ref().expect("it is divided");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
@@ -208,12 +210,13 @@ impl Fabric {
         }
     }
 
-    /// Makes each port treat the packets of all parts as its own (`open` is true), or ends this.
+    /// Makes each port treat the packets of all parts of a partitioned fabric as its own (`open` is
+    /// true), or ends this.
     pub fn expose_all(&mut self, open: bool) {
         self.links.iter_mut().for_each(|l| l.expose_all(open));
     }
 
-    /// Merges all parts into this one, the first part, at the end of a run.
+    /// Merges all parts of a partitioned fabric into this one, the first part, at the end of a run.
     pub fn unite(&mut self, others: &mut [Fabric]) {
         let partition = self.partition.take().expect("it is divided");
         self.tally.delivered -= partition.kept;
@@ -221,7 +224,8 @@ impl Fabric {
             let (from, to) = (self.links[number].from, self.links[number].to);
             let owner = partition.owner(from, to);
             let crosses = owner != CORE && partition.part_of[to as usize] == CORE;
-            // Packets in flight, each with the number of the part whose pool stores it.
+            // Packets in flight, each with the number of the part of the fabric whose pool stores
+            // it.
             let mut under_way: Vec<(PacketHandle, usize)> = Vec::new();
             for part in 0..=others.len() {
                 let (link, pool) = match part {
@@ -232,8 +236,8 @@ impl Fabric {
                 if crosses || part == usize::from(owner) {
                     under_way.extend(taken.map(|handle| (handle, part)));
                 } else {
-                    // These handles are promises (announced deliveries); the part that owns the
-                    // link has the packets.
+                    // These handles are promises (announced deliveries); the part of the fabric
+                    // that owns the link has the packets.
                     taken.for_each(|handle| _ = pool.remove(handle.slot()));
                 }
             }

@@ -42,12 +42,14 @@ impl Schedule {
         &self.faults[number as usize]
     }
 
-    /// Returns the time of the next change; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next beginning or end of a fault, or of its becoming known to
+    /// switches; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.pending.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Removes and returns the next change that is due by `now`; `None` if no change is due.
+    /// Removes and returns the next change of a fault that is due by `now`; `None` if no change is
+    /// due.
     pub fn pop(&mut self, now: Time) -> Option<Change> {
         let &Reverse((at, change)) = self.pending.peek()?;
         if at > now {

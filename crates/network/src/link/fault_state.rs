@@ -18,7 +18,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// State of a link for which the scenario has faults.
+/// State of a link under faults: failures, loss model, and changes of its rate.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FaultState {
     /// Transmission time per byte without faults, in ps times 2¹⁶.
@@ -32,7 +32,7 @@ pub(super) struct FaultState {
     pub(super) random: Stream,
     pub(super) jitter: Span,
     pub(super) jitter_seed: u64,
-    /// Number of packets lost in flight so far.
+    /// Number of packets lost in flight on this link so far.
     pub(super) lost: u64,
     /// Number of the packet for which the loss model was last asked, and whether this packet is
     /// lost.

@@ -117,8 +117,8 @@ impl Link {
         (waiting, bytes, sent)
     }
 
-    /// Applies `change`, and then computes the times of all packets whose transmission has not
-    /// started again.
+    /// Carries out `change`, and then computes new times for all packets whose transmission has not
+    /// started.
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
         let Some(q) = &self.queues else { return self.retime_eager(now, change) };
         let sent_at = q.sent_at;

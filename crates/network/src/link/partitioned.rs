@@ -21,8 +21,8 @@ impl Link {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Makes the fabric, not the link, enqueue packets at this port, since the fabric is simulated
-    /// in several parts. `crosses`: packets may arrive in another part.
+    /// Lets the fabric, not the link, enqueue packets at this port, since the fabric is simulated
+    /// in several parts. `crosses`: packets may arrive in another part of the fabric.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
@@ -35,13 +35,15 @@ impl Link {
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }
 
-    /// Makes this link the receiving side of a port that another part owns.
+    /// Makes this link the receiving side of a port that another part of the partitioned fabric
+    /// owns.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
     }
 
-    /// Enqueues a packet whose next node is in this part. With `tie`, packets that arrive at their
-    /// next node in other parts at the time `now` count as arrived before.
+    /// Enqueues a packet whose next node is in this part of the partitioned fabric. With `tie`,
+    /// packets that arrive at their next node in other parts at the time `now` count as arrived
+    /// before.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -56,9 +58,9 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet whose next node is in another part. Returns its arrival time, or the cause
-    /// if it is dropped. With `tie`, packets that arrive at their next node in other parts at the
-    /// time `now` count as arrived before.
+    /// Enqueues a packet whose next node is in another part of the partitioned fabric. Returns its
+    /// arrival time, or the cause if it is dropped. With `tie`, packets that arrive at their next
+    /// node in other parts at the time `now` count as arrived before.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
@@ -100,7 +102,8 @@ impl Link {
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
-    /// Returns the queued packets of this port, including those whose next node is in another part.
+    /// Returns the queued packets of this port, including those whose next node is in another part
+    /// of the partitioned fabric.
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
@@ -121,8 +124,8 @@ impl Link {
         waiting
     }
 
-    /// Puts the packets of all parts into `on_wire`, so that the queue of the port can be read
-    /// (`open` is true), or restores the packets of this part alone.
+    /// Puts the packets of all parts of the fabric into `on_wire`, so that the queue of the port
+    /// can be read (`open` is true), or restores the packets of this part alone.
     pub(crate) fn expose_all(&mut self, open: bool) {
         let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
         if !open {
@@ -137,8 +140,8 @@ impl Link {
         partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
     }
 
-    /// Counts the packets that have arrived at their next node in other parts before `now`; with
-    /// `at_now` also those that arrive at `now`.
+    /// Counts the packets that have arrived at their next node in other parts of the partitioned
+    /// fabric before `now`; with `at_now` also those that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned
@@ -154,8 +157,8 @@ impl Link {
         }
     }
 
-    /// Adds a packet that another part has sent on this link. Returns the event key of its arrival
-    /// if it is the first packet on the wire, otherwise `None`.
+    /// Adds a packet that another part of the partitioned fabric has sent on this link. Returns the
+    /// event key of its arrival if it is the first packet on the wire, otherwise `None`.
     pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
@@ -166,7 +169,8 @@ impl Link {
         first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
 
-    /// Removes and returns the packets on the wire whose next node is in this part.
+    /// Removes and returns the packets on the wire whose next node is in this part of the
+    /// partitioned fabric.
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
         self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
@@ -209,7 +213,7 @@ mod tests {
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
 
     /// Enqueues packets (time, IP bytes) and runs until the port is empty. The packets selected by
-    /// `crosses` arrive in another part.
+    /// `crosses` arrive in another part of a partitioned fabric.
     fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
         let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());

@@ -21,7 +21,7 @@ const MAX_LOGGED: u32 = 32;
 /// Smallest number of arrivals without decision for which the fast path is worth its cost.
 const MIN_BUDGET: u32 = 8;
 
-/// A logged arrival, about which RED has not decided.
+/// An arrival on the fast path of RED, as it is logged.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Arrival {
     now: Time,

@@ -86,7 +86,8 @@ impl Link {
         outcome
     }
 
-    /// Fixes the departure of an admitted packet at a port that uses [`Link::update_started`].
+    /// Fixes the departure of an admitted packet at a port that counts the packets whose
+    /// transmission has started.
     #[inline]
     pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
         if self.next_start == Time::NEVER {
@@ -190,7 +191,8 @@ impl Link {
         }
     }
 
-    /// Drops and marks packets at a lazy port as the discipline has decided in `plan`.
+    /// Drops and marks packets at a lazy port (departures decided at dequeue), as the discipline
+    /// has decided in `plan`.
     #[cold]
     #[inline(never)]
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
@@ -214,8 +216,8 @@ impl Link {
         }
     }
 
-    /// Removes and returns the packets that the discipline has dropped at dequeue since the last
-    /// call, each with the time of its drop. They are already counted. For lazy ports.
+    /// Removes and returns the packets that the discipline of a lazy port has dropped at dequeue
+    /// since the last call, each with the time of its drop. They are already counted.
     pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }

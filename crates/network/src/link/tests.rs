@@ -195,7 +195,8 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Returns settings of RED with which ports use the fast path part of the time.
+/// Returns settings of RED with which ports sometimes use the fast path, on which arrivals need no
+/// decision.
 pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }

@@ -50,7 +50,7 @@ impl Average {
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// Returns the number of further arrivals after which the average is certainly below `min`, at
+    /// Returns the number of further arrivals for which the average certainly stays below `min`, at
     /// whatever times they occur, if each finds fewer than `most` packets queued. An arrival raises
     /// the average by less than `w · (most − 1)`.
     #[inline]

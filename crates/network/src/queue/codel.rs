@@ -91,8 +91,8 @@ impl QueueSettings for CoDelConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
-    /// Largest packet in IP bytes. While at most this many bytes are queued behind a packet, the
-    /// queue counts as short and is not dropped from.
+    /// Largest packet in IP bytes. If at most this many bytes are queued behind a packet, CoDel
+    /// does not drop it.
     mtu: u64,
     /// Time from which packets may be dropped if all packets until then are above the target;
     /// [`Time::NEVER`] while packets are below the target.
@@ -128,8 +128,8 @@ impl CoDel {
         from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
     }
 
-    /// Whether the packet at the head may be dropped: all packets have been above the target for an
-    /// interval. Updates the state of this test.
+    /// Whether the packet at the head may be dropped, because all packets have been above the
+    /// target for an interval. Also updates the time from which drops are allowed.
     fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
         let target = self.config.target;
         let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);

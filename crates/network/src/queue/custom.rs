@@ -357,8 +357,8 @@ mod tests {
             let limit = Limit::Packets(10);
             let mut queue = QueueConfig::Custom(CustomQueueConfig { model, limit }).start(&place);
             assert!(queue.sees_all(), "else a timer would not know all packets");
-            // A packet needs 12 µs, so that the port is busy until 17 µs after the first packet,
-            // and until 120 µs after the others.
+            // A packet needs 12 µs. After the first packet the port is busy until time 17 µs, after
+            // the second until time 120 µs.
             for (us, clear_us) in [(5, 0), (20, 108), (1_000, 120)] {
                 let (now, clear_at) = (Time::ZERO + Span::from_us(us), Span::from_us(clear_us));
                 let port = Port { now, packets: 1, bytes: 1500, clear_at: Time::ZERO + clear_at };

@@ -56,9 +56,9 @@ impl Backlog {
 /// A queue length in packets or bytes. It may be an average, so that it need not be an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
-    /// A number of packets.
+    /// Queue length as a number of packets.
     Packets(f64),
-    /// A number of IP bytes.
+    /// Queue length as a number of IP bytes.
     Bytes(f64),
 }
 
@@ -108,7 +108,7 @@ pub struct Arrival<'p> {
     pub clear_at: Time,
     /// The arriving packet.
     pub packet: &'p Stored,
-    /// Handle of the packet.
+    /// Handle of the packet, which has its destination, length and hash.
     pub(crate) handle: PacketHandle,
 }
 
@@ -167,7 +167,7 @@ pub struct Head<'p> {
     /// Rank of the packet, see [`CustomQueue::rank`](super::CustomQueue::rank); 0 if the queue does
     /// not order packets by ranks.
     pub rank: u64,
-    /// Handle of the packet.
+    /// Handle of the packet, which has its destination, length and hash.
     pub(crate) handle: PacketHandle,
 }
 

@@ -35,7 +35,8 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
         true
     }
 
-    /// Whether the discipline never drops a packet that fits: it only enqueues or marks.
+    /// Whether the discipline is meant only to mark packets, and therefore needs ECN-capable
+    /// transports.
     fn only_marks(&self) -> bool {
         false
     }

@@ -146,7 +146,8 @@ impl QueueConfig {
         settings!(self, c => c.is_one_fifo())
     }
 
-    /// Whether the discipline never drops a packet that fits: it only enqueues or marks.
+    /// Whether the discipline is meant only to mark packets, and therefore needs ECN-capable
+    /// transports.
     pub fn only_marks(&self) -> bool {
         settings!(self, c => c.only_marks())
     }

@@ -428,7 +428,7 @@ mod tests {
         let told = [(24, 1), (22, 9), (24, 1), (24, 1), (22, 9), (24, 1)];
         let became = told.map(|told| a.snoop(at(5), 0, DST, &PORTS, told));
         assert_eq!(became, [Absorbed, Absorbed, Absorbed, Pass, Absorbed, Pass]);
-        // The flow moves to another port and back; counting restarts both times.
+        // The flow moves to another port and back; the counting of CNMs restarts both times.
         assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 8)), Absorbed);
         let became = [5, 5, 5, 9].map(|fb| a.snoop(at(7), 0, DST, &PORTS, (20, fb)));
         assert_eq!(became, [Absorbed, Absorbed, Pass, Absorbed]);

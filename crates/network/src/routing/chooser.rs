@@ -11,7 +11,8 @@ pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
     /// Type that chooses paths for all switches, with its state.
     type Chooser: Chooser;
 
-    /// Returns the chooser for `switches` switches; `seed` is the seed of the run.
+    /// Returns the object that chooses paths for all `switches` switches; `seed` is the seed of the
+    /// run.
     fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
 
     /// Whether all packets of a flow take one path, which can be computed before the first packet.

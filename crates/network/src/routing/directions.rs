@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// switch 1, and so on.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// Positions in a torus, see [`Regular::Torus`].
+    /// Positions of switches in a torus, see [`Regular::Torus`].
     Torus(Torus),
-    /// Positions in a tree, see [`Regular::Tree`].
+    /// Positions of switches in a tree, see [`Regular::Tree`].
     Tree(Tree),
 }
 

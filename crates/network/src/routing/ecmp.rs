@@ -9,7 +9,7 @@ use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// ECMP, which has no settings. It is also its own chooser, which is never called, since
+/// ECMP policy, which has no settings. Its `choose` is never called, since
 /// [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ecmp;

@@ -130,8 +130,8 @@ impl ExplicitRoutes {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
-    /// Uses from now on only the routes whose cables between switches are all usable. `usable`
-    /// answers for a cable number.
+    /// Uses from now on only the routes whose cables between switches are all usable. `usable` says
+    /// whether the cable with a given number is usable.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
             *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));

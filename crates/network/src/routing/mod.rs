@@ -259,7 +259,8 @@ impl Routing {
         Ok(routing)
     }
 
-    /// Computes all next hops again over the usable cables. `usable` answers for a cable number.
+    /// Computes all next hops again over usable cables. `usable` says whether the cable with a
+    /// given number is usable.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
         self.attachments = attachments(graph, usable);
         self.table = Table::build(graph, &self.weights, usable);

@@ -9,8 +9,8 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::slice::from_ref;
 
-/// Static routing by the number of the receiver (d mod n). It has no settings, and is its own
-/// chooser.
+/// Static routing by the number of the receiver (d mod n). The type has no settings, and also makes
+/// the choice at each switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 

@@ -6,7 +6,8 @@ use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Round robin over equal paths. It has no settings, and is its own chooser.
+/// Round robin over equal paths. The type has no settings, and also makes the choice at each
+/// switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRobin;
 

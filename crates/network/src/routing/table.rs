@@ -71,9 +71,9 @@ fn is_small(switches: u64, columns: u64) -> bool {
     switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
 }
 
-/// Returns the memory in bytes of a table of next hops before any fault: what the table needs, and
-/// what is needed temporarily to build it. `links` is the number of links between switches. In an
-/// irregular fabric, the number of sets of ports is estimated as two for every link.
+/// Returns (memory of a table of next hops, memory needed temporarily to build it), in bytes,
+/// before any fault. `links` is the number of links between switches. In an irregular fabric, the
+/// number of sets of ports is estimated as two for every link.
 pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>) -> (u64, u64) {
     let whole = switches.saturating_mul(columns).saturating_mul(ENTRY);
     let degree = links / switches.max(1) + 1;
@@ -106,8 +106,9 @@ impl Table {
         Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
     }
 
-    /// Computes the table of shortest paths over usable cables; `usable` answers for a cable
-    /// number. `weights` has the weights of links by link number; other links have weight 1.
+    /// Computes the table of shortest paths over usable cables; `usable` says whether the cable
+    /// with a given number is usable. `weights` has the weights of links by link number; other
+    /// links have weight 1.
     pub fn build(
         graph: &Graph,
         weights: &BTreeMap<u32, u32>,
@@ -200,7 +201,7 @@ fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Returns the entries of all switches by direction, while all cables are usable.
+/// Returns the table entries (next hops) of all switches by direction, while all cables are usable.
 fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Sets) -> Vec<u32> {
     let (mut entries, mut ports) = (Vec::new(), Vec::new());
     for switch in 0..all.switches() {
