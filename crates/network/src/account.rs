@@ -82,22 +82,22 @@ impl Account {
         sums
     }
 
-    /// Returns the number of lost packets, by kind of packet.
+    /// Returns the number of packets lost at the port, by kind of packet.
     pub fn drops(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(Counts::drops)
     }
 
-    /// Returns the number of packets marked with CE, by kind of packet.
+    /// Returns the number of packets marked with CE at the port, by kind of packet.
     pub fn marks(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(|counts| counts.marks)
     }
 
-    /// Returns the number of packets marked with CE.
+    /// Returns the number of packets marked with CE at the port.
     pub fn marked(&self) -> u64 {
         self.classes.as_flattened().as_flattened().iter().map(|counts| counts.marks).sum()
     }
 
-    /// Returns the number of packets lost for one cause.
+    /// Returns the number of packets lost at the port for the cause `cause`.
     pub fn lost_to(&self, cause: Cause) -> u64 {
         self.by_kind(|counts| counts.lost[cause as usize]).iter().sum()
     }

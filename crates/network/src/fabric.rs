@@ -41,7 +41,8 @@ const MANY_LINKS: usize = 1_000;
 #[derive(Serialize, Deserialize)]
 struct Faults {
     schedule: Schedule,
-    /// Routes without failures, for ideal message times; `None` if faults do not change routes.
+    /// Routes without failures, from which ideal times of messages are computed; `None` if faults
+    /// do not change routes.
     whole: Option<Routing>,
     /// Number of failures, by cable, of which switches know now.
     known: Vec<u32>,

@@ -1,8 +1,8 @@
 //! Memory of a fabric, computed from its settings before the fabric is built.
 //!
-//! Structures count with their sizes, and their allocations as before the first packet. Packets in
-//! flight need additional memory. docs/internals/memory.md compares the computed numbers with
-//! measurements.
+//! Each structure counts with its size, and with the memory that it allocates before the first
+//! packet. Packets in flight need additional memory. docs/internals/memory.md compares the computed
+//! numbers with measurements.
 
 use crate::config::FabricConfig;
 use crate::dcb::port_state::DcbPort;
@@ -88,11 +88,11 @@ fn edges_of(topology: &Topology) -> u64 {
 /// Memory of a newly built fabric, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes of names, cables and shared buffers, and of the switch of each host.
+    /// Bytes of memory for names, cables and shared buffers, and for the switch of each host.
     pub nodes: u64,
-    /// Bytes of the next hops, including temporary memory to compute them.
+    /// Bytes of memory for the next hops, including temporary memory to compute them.
     pub routes: u64,
-    /// Bytes of ports with their queues.
+    /// Bytes of memory for ports and their queues.
     pub ports: u64,
 }
 
@@ -127,7 +127,7 @@ fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
     each * (1 + u64::from(down)) + besides
 }
 
-/// Returns the bytes of the egress port of a host (`from_host` is true) or of a switch.
+/// Returns the bytes of memory for the egress port of a host (`from_host` is true) or of a switch.
 fn port(config: &FabricConfig, from_host: bool) -> u64 {
     let queue = if from_host { &config.host_queue } else { &config.switch_queue };
     let classes = config.scheduler.classes().len().max(1) as u64;

@@ -132,8 +132,8 @@ pub struct Link {
     /// Transmission time per byte in ps, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
     pub(crate) delay: Span,
-    /// IP bytes of the packets in `on_wire`. In modes `Eager` and `Lazy` these include queued
-    /// packets.
+    /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
+    /// `Lazy` they include queued packets.
     pub(crate) held_bytes: u64,
 
     /// Counters of the link: packets, bytes, longest wait, and a running hash over all events.
@@ -143,8 +143,8 @@ pub struct Link {
     jitter_seed: u64,
     /// Number of the node at the far end.
     pub to: u32,
-    /// Number of packets in `on_wire` below which the discipline admits every packet and need not
-    /// be called.
+    /// Number of packets in `on_wire` (in flight or queued) below which the discipline admits every
+    /// packet and need not be called.
     admits_below: u32,
     pub(crate) framing: u16,
     min_frame: u16,
@@ -224,19 +224,19 @@ pub struct LinkSpec {
     pub jitter_seed: u64,
     /// Mode of the output port.
     pub mode: Mode,
-    /// Traffic classes, each with its own queue; they need [`Mode::TwoEvent`].
+    /// Traffic classes, each with its own queue. They need a port in [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether the port records histograms of queue lengths and waiting times, which needs
+    /// Whether the port records histograms of queue lengths and waiting times. This needs a port in
     /// [`Mode::TwoEvent`].
     pub measured: bool,
-    /// Memory shared with other ports of the switch, which needs [`Mode::TwoEvent`]; `None` if
-    /// there is none.
+    /// Memory shared with other ports of the switch, which needs a port in [`Mode::TwoEvent`];
+    /// `None` if there is none.
     pub shared: Option<Arc<SharedBuffer>>,
-    /// Sleep policy and transceiver of a link that can sleep, which excludes [`Mode::Lazy`]; `None`
-    /// for a link that is always awake.
+    /// Sleep policy and transceiver of a link that can sleep, whose port must not be in
+    /// [`Mode::Lazy`]; `None` for a link that is always awake.
     pub sleep: Option<(Policy, Phy)>,
-    /// State of data-centre bridging (DCB), which needs [`Mode::TwoEvent`]; `None` at a port
-    /// without DCB.
+    /// State of data-centre bridging (DCB), which needs a port in [`Mode::TwoEvent`]; `None` at a
+    /// port without DCB.
     pub dcb: Option<Box<DcbPort>>,
     /// Seed of the random numbers of queue disciplines, and the number of this link.
     pub seed: (u64, u64),

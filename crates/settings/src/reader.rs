@@ -33,11 +33,11 @@ pub struct State {
 /// State of describing mode, in which no file is read and the rows of the schema are collected.
 #[derive(Default)]
 pub struct Describing {
-    /// Kind that a section has in this walk through the schema, by the place of the section
+    /// Kind that a section has in this pass through the schema, by the place of the section
     /// (`workload.*`). Other sections have their default kind.
     pub forced: BTreeMap<String, &'static str>,
-    /// Sections with a key `kind` that this walk has read: the place of the section, and the names
-    /// of all its kinds.
+    /// Sections with a key `kind` that this pass through the schema has read: the place of the
+    /// section, and the names of all its kinds.
     pub met: Vec<(String, Vec<&'static str>)>,
     /// Rows of the schema that were collected, in the order of reading.
     pub keys: Vec<KeyDoc>,
@@ -151,7 +151,8 @@ pub struct Section<'s, 't> {
     /// Values for keys that the table in the file does not have; they replace the defaults of these
     /// keys.
     presets: Presets,
-    /// Presets for tables below this section, by the name of the table.
+    /// Presets (values that replace defaults) for tables below this section, by the name of the
+    /// table.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
     /// Name of the user's own mechanism to which the keys of this section belong; `None` for
@@ -224,16 +225,16 @@ impl<'s, 't> Section<'s, 't> {
         self.presets.values.extend(presets);
     }
 
-    /// Adds presets, written as texts with units, for keys of this section that are absent from the
-    /// file.
+    /// Adds presets: values, written as texts with units, for keys of this section that are absent
+    /// from the file.
     pub fn preset_texts(&mut self, presets: &[(&str, String)]) {
         let text = |(key, text): &(&str, String)| ((*key).to_owned(), Value::String(text.clone()));
         self.presets.values.extend(presets.iter().map(text));
     }
 
-    /// Adds a preset for a key below this section, such as `shuffle.parallel_copies`; in an array,
-    /// for every member. It applies if the file does not have the key. Messages name `source` as
-    /// the origin of the value.
+    /// Adds a preset, a value that replaces the default, for a key below this section such as
+    /// `shuffle.parallel_copies`; in an array, for every member. It applies if the file does not
+    /// have the key. Messages name `source` as the origin of the value.
     pub fn preset_below(&mut self, path: &str, value: Value, source: String) {
         let (presets, name) = match path.split_once('.') {
             Some((table, name)) => (self.presets_below.entry(table.to_owned()).or_default(), name),
@@ -251,7 +252,8 @@ impl<'s, 't> Section<'s, 't> {
         if rest.is_empty() { Some(value) } else { value.as_table()?.get(rest) }
     }
 
-    /// Returns the value of the key `name` in the file or, if the file has none, its preset.
+    /// Returns the value of the key `name` in the file or, if the file has none, its preset (a
+    /// value that replaces the default).
     fn given(&self, name: &str) -> Option<&Value> {
         self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
@@ -407,7 +409,8 @@ impl<'s, 't> Section<'s, 't> {
         index.map(|i| choices[i].1.clone())
     }
 
-    /// Returns the index of the kind whose keys are collected in this walk of describing mode.
+    /// Returns the index of the kind whose keys are collected now. Used in describing mode, in
+    /// which the schema is collected once for each kind.
     fn walk_kinds<T>(&mut self, default: Option<&'static str>, choices: &[Choice<T>]) -> usize {
         let place = self.place.clone();
         let Some(describing) = &mut self.state.describing else { return 0 };
@@ -734,7 +737,7 @@ impl<'s, 't> Section<'s, 't> {
         self.describe(row);
     }
 
-    /// Reports presets whose names are not keys of this section.
+    /// Reports presets (values that replace defaults) whose names are not keys of this section.
     fn reject_presets(&mut self) {
         let tables = std::mem::take(&mut self.presets_below);
         let tables = tables.iter().flat_map(|(n, below)| Some((n, below.sources.values().next()?)));

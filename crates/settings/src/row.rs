@@ -30,7 +30,8 @@ pub struct KeyDoc {
 }
 
 impl KeyDoc {
-    /// Returns a row of a key that is not required and has no default, range or choices.
+    /// Returns a row of the schema for a key that is not required and has no default, range or
+    /// choices.
     pub fn new(
         place: &str,
         name: &'static str,
@@ -51,7 +52,7 @@ impl KeyDoc {
         }
     }
 
-    /// Returns the path of the key in a file.
+    /// Returns the path of the key in a scenario file.
     pub fn path(&self) -> String {
         join(&self.place, self.name)
     }
@@ -88,7 +89,7 @@ pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -
     if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
 }
 
-/// Returns a row as a JSON object.
+/// Returns a row of the schema, the documentation of one key, as a JSON object.
 pub fn row_json(row: &KeyDoc) -> Value {
     let mut object = json!({ "path": row.path(), "type": row.kind_of_value, "doc": row.doc });
     if row.required {

@@ -35,9 +35,9 @@ pub mod rocev2 {
     /// Negative acknowledgement (NAK): everything before [`ack`](super::Packet::ack) has arrived,
     /// and the receiver has discarded later packets.
     pub const NAK: u8 = 0x08;
-    /// Congestion notification packet (CNP).
+    /// Type of a congestion notification packet (CNP).
     pub const NOTIFICATION: u8 = 0x10;
-    /// Request for an acknowledgement.
+    /// Bit with which a packet requests an acknowledgement.
     pub const ASKS: u8 = 0x40;
     /// Bits that hold the number of the transport, see
     /// [`Packet::stream_transport`](super::Packet::stream_transport).

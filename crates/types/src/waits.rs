@@ -20,8 +20,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Adds the waiting time `wait` before link `link`; `None` adds it to the links without an
-    /// entry.
+    /// Adds the waiting time `wait` before link `link`; `None` adds it to the waiting times at
+    /// links without an entry of their own.
     pub fn add(&mut self, link: Option<u32>, wait: Span) {
         if wait == Span::ZERO {
             return;
@@ -45,8 +45,8 @@ impl Waits {
         }
     }
 
-    /// Returns each link with its waiting time. The links without an entry come last together, as
-    /// `None`.
+    /// Returns each link with its waiting time. Waiting times at links without an entry of their
+    /// own come last, added together, with `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, Span)> {
         let named = self.links[..usize::from(self.kept)].iter().map(|(l, wait)| (Some(*l), *wait));
         named.chain((self.elsewhere > Span::ZERO).then_some((None, self.elsewhere)))

@@ -330,10 +330,10 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Precommits the departures of all queued packets, after the packet that has just started, if
-    /// nothing can block them any more. Since departures were last revoked, the port must have sent
-    /// at least as many packets as are queued. Otherwise short pauses would repeatedly move a long
-    /// queue.
+    /// Decides (precommits) the departures of all queued packets, after the packet that has just
+    /// started, if nothing can block them any more. Since departures were last revoked, the port
+    /// must have sent at least as many packets as are queued. Otherwise short pauses would
+    /// repeatedly move a long queue.
     pub(super) fn precommit_backlog(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -360,9 +360,9 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Revokes precommitted departures: moves packets that have not started from the ring back to
-    /// their queues, since something may block them. Departures of the port that are due must have
-    /// been executed before.
+    /// Revokes departures that were decided at enqueue: moves packets that have not started from
+    /// the ring back to their queues, since something may block them. Departures of the port that
+    /// are due must have been executed before.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queues, dcb, _)) = q.single_class() else { return };

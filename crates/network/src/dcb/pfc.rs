@@ -392,7 +392,7 @@ pub(crate) struct Input {
     headroom: u64,
     /// Use of the memory that the inputs of the switch share; `None` if they share none.
     pool_use: Option<Box<PoolUse>>,
-    /// Numbers of XOFF, of XON and of refreshed XOFF sent, by priority.
+    /// Numbers of XOFF, XON and refreshing XOFF messages that this buffer has sent, by priority.
     pub pause_counts: [[u64; 3]; PRIORITIES],
     /// Number of packets that did not fit into the ingress buffer.
     pub overflows: u64,

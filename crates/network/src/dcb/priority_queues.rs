@@ -399,8 +399,9 @@ impl PriorityQueues {
 }
 
 impl PriorityQueue {
-    /// Returns flow and sequence number of the packet that may start first at `now`; `None` if none
-    /// may. The flow is its index among the rate-limited ones, or `None` if it is not limited.
+    /// Returns (flow, sequence number) of the first enqueued packet among those that may start at
+    /// `now`; `None` if no packet may start. The flow is its index among the rate-limited flows, or
+    /// `None` if it is not limited.
     #[inline]
     fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|queued| (queued.number, None));

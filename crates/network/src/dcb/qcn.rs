@@ -46,7 +46,7 @@ pub struct QcnConfig {
     pub gain: f64,
     /// Smallest fraction of its rate that a rate limiter keeps after one CNM.
     pub min_decrease: f64,
-    /// Lowest rate of a rate limiter.
+    /// Lowest rate to which a rate limiter reduces a flow.
     pub min_rate: Rate,
     /// Length of a cycle of the byte counter of a reaction point, in bytes.
     pub byte_limit: u64,

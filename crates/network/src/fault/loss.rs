@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn a_chain_of_both_states_loses_what_its_formula_says() {
-        // Elliott's formula: P(loss) = π_good · k + π_bad · h.
+        // Elliott's formula is P(loss) = π_good · k + π_bad · h. π is the long-run probability of a
+        // state, and k and h are the loss probabilities in the good and the bad state.
         let model =
             LossModel { good_to_bad: 0.02, bad_to_good: 0.1, loss_in_good: 0.01, loss_in_bad: 0.4 };
         let bad = 0.02 / 0.12;

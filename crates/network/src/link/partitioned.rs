@@ -177,8 +177,8 @@ impl Link {
         std::iter::from_fn(move || ring.pop())
     }
 
-    /// Appends a packet that [`Link::take_on_wire`] has removed. Calls must be in the order of
-    /// arrivals.
+    /// Appends a packet, which [`Link::take_on_wire`] has removed, to the packets on the wire.
+    /// Calls must be in the order of arrivals.
     pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
         self.on_wire.push(handle);
     }

@@ -59,8 +59,8 @@ impl Average {
             return u32::MAX;
         }
         let (room, each) = (self.min.value() - self.value, self.weight * f64::from(most));
-        // The cast turns negative values into zero. The rounding error is far below the margin of
-        // one packet in `most − 1`.
+        // The cast turns negative values into zero. Rounding errors do not matter, since the result
+        // has a margin: `each` uses `most` although `most − 1` would be sufficient.
         (room / each) as u32
     }
 

@@ -94,8 +94,8 @@ pub struct CoDel {
     /// Largest packet in IP bytes. If at most this many bytes are queued behind a packet, CoDel
     /// does not drop it.
     mtu: u64,
-    /// Time from which packets may be dropped if all packets until then are above the target;
-    /// [`Time::NEVER`] while packets are below the target.
+    /// Time from which packets may be dropped if all packets until then are above the target delay;
+    /// [`Time::NEVER`] while packets are below it.
     above_at: Time,
     dropping: bool,
     drop_next: Time,
@@ -129,7 +129,7 @@ impl CoDel {
     }
 
     /// Whether the packet at the head may be dropped, because all packets have been above the
-    /// target for an interval. Also updates the time from which drops are allowed.
+    /// target delay for an interval. Also updates the time from which drops are allowed.
     fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
         let target = self.config.target;
         let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);
@@ -171,7 +171,7 @@ impl CoDel {
     }
 
     /// Decides at dequeue in the dropping state: carries out all drops that are due, and leaves the
-    /// state if a packet is below the target.
+    /// state if a packet is below the target delay.
     fn go_on<'p>(
         &mut self,
         now: Time,

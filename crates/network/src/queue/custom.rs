@@ -318,8 +318,8 @@ mod tests {
         assert_eq!(plan.drop, 3);
     }
 
-    /// Test discipline that records the calls of its timer. If `rests` is set, it reports that it
-    /// is at rest when the port is idle.
+    /// Test discipline that records the calls of its timer. If `rests` is set, it answers that
+    /// further calls would change nothing while the port is idle.
     #[derive(Clone, Debug)]
     struct Ticks {
         rests: bool,

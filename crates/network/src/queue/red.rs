@@ -567,9 +567,10 @@ mod tests {
 
     #[test]
     fn shares_at_overload_are_those_of_ns_2() {
-        // The excess, 1 − 1/1.05, is dropped. The probability is then near the one from which
-        // packets are dropped. At 0.1, gaps between signals are on average 5.5, 10 or 14.5 packets;
-        // at 1, they are one packet, and with `Wait` two packets just below 1.
+        // A fraction of 1 − 1/1.05 of the packets must be dropped. Therefore the probability of a
+        // signal stays near `mark_below`, from which packets are dropped. For 0.1, the mean gap
+        // between signals is 5.5 packets with `Even`, 10 with `Alone` and 14.5 with `Wait`. For 1,
+        // it is one packet, but almost two with `Wait`.
         for (below, spread, signals) in [
             (0.1, Spread::Even, 1.0 / 5.5),
             (0.1, Spread::Alone, 0.1),

@@ -441,7 +441,7 @@ mod tests {
         use Snooped::{Absorbed, Pass};
         for cnms in [None, Some(3)] {
             let mut a = persistent(cnms, Some(Span::from_ms(10)));
-            // Port 2 is in use from 2 ms on.
+            // After this call, the flow uses port 2 from 2 ms on.
             exhaust(&mut a, 0);
             assert_eq!(a.snoop(at(11), 0, DST, &PORTS, (24, 2)), Absorbed);
             assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (22, 9)), Absorbed);

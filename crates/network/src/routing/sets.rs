@@ -39,7 +39,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Records that the set of ports `ports` has the table entry `entry`.
+    /// Records `entry` as the entry in the table of next hops for the set of ports `ports`.
     pub fn remember(&mut self, ports: &[u32], entry: u32) {
         self.known.insert(ports.to_vec(), entry);
     }

@@ -153,7 +153,7 @@ impl Table {
         table
     }
 
-    /// Expands the entries from switch × direction to switch × column.
+    /// Expands the entries from switch × direction to switch × column; columns are edge switches.
     fn lay_out(&mut self, switches: u32) {
         let mut entries = Vec::with_capacity(switches as usize * self.columns as usize);
         for switch in 0..switches {
@@ -282,8 +282,8 @@ mod tests {
         (0..switches).flat_map(each).map(ports).collect()
     }
 
-    /// Compares a table by direction, before and after its expansion, with the table from a
-    /// breadth-first search over the usable cables.
+    /// Compares a table of next hops by direction, before and after its expansion, with the table
+    /// from a breadth-first search over the usable cables.
     fn compare(graph: &Graph, usable: &dyn Fn(usize) -> bool, weights: &BTreeMap<u32, u32>) {
         let (_, edges) = columns(graph);
         let mut sets = Sets::new(weights);

@@ -28,8 +28,7 @@ pub fn build(topology: &Topology) -> Graph {
                     config: uplink,
                     tiers: ("edge-up", "edge-down"),
                 });
-                // Aggregation switch j of every pod has cables to the cores j·k/2 to j·k/2 + k/2 −
-                // 1.
+                // Aggregation switch j of every pod has cables to k/2 cores, from core j·k/2 on.
                 cables.push(Cable {
                     a: agg,
                     b: core0 + j * half + i,
