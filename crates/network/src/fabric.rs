@@ -195,8 +195,8 @@ impl Fabric {
         self.faults.schedule.next()
     }
 
-    /// Applies all changes of faults that are due by `now`, and sets the next events of the
-    /// affected links.
+    /// Applies all faults that begin, end or become known to switches by `now`, and sets the next
+    /// events of the affected links.
     pub fn change(&mut self, now: Time, events: &mut Tournament) {
         for link in self.apply_due_faults(now) {
             let next = self.links[link as usize].next_key(now);
@@ -204,8 +204,8 @@ impl Fabric {
         }
     }
 
-    /// Applies all changes of faults that are due by `now`. Returns the links whose next event may
-    /// have changed.
+    /// Applies all faults that begin, end or become known to switches by `now`. Returns the links
+    /// whose next event may have changed.
     fn apply_due_faults(&mut self, now: Time) -> Vec<u32> {
         let (mut touched, mut learned) = (Vec::new(), false);
         let f = &mut self.faults;

@@ -23,7 +23,7 @@ pub struct State {
     pub problems: Vec<Problem>,
     /// Line of each key and table in the file, counted from 1, by the path of the key.
     pub lines: BTreeMap<String, usize>,
-    /// State of describing mode; `None` when a file is read.
+    /// State of describing mode, in which the schema is collected; `None` when a file is read.
     pub describing: Option<Describing>,
     /// Function that returns all rows of the schema, with which messages say to which section a
     /// misplaced key belongs. `None`: messages do not say this.

@@ -57,8 +57,8 @@ const PROFILES: [Profile; 3] = [
 ];
 
 impl IngressPool {
-    /// Reads the settings from the table `[fabric.pfc]`; `None` if each input has its own buffer.
-    /// `mtu` is the largest packet in bytes.
+    /// Reads the settings of the shared memory from the table `[fabric.pfc]`; `None` if each input
+    /// has its own buffer. `mtu` is the largest packet in bytes.
     pub(super) fn read(s: &mut Section, mtu: u32) -> Option<IngressPool> {
         const PROFILE: &str =
             "Switch whose settings of `shared`, `reserve` and `xon_offset` are used.";

@@ -94,7 +94,7 @@ pub struct Ports {
 /// Properties of an arriving packet and of its port, on which a discipline may base its decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'p> {
-    /// Time of the arrival.
+    /// Time at which the packet arrives at the port.
     pub now: Time,
     /// IP bytes of the packet.
     pub ip_len: u32,

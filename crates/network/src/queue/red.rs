@@ -65,15 +65,17 @@ pub struct RedConfig {
 /// that follows from the average queue, and `n` the number of packets passed since the last signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spread {
-    /// Every packet is signalled independently with probability p_b: gaps between signals are
-    /// geometric.
+    /// Every packet is signalled independently, with the probability p_b that follows from the
+    /// average queue: gaps between signals are geometric.
     Alone,
-    /// The probability is p_b / (1 − n·p_b): gaps between signals are uniform on 1 … 1/p_b (Floyd
-    /// and Jacobson 1993, section 7).
+    /// The probability is p_b / (1 − n·p_b), where p_b follows from the average queue and n packets
+    /// have passed since the last signal. Gaps between signals are uniform on 1 … 1/p_b (Floyd and
+    /// Jacobson 1993, section 7).
     Even,
-    /// With m = n + 1, the probability is zero while m·p_b is below 1, then p_b / (2 − m·p_b): gaps
-    /// between signals are uniform on 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p`
-    /// with `wait_`).
+    /// The probability is zero while m·p_b is below 1, then p_b / (2 − m·p_b), where p_b follows
+    /// from the average queue and m − 1 packets have passed since the last signal. Gaps between
+    /// signals are uniform on 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p` with
+    /// `wait_`).
     Wait,
 }
 
@@ -392,7 +394,8 @@ mod tests {
 
     #[test]
     fn gaps_are_those_of_check_14() {
-        // With p_b = 1/20, gaps are uniform on 1 … 20 and have the mean 10.5.
+        // The probability p_b from the queue length is 1/20. Gaps between signals are then uniform
+        // on 1 … 20 packets, with the mean 10.5.
         let gaps =
             gaps(red(RedConfig { max_probability: 0.1, ..config(10.0, 20.0, 1.0) }), 15, 200_000);
         let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
@@ -408,8 +411,8 @@ mod tests {
 
     #[test]
     fn gaps_of_wait_begin_where_those_of_even_end() {
-        // With p_b = 1/20, m·p_b is 1 at the 20th packet, where the probability is 1/20, and 39/20
-        // at the 39th packet, where the probability is 1.
+        // The probability p_b from the queue length is 1/20. A signal is first possible at the 20th
+        // packet after a signal, with probability 1/20, and certain at the 39th packet.
         let config =
             RedConfig { max_probability: 0.1, spread: Spread::Wait, ..config(10.0, 20.0, 1.0) };
         let gaps = gaps(red(config), 15, 200_000);
@@ -492,12 +495,13 @@ mod tests {
             (marked > 0, dropped > 0)
         };
         let (none, marks, drops) = ((false, false), (true, false), (false, true));
-        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 queued packets. Only p_b
-        // is compared with `mark_below`, not the probability after spreading, which is one at the
-        // end of every gap.
+        // The probability p_b from the queue length q is 0.5 · (q − 10)/10: 0.05, 0.1 and 0.15 with
+        // 11, 12 and 13 queued packets. Only p_b is compared with `mark_below`, not the probability
+        // after spreading, which is one at the end of every gap.
         let at = [10, 11, 12, 13, 39, 40];
         assert_eq!(at.map(|q| outcome(Some(0.1), q)), [none, marks, drops, drops, drops, drops]);
-        // p_b = 0.5 + 0.5 · (q − 20)/20 is 0.975 with 39 queued packets and 1 with 40 or more.
+        // The probability p_b from the queue length q is 0.5 + 0.5 · (q − 20)/20: 0.975 with 39
+        // queued packets, and 1 with 40 or more.
         assert_eq!(at.map(|q| outcome(Some(1.0), q)), [none, marks, marks, marks, marks, drops]);
         assert_eq!(at.map(|q| outcome(None, q)), [none, marks, marks, marks, marks, marks]);
         assert_eq!(at.map(|q| outcome(Some(0.0), q)), [none, drops, drops, drops, drops, drops]);
