@@ -110,6 +110,25 @@ def test_a_check_comes_before_the_first_build_only(asked: Asked, away: Path) -> 
     assert all("--release" in one for one in released)
 
 
+def test_a_run_needs_less_of_eastwest_than_a_fuzzing_campaign(asked: Asked) -> None:
+    crate.build(asked.folder)
+    check, build = asked.commands()
+    assert "--no-default-features" in check and "--features" not in build
+    # a complete library has a first build of its own
+    for wanted in ({"complete": True}, {"release": True}):
+        crate.build(asked.folder, **wanted)
+        check, build = asked.commands()
+        assert "--no-default-features" in check
+        assert build[build.index("--features") + 1] == "complete"
+    # a crate without these features is compiled with the features that it has
+    manifest = asked.folder / "Cargo.toml"
+    text = manifest.read_text()
+    manifest.write_text(text[: text.index("[features]")])
+    crate.build(asked.folder, complete=True)
+    (build,) = asked.commands()
+    assert not {"--features", "--no-default-features"} & set(build)
+
+
 def test_a_type_error_ends_before_the_build(asked: Asked) -> None:
     (asked.folder / "src" / "lib.rs").write_text("wrong")
     with pytest.raises(MechanismError, match=r"does not compile \(cargo check\)") as failed:

@@ -4,8 +4,8 @@
 //! called: then a frame of the stack belongs to the crate. All other panics are bugs of Eastwest, and
 //! stay what they are.
 
+use crate::Own;
 use crate::convert::OWN;
-use crate::mechanism::Own;
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
 use std::path::Path;
@@ -44,6 +44,7 @@ pub fn take() -> Option<OwnPanic> {
 }
 
 /// Returns the message of a panic; it names the mechanism crate if the panic is the crate's.
+#[cfg(feature = "complete")]
 pub fn describe(info: &PanicHookInfo<'_>) -> String {
     of_own(info).map_or_else(|| info.to_string(), |own| format!("{}\n{}", own.message, own.stack))
 }
@@ -101,7 +102,7 @@ fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanism::Mechanisms;
+    use crate::Mechanisms;
 
     fn own() -> Own {
         let mechanisms = Mechanisms::default();

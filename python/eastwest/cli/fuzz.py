@@ -75,7 +75,7 @@ def fuzz(
     scenario is reduced to a few lines and written to a folder. With --with, every case uses one of
     the mechanisms, and runs twice. Exit code 1: a case failed.
     """
-    use_mechanisms(mechanisms, release)
+    use_mechanisms(mechanisms, release, complete=True)
     # Only one thread at a time runs a sketch in Python.
     at_once = jobs or (1 if core.extras().sketches else os.cpu_count() or 1)
     sums = campaign.load(tally) if tally is not None else campaign.Tally()

@@ -67,7 +67,9 @@ JsonArrayOption = Annotated[
 ]
 
 
-def use_mechanisms(given: list[str] | None, release: bool = False) -> Recipe | None:
+def use_mechanisms(
+    given: list[str] | None, release: bool = False, *, complete: bool = False
+) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
 
     ``release`` compiles a crate with full optimisation (``--with-release``).
@@ -78,7 +80,7 @@ def use_mechanisms(given: list[str] | None, release: bool = False) -> Recipe | N
         return None
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
 
-    wanted, recipe = load(given, show=True, release=release)
+    wanted, recipe = load(given, show=True, release=release, complete=complete)
     core.use(wanted)
     return recipe
 

@@ -5,9 +5,10 @@ that calls between them cost no more than within Eastwest. It replaces ``eastwes
 crate can be loaded at a time, with any number of mechanisms.
 
 By default cargo's profile ``dev`` compiles it, for which ``eastwest new`` chooses little
-optimisation: the first build is shorter, and later ones take seconds. The profile ``release``
-optimises across crates. Compiled code goes to the cache of the user (source.py), which all crates
-share.
+optimisation: the first build is shorter, and later ones take seconds. It also leaves out what a run
+does not need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (cargo's feature ``run`` of
+crates/bindings, where ``complete`` has all). The profile ``release`` optimises across crates.
+Compiled code goes to the cache of the user (source.py), which all crates share.
 """
 
 from __future__ import annotations
@@ -110,20 +111,37 @@ class Cargo:
     folder: Path
     target: Path
     release: bool
+    #: Whether the library has all functions of Eastwest, with checkpoints and ``eastwest fuzz``.
+    complete: bool
     #: Whether cargo writes its progress to standard error.
     show: bool
 
     @property
     def _stamp(self) -> Path:
-        """File that exists after the first build with this profile."""
-        return self.target / f"eastwest-built-{'release' if self.release else 'dev'}"
+        """File that exists after the first build with this profile and these features."""
+        profile = "release" if self.release else "dev"
+        return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
+
+    def _features(self, what: str) -> list[str]:
+        """Return the options of a command for features; empty for a crate without the features."""
+        try:
+            manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
+            known = {"run", "complete"} <= set(manifest.get("features", ()))
+        except ValueError:
+            return []  # cargo says what is wrong
+        if not known or what == "clean":
+            return []
+        # The check needs the interface for mechanisms only, not the simulator.
+        interface = what == "check"
+        wanted = ["--features", "complete"] if self.complete else []
+        return ["--no-default-features"] if interface else wanted
 
     def library(self) -> Path:
         """Check the crate, compile it, and return its library.
 
-        While dependencies have to be compiled, ``cargo check`` comes first: it needs a part of
-        their compilation only, so that an error of the crate is told sooner. Later the build itself
-        begins with the crate.
+        While dependencies have to be compiled, ``cargo check`` comes first: it needs the interface
+        for mechanisms only, not the simulator, so that an error of the crate is told sooner. Later
+        the build itself begins with the crate.
         """
         with self._alone():
             if not self._stamp.exists():
@@ -162,7 +180,7 @@ class Cargo:
                 f"{self.folder} is a mechanism in Rust: compiling it needs cargo "
                 "(https://rustup.rs)"
             )
-        command = [cargo, what, *more, "--target-dir", str(self.target)]
+        command = [cargo, what, *more, *self._features(what), "--target-dir", str(self.target)]
         if what != "clean":
             command.append("--message-format=json-render-diagnostics")
         if self.release:
@@ -183,14 +201,17 @@ class Cargo:
         return ran.stdout
 
 
-def build(folder: Path, *, release: bool = False, show: bool = False) -> Path:
+def build(
+    folder: Path, *, release: bool = False, complete: bool = False, show: bool = False
+) -> Path:
     """Compile a mechanism crate, unless it is compiled already, and return its library.
 
-    ``release`` optimises across crates. ``show`` lets cargo write its progress to standard error.
+    ``release`` optimises across crates and compiles all functions of Eastwest. ``complete`` compiles
+    all of them for development too. ``show`` lets cargo write its progress to standard error.
     Raises ``MechanismError`` with the compiler's messages where the crate does not compile.
     """
     folder = folder.resolve()
-    cargo = Cargo(folder, _target(folder), release, show)
+    cargo = Cargo(folder, _target(folder), release, complete or release, show)
     library = cargo.library()
     if Path(_own(load(library))["folder"]) == folder:
         return library

@@ -79,12 +79,18 @@ class _Loaded:
 
 
 def load(
-    given: Sequence[Mechanism], *, show: bool = False, release: bool = False
+    given: Sequence[Mechanism],
+    *,
+    show: bool = False,
+    release: bool = False,
+    complete: bool = False,
 ) -> tuple[core.Extras, Recipe]:
     """Load mechanisms: folders of crates, Python files and classes.
 
     A crate is compiled where it has changed: for development, or with full optimisation if
-    ``release`` or ``$EASTWEST_WITH_RELEASE`` asks for it. ``show`` lets cargo write its progress.
+    ``release`` or ``$EASTWEST_WITH_RELEASE`` asks for it. A crate for development has no
+    checkpoints and cannot be used with ``eastwest fuzz``, unless ``complete``. ``show`` lets cargo
+    write its progress.
     Raises ``InputError`` where a mechanism cannot be used.
     """
     if not given:
@@ -107,7 +113,7 @@ def load(
                 )
             sha256 = crate.source_hash(path)
             wanted = release or crate.release_wanted()
-            library = crate.build(path, release=wanted, show=show)
+            library = crate.build(path, release=wanted, complete=complete, show=show)
             found.module = crate.load(library)
             found.sources.append(crate.describe(found.module, sha256))
             recipe |= {"library": library, "library_sha256": sha256}

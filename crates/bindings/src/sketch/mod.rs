@@ -13,8 +13,8 @@ mod settings;
 
 pub use object::{Sketch, Watch};
 
-use eastwest_sim::mechanisms::Mechanisms;
-use eastwest_sim::parameters::read_signal;
+use eastwest_mechanism::Mechanisms;
+use eastwest_mechanism::parameters::read_signal;
 use object::Origin;
 use std::sync::Arc;
 

@@ -109,7 +109,7 @@ impl std::fmt::Debug for Origin {
 impl Origin {
     /// Reads the settings of a sketch from a scenario. `watch` counts the calls of its objects.
     pub fn read(
-        s: &mut eastwest_sim::parameters::Section,
+        s: &mut eastwest_mechanism::parameters::Section,
         sketch: &Arc<Sketch>,
         watch: &Arc<Watch>,
     ) -> Origin {

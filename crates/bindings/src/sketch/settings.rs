@@ -1,6 +1,6 @@
 //! Settings of a sketch: read with the reader of scenarios, set on its objects.
 
-use eastwest_sim::parameters::{Key, Quantity, Ratio, Section, key};
+use eastwest_mechanism::parameters::{Key, Quantity, Ratio, Section, key};
 use eastwest_types::Span;
 use pyo3::prelude::*;
 use std::collections::BTreeSet;

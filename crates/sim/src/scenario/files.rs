@@ -1,7 +1,7 @@
 //! Files of a scenario: found only below its directory or among the shipped data, limited in size, and kept so
 //! that a result folder contains all inputs of its run.
 
-use crate::mechanisms::Mechanisms;
+use eastwest_mechanism::Mechanisms;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};

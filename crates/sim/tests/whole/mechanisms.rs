@@ -3,13 +3,13 @@
 
 use crate::harness::{context, finish};
 use eastwest_engine::random::Stream;
+use eastwest_mechanism::Mechanisms;
+use eastwest_mechanism::parameters::{Section, key, read_signal};
 use eastwest_network::queue::{
     Arrival, CustomQueue, Head, Place, Plan, QueueModel, Signal, Verdict,
 };
 use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
 use eastwest_settings::problem::Problem;
-use eastwest_sim::mechanisms::Mechanisms;
-use eastwest_sim::parameters::{Section, key, read_signal};
 use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_transport::congestion::cubic::{Cubic, CubicRules};
 use eastwest_transport::congestion::custom::CongestionModel;

@@ -21,13 +21,13 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct Mechanisms {
     /// Queue disciplines, in the order in which they were added.
-    pub(crate) queues: Vec<Entry<ReadQueue>>,
+    pub queues: Vec<Entry<ReadQueue>>,
     /// Congestion controls, in the order in which they were added.
-    pub(crate) congestion: Vec<Entry<ReadCongestion>>,
+    pub congestion: Vec<Entry<ReadCongestion>>,
     /// Choices among equal paths, in the order in which they were added.
-    pub(crate) routing: Vec<Entry<ReadRouting>>,
+    pub routing: Vec<Entry<ReadRouting>>,
     /// Applications, in the order in which they were added.
-    pub(crate) applications: Vec<ApplicationEntry>,
+    pub applications: Vec<ApplicationEntry>,
 }
 
 impl fmt::Debug for Mechanisms {

@@ -1,0 +1,38 @@
+//! A mechanism crate as a Python module with the whole simulator; see [`mechanisms!`](crate::mechanisms!).
+
+use crate::Mechanisms;
+
+/// A mechanism crate: its name, its version and its mechanisms.
+pub struct Own {
+    /// Name of the crate.
+    pub name: &'static str,
+    /// Version of the crate.
+    pub version: &'static str,
+    /// Folder of the crate's `Cargo.toml`.
+    pub folder: &'static str,
+    /// Whether the crate was compiled for development, with checks of overflows.
+    pub development: bool,
+    /// Mechanisms of the crate, which scenarios may name.
+    pub mechanisms: Mechanisms,
+}
+
+/// Makes the Python module of a mechanism crate, which `eastwest run --with FOLDER` loads. The
+/// argument is a function that adds the mechanisms of the crate. The crate must depend on this one
+/// under the name `eastwest`.
+#[macro_export]
+macro_rules! mechanisms {
+    ($add:expr) => {
+        #[$crate::pyo3::pymodule]
+        #[pyo3(name = "mechanisms", crate = "eastwest::pyo3")]
+        fn eastwest_mechanisms(
+            m: &$crate::pyo3::Bound<'_, $crate::pyo3::types::PyModule>,
+        ) -> $crate::pyo3::PyResult<()> {
+            let add: fn(&mut $crate::Mechanisms) = $add;
+            let mut mechanisms = $crate::Mechanisms::default();
+            add(&mut mechanisms);
+            let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+            let (folder, development) = (env!("CARGO_MANIFEST_DIR"), cfg!(debug_assertions));
+            $crate::fill(m, Some($crate::Own { name, version, folder, development, mechanisms }))
+        }
+    };
+}
