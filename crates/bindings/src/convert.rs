@@ -20,12 +20,14 @@ create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `p
 create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
 create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
 
-/// Mechanism crate from which this Python module was made; empty in the standard module.
+/// Mechanism crate (the user's own Rust crate) from which this Python module was made; empty in the
+/// standard module.
 pub static OWN: OnceLock<Own> = OnceLock::new();
 
-/// Returns the context in which scenarios are read: the directories of their files, and the
-/// mechanisms beside the built-in ones. `watch` counts the calls of `sketches` (mechanisms in
-/// Python) and holds their first exception. Fails if two mechanisms of a kind have one name.
+/// Returns the context in which a scenario is read: the directories of its files, and the
+/// mechanisms that it may use beside the built-in ones. `watch` counts the calls of `sketches`
+/// (mechanisms in Python) and holds their first exception. Fails if two mechanisms of a kind have
+/// the same name.
 pub fn context(
     base_dir: &str,
     data_dir: &str,
@@ -69,8 +71,8 @@ pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// Reads a scenario with overrides (path, value); `seed`, if given, replaces the seed of the file.
-/// Raises `ScenarioError` with all problems of the scenario.
+/// Reads a scenario with overrides (path of the setting, value); `seed`, if given, replaces the
+/// seed of the file. Raises `ScenarioError` with all problems of the scenario.
 pub fn read(
     py: Python<'_>,
     text: &str,
@@ -101,7 +103,7 @@ pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     d.set_item("notes", &scenario.notes)
 }
 
-/// Returns a dict from the name of each table to its columns, each as (name, type, data).
+/// Returns a dict from the name of each table to its columns; a column is (name, type, data).
 pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     for table in tables {

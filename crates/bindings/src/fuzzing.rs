@@ -1,4 +1,4 @@
-//! Campaigns of generated scenarios for a Python program.
+//! Python functions that generate random scenarios and check their runs (fuzzing).
 
 use crate::blame;
 use crate::convert::context;
@@ -14,8 +14,8 @@ use pyo3::types::{PyDict, PyList};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Returns the levels (values) of all axes (settings) that generated scenarios combine in pairs, in
-/// the order of their numbers, each as (path, value).
+/// Returns the values that generated scenarios combine in pairs: for each setting (an axis) its
+/// values (the levels), in the order of their numbers, as (path of the setting, value).
 #[pyfunction]
 #[pyo3(signature = (sketches = Vec::new()))]
 pub fn fuzz_levels(sketches: Vec<Sketch>) -> PyResult<Vec<(String, String)>> {
@@ -29,7 +29,8 @@ pub fn fuzz_levels(sketches: Vec<Sketch>) -> PyResult<Vec<(String, String)>> {
     Ok((0..features.levels()).map(name).collect())
 }
 
-/// Generates scenarios and judges their runs; see `_core.pyi`.
+/// Generates random scenarios, runs them and checks the results; described in
+/// python/eastwest/_core.pyi.
 #[pyfunction]
 #[pyo3(signature = (folder, data_dir, seed, first, cases, at_once, always, before, enough, progress, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
@@ -93,8 +94,9 @@ pub fn fuzz<'py>(
     Ok(d)
 }
 
-/// Returns a function that returns the exception which a sketch (mechanism in Python) has raised since
-/// the last call, as text. Ctrl-C and an exit that a sketch asks for go to `asked_to_end`.
+/// Returns a function that returns, as text, the exception which a sketch (mechanism in Python) has
+/// raised since the function was last called. Ctrl-C, and an exit that a sketch requests, are
+/// stored in `asked_to_end` instead.
 fn fault_of(
     watch: &Arc<Watch>,
     asked_to_end: &Arc<Mutex<Option<PyErr>>>,

@@ -1,5 +1,6 @@
-//! Saving of a run in progress: regular checkpoints, and the rows of growing tables. A Python object, the
-//! keeper, decides where they are stored and what is printed; see `Keeper` in python/eastwest/core.py.
+//! Saving of a run in progress: regular checkpoints, and the rows of tables that grow with the run.
+//! A Python object, the keeper, decides where they are stored and what is printed; see `Keeper` in
+//! python/eastwest/core.py.
 
 use crate::convert::tables_dict;
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
@@ -13,35 +14,39 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Run time below which no checkpoint is written: such a run is repeated after an interruption.
+/// Minimum wall-clock time since the last checkpoint for which an interrupted run is saved. Less
+/// work is repeated instead.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
-/// Bytes of a checkpoint that are forced to disk at a time, so that no wait for the disk is long.
+/// Bytes of a checkpoint after which they are forced to disk (fdatasync). Each wait for the disk,
+/// in which Ctrl-C is not checked, is then short.
 const SYNC_EVERY: usize = 64 << 20;
 
-/// State of saving a run in progress: regular checkpoints, and rows of tables that grow with the
-/// run.
+/// Saving of a run in progress: regular checkpoints, and rows of tables that grow with the run.
 pub struct Keeping {
     keeper: Py<PyAny>,
     identity: Identity,
-    /// Reason for which no checkpoint can be written, if there is one, and whether it was reported.
+    /// Reason why no checkpoint of this run can be written; `None` if checkpoints can be written.
     obstacle: Option<&'static str>,
     told: bool,
     every: Duration,
     /// Time between two checks for Ctrl-C while a checkpoint is written.
     look_every: Duration,
-    /// Rows of a table at which they are handed out.
+    /// Number of rows from which a growing table moves its rows to the Python object that stores
+    /// them.
     most_rows: usize,
     last: Instant,
-    /// Path of the checkpoint, with the rows beside it, once the keeper has a place for it.
+    /// Path of the checkpoint file, chosen by the Python object that stores the run; `None` until
+    /// it is needed.
     place: Option<PathBuf>,
-    /// Whether saving has ended, since the keeper has no place or has failed.
+    /// Whether saving has ended for good: the Python object that stores the run has no place for
+    /// it, or writing has failed.
     given_up: bool,
 }
 
 impl Keeping {
-    /// Returns the state for a run that begins now. `keeper` is the Python object that stores
-    /// checkpoints and rows. Fails if one of its attributes is missing.
+    /// Returns the state of saving for a run that begins now. `keeper` is the Python object that
+    /// stores checkpoints and rows. Fails if `keeper` lacks a required attribute.
     pub fn new(
         py: Python<'_>,
         keeper: Py<PyAny>,
@@ -71,7 +76,7 @@ impl Keeping {
     }
 
     /// Returns the checkpoint that an earlier run of this plan has saved. `None` if there is no
-    /// checkpoint, if it cannot be loaded, or if the keeper does not want to resume from it.
+    /// checkpoint, if it cannot be loaded, or if the Python object `keeper` declines to resume it.
     pub fn resume(&mut self) -> PyResult<Option<Kept>> {
         if self.obstacle.is_some() {
             return Ok(None);
@@ -100,24 +105,25 @@ impl Keeping {
         })
     }
 
-    /// Whether the time between two checkpoints has passed and saving has not ended.
+    /// Whether a regular checkpoint is due: the time between two checkpoints has passed, and saving
+    /// has not ended.
     pub fn is_due(&self) -> bool {
         !self.is_over() && self.last.elapsed() >= self.every
     }
 
-    /// Whether so much time (10 s, or the time between two checkpoints) has passed since the last
-    /// checkpoint that a run which stops now is saved.
+    /// Whether a run that stops now is worth saving: at least 10 s, or the time between two
+    /// checkpoints if that is shorter, have passed since the last checkpoint.
     pub fn is_worth_it(&self) -> bool {
         !self.is_over() && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
     }
 
-    /// Whether no checkpoint will be written any more.
+    /// Whether no further checkpoint of this run will be written.
     fn is_over(&self) -> bool {
         self.given_up || self.told
     }
 
-    /// Returns the path of the checkpoint; at the first call, the keeper chooses it. `None` if the
-    /// keeper has no place for the run, or saving has failed.
+    /// Returns the path of the checkpoint; at the first call, the Python object `keeper` chooses
+    /// it. `None` if it has no place for the run, or if saving has failed.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);
@@ -127,11 +133,12 @@ impl Keeping {
         Ok(self.place.clone())
     }
 
-    /// Moves rows to the keeper from each table that grows with the run and holds at least
-    /// `most_rows` rows.
+    /// Moves rows to the Python object `keeper` from each table that grows with the run and holds
+    /// at least `most_rows` rows.
     pub fn hand_rows(&mut self, py: Python<'_>, site: &mut Site) -> PyResult<()> {
         while !self.given_up {
-            // The place is requested first, since rows that were taken out must be stored.
+            // The path is requested before rows are removed from a table: removed rows must be
+            // stored.
             if !holds(site, self.most_rows) || self.place(py)?.is_none() {
                 break;
             }
@@ -144,17 +151,18 @@ impl Keeping {
         Ok(())
     }
 
-    /// Reports to the keeper why no checkpoint of this run can be written. Does nothing if
-    /// checkpoints can be written.
+    /// Tells the Python object `keeper` why no checkpoint of this run can be written. Does nothing
+    /// if checkpoints can be written.
     pub fn tell_obstacle(&mut self) -> PyResult<()> {
         let Some(why) = self.obstacle else { return Ok(()) };
         self.told = true;
         Python::attach(|py| self.keeper.bind(py).call_method1("give_up", (why,)).map(|_| ()))
     }
 
-    /// Writes a checkpoint. If the place is not writable, saving ends, not the run. Ctrl-C ends the writing:
-    /// then the error is the Python exception, and an earlier checkpoint is still there. If the run is
-    /// `stopping`, the keeper is told of long writing, since the user waits for it.
+    /// Writes a checkpoint of `run`. If the file cannot be written, saving ends but the run
+    /// continues. Ctrl-C stops the writing: the error is then the Python exception, and an earlier
+    /// checkpoint remains. If the run is `stopping`, a long write is reported to the user, who
+    /// waits for it.
     pub fn keep(&mut self, run: &Keep, stopping: bool) -> PyResult<()> {
         if self.obstacle.is_some() {
             return self.tell_obstacle();
@@ -191,7 +199,7 @@ impl Keeping {
     }
 }
 
-/// Returns the numbers of rows handed out, by table.
+/// Returns, by table, the number of rows that have been moved to Python.
 fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDict>> {
     let rows = PyDict::new(py);
     for (table, count) in handed_out(run.first()) {
@@ -200,7 +208,7 @@ fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDi
     Ok(rows)
 }
 
-/// Writes a file beside its final path, forces it to disk, and renames it.
+/// Writes a file atomically: under a temporary name beside `place`, forced to disk, then renamed.
 fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let beside = place.with_extension("partial");
     let written = File::create(&beside).and_then(|mut file| {
@@ -211,23 +219,24 @@ fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Re
         File::open(place.parent().unwrap_or(Path::new(".")))?.sync_all()
     });
     if written.is_err() {
-        // after any error, the incomplete file is useless
+        // after an error, the incomplete file cannot be used
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// A file that checks for Ctrl-C while it is written. At the first check the keeper's method `writing` is
-/// called, unless the keeper counts as told.
+/// Writer to a file that regularly checks for Ctrl-C. At its first check it calls the method
+/// `writing` of the Python object `keeper`, which tells the user of the long write, unless `told`
+/// is already set.
 struct Patient<'a> {
     file: &'a mut File,
     keeper: &'a Py<PyAny>,
-    /// Python exception, which ends the writing.
+    /// Python exception (such as Ctrl-C) that has stopped the writing; `None` if there was none.
     raised: &'a mut Option<PyErr>,
     look_every: Duration,
     looked: Instant,
     told: bool,
-    /// Bytes that were not yet forced to disk.
+    /// Bytes written to the file since it was last forced to disk.
     not_synced: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Functions that the import of MPI traces uses to read records: it is the reader of a run, so that the import
-//! accepts exactly what a run does.
+//! Functions with which the import of MPI traces checks records. They use the parser of a run, so
+//! that the import accepts exactly the records that a run accepts.
 
 use eastwest_workload::mpi::check::check;
 use eastwest_workload::mpi::record::{Record, parse};
@@ -7,13 +7,15 @@ use eastwest_workload::mpi::{Program, TraceFile};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The rank of a record, and the bytes of an element without type from that record on.
+/// Rank that a trace record belongs to, and the bytes of an element without a type, valid from this
+/// record on.
 type Said = (u32, u64);
-/// Damage of a record: the value that was found, the values that are allowed, and the consequence of leaving the
-/// record out.
+/// Damage of a trace record: the value found, the values allowed, and the consequence of leaving
+/// out the record (`None`: the record cannot be left out).
 type Wrong = (String, String, Option<&'static str>);
 
-/// Reads a line of a time-independent MPI trace; see `_core.pyi`.
+/// Parses a line of a time-independent MPI trace; arguments and results are described in
+/// python/eastwest/_core.pyi.
 #[pyfunction]
 pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Option<Wrong>) {
     match parse(line, ranks, element) {
@@ -24,8 +26,8 @@ pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Optio
     }
 }
 
-/// Checks an MPI trace as a run would: `files` are name and path of the file of each rank, in the
-/// order of ranks. Returns the objections; none if a run would accept the trace.
+/// Checks an MPI trace exactly as a run does. `files` has (name, path) of the file of each rank, in
+/// the order of ranks. Returns the errors found; none if a run would accept the trace.
 #[pyfunction]
 pub fn mpi_check(py: Python<'_>, files: Vec<(String, PathBuf)>) -> Vec<String> {
     let files = files.into_iter().map(|(name, path)| TraceFile { name, path }).collect();

@@ -1,5 +1,6 @@
-//! Work before and after a simulation: reading, building, making tables. Ctrl-C ends it, and so does an
-//! exception of the progress callback, which checks memory.
+//! Work before and after a simulation: reading the scenario, building the network, making tables.
+//! Ctrl-C interrupts it, and so does an exception of the progress callback, for example because
+//! memory is short.
 
 use eastwest_engine::interrupt;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -8,12 +9,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Time between two checks for Ctrl-C.
+/// Wall-clock time between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs `work`, which counts its steps ([`interrupt::steps`]). Several times per second, checks for
-/// Ctrl-C and calls the method `busy` of `progress`, if there is one. An exception there interrupts
-/// the work and is returned as the error.
+/// Ctrl-C and calls the method `busy` of the Python object `progress`, if there is one. An
+/// exception of either interrupts the work and is returned as the error.
 pub fn patiently<R>(progress: Option<&Py<PyAny>>, work: impl FnOnce() -> R) -> PyResult<R> {
     let raised = Rc::new(RefCell::new(None));
     let busy = Python::attach(|py| progress.and_then(|p| p.getattr(py, "busy").ok()));

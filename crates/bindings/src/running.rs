@@ -1,5 +1,5 @@
-//! A simulation for a Python program: its progress is reported, it stops at Python's request, and it is saved
-//! if that is wanted.
+//! A simulation started from Python: reports its progress, stops on request of Python, and saves
+//! checkpoints if requested.
 
 use crate::convert::progress_dict;
 use crate::keeping::Keeping;
@@ -21,7 +21,7 @@ use std::num::NonZero;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two calls of the progress callback, and between two checks for Ctrl-C.
+/// Wall-clock time between two calls of the progress callback, and between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Options of a run; the fields are the attributes of `RunOptions` in python/eastwest/core.py.
@@ -32,15 +32,17 @@ pub struct Options {
     pub threads: usize,
     /// Python callback that receives the progress; `None`: progress is not reported.
     pub progress: Option<Py<PyAny>>,
-    /// Object that stores a run in progress.
+    /// Python object that stores checkpoints and rows of a run in progress; `None`: the run is not
+    /// saved.
     keeper: Option<Py<PyAny>>,
 }
 
-/// A simulation with its progress callback, its checkpoints and the observer of its sketches.
+/// A simulation with its progress callback, its checkpoints, and the counters of its sketches
+/// (mechanisms in Python).
 pub struct Running<'a> {
     scenario: &'a Scenario,
     options: Options,
-    /// Observer of sketches.
+    /// Counts calls of the sketches (mechanisms in Python) and holds their first exception.
     watch: &'a Watch,
     keeping: Option<Keeping>,
     started: Instant,
@@ -49,7 +51,7 @@ pub struct Running<'a> {
     raised: Option<PyErr>,
 }
 
-/// Results of a run, and a note on how it was executed.
+/// Results of a run, and a note on the number of threads.
 pub struct Finished {
     /// Tables, files and summary of the run.
     pub results: Results,
@@ -58,8 +60,8 @@ pub struct Finished {
 }
 
 impl<'a> Running<'a> {
-    /// Returns a run that begins now. Fails if the keeper, which stores checkpoints, lacks an
-    /// attribute.
+    /// Returns a simulation whose wall-clock time starts now. Fails if the Python object that
+    /// stores checkpoints (`options.keeper`) lacks a required attribute.
     pub fn new(
         py: Python<'_>,
         scenario: &'a Scenario,
@@ -76,7 +78,8 @@ impl<'a> Running<'a> {
     }
 
     /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a
-    /// Python exception (Ctrl-C, callback, sketch), the inner error one of the simulation.
+    /// Python exception (Ctrl-C, progress callback, sketch), the inner one an error of the
+    /// simulation.
     pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
         let parts = match kept {
@@ -104,7 +107,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Runs on several threads, if that is possible: the whole run, or the rest of saved parts.
+    /// Runs on several threads if possible: the whole run, or the rest of a run from its saved
+    /// parts `kept`.
     fn finish_on_threads(&mut self, kept: Option<Parts>) -> PyResult<Result<Outcome, RunError>> {
         let started = self.started;
         let clock = || started.elapsed();
@@ -117,7 +121,8 @@ impl<'a> Running<'a> {
                 Err(why) => return Ok(Ok(Outcome::Sequential(why))),
             };
             let (scenario, reference) = (self.scenario, self.options.reference);
-            // parts are built, and united again, without this watcher; what they do in between counts no steps
+            // The parts are built and united outside the event loop, where `self` is not called;
+            // `patiently` checks for Ctrl-C meanwhile.
             let progress = self.callback();
             let plan = || plan_of(scenario, reference);
             patiently(progress.as_ref(), || threads::run(&plan, threads, options, &clock, self))?
@@ -128,7 +133,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Returns the number of threads, or why there is only one.
+    /// Returns the number of threads to use, or the reason why it is one.
     fn threads_to_use(&self) -> Result<usize, &'static str> {
         if self.options.threads == 1 {
             return Err("one thread was requested");
@@ -139,7 +144,7 @@ impl<'a> Running<'a> {
         if checkpoint::obstacle(self.scenario).is_some() {
             return Err("a mechanism of your own is used");
         }
-        // more threads would only wait for each other
+        // more threads than cores would only wait for each other
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         match self.options.threads.min(cores) {
             1 => Err("there is one core"),
@@ -196,7 +201,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Builds the world of a run.
+    /// Builds the state of a run (network, transports, workloads) from its plan.
     fn build<W>(
         &self,
         world: impl FnOnce(Plan) -> Result<W, String>,
@@ -211,8 +216,9 @@ impl<'a> Running<'a> {
         Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
-    /// Whether a run without packets may go on. About ten times a second it reports progress and hands over
-    /// long tables. When a checkpoint is due, it says why none is written.
+    /// Whether a run in flow mode (without packets) may continue. About ten times a second it also
+    /// reports progress and moves rows of long tables to Python. When a checkpoint is due, it
+    /// reports why none can be written.
     fn look(&mut self, site: &mut Site) -> bool {
         if !self.is_time() {
             return true;
@@ -226,7 +232,8 @@ impl<'a> Running<'a> {
         self.raised.is_none() && !self.watch.failed()
     }
 
-    /// Whether a run of packets may go on. It also writes a checkpoint when one is due.
+    /// Whether a run in packet mode may continue. About ten times a second it also reports progress
+    /// and moves rows of long tables to Python; it writes a checkpoint when one is due.
     fn look_and_keep(&mut self, world: &mut World) -> bool {
         if !self.is_time() {
             return true;
@@ -237,8 +244,8 @@ impl<'a> Running<'a> {
         self.raised.is_none() && !self.watch.failed()
     }
 
-    /// Reports progress and hands over long tables. Returns whether neither a sketch nor the callback has
-    /// raised an exception.
+    /// Reports progress, and moves rows of long tables to Python. Returns false if a sketch
+    /// (mechanism in Python) or the progress callback has raised an exception.
     fn report(&mut self, site: &mut Site) -> bool {
         if self.watch.failed() {
             return false;
@@ -281,8 +288,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether a run that stops with this exception is saved: after Ctrl-C, which is not an error, and after a
-    /// lack of memory, since there may be more memory next time.
+    /// Whether a run that stops with this exception is saved: after Ctrl-C, which is not an error,
+    /// and after a lack of memory, because more memory may be free at the next attempt.
     fn is_worth_keeping(&self, raised: &PyErr) -> bool {
         let wrong = |py: Python<'_>| {
             raised.is_instance_of::<PyException>(py) && !raised.is_instance_of::<PyMemoryError>(py)
@@ -290,8 +297,8 @@ impl<'a> Running<'a> {
         self.keeping.as_ref().is_some_and(Keeping::is_worth_it) && !Python::attach(wrong)
     }
 
-    /// Saves a run that stops; an exception raised meanwhile has priority over a failure to save. A second
-    /// Ctrl-C ends the saving.
+    /// Saves a run that stops. If saving raises an exception, it is only printed, so that the
+    /// exception which stopped the run is returned. A second Ctrl-C ends the saving.
     fn keep_at_end(&mut self, run: &Keep) {
         if let Some(Err(error)) = self.keeping.as_mut().map(|keeping| keeping.keep(run, true)) {
             Python::attach(|py| {
@@ -303,7 +310,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Watches a partitioned run, and saves all its parts together.
+/// Observes a run on several threads, and saves all its parts together.
 impl Watcher for Running<'_> {
     fn on_progress(&mut self, progress: &Progress) -> Request {
         if self.raised.is_none() {
@@ -324,7 +331,7 @@ impl Watcher for Running<'_> {
         if self.raised.is_some() {
             return self.keep_at_end(&run);
         }
-        // the run stops at its next call of the watcher
+        // an exception in `raised` stops the run at its next call of `on_progress`
         self.raised = self.keeping.as_mut().and_then(|keeping| keeping.keep(&run, false).err());
     }
 }
@@ -335,7 +342,8 @@ fn plan_of(scenario: &Scenario, reference: bool) -> Result<Plan, RunError> {
     Ok(plan)
 }
 
-/// Returns a note on a run on several threads.
+/// Returns a note for the user on a run on several threads: their number, and the share of time in
+/// which one thread did all work.
 fn of_threads(parallel: &Parallel) -> String {
     let threads = format!("{} threads, each for a share of the racks", parallel.threads);
     match 100 * parallel.alone / parallel.windows.max(1) {

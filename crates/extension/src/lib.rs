@@ -1,5 +1,5 @@
 //! The Python module `eastwest._core`: the bindings with the built-in mechanisms. A mechanism crate
-//! (`eastwest new`) makes a module of the same kind with its own beside them.
+//! of the user (`eastwest new`) makes an equal module with its own mechanisms in addition.
 #![allow(missing_docs)]
 
 use pyo3::prelude::*;

@@ -1,11 +1,12 @@
-//! Runs a scenario file packet by packet or as flows, for profilers and quick checks: `cargo run --release
-//! --example modes -- FILE packet|flow [path=value]…` prints the summary.
+//! Example program for profilers and quick checks: runs a scenario file in packet mode or flow mode
+//! and prints the summary. Usage: `cargo run --release --example modes -- FILE packet|flow
+//! [path=value]…`.
 
 use eastwest_sim::run::run;
 use eastwest_sim::scenario::{Context, read};
 use std::path::PathBuf;
 
-/// The allocator of the Python extension.
+/// The memory allocator that the Python extension also uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

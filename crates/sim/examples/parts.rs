@@ -1,5 +1,6 @@
-//! Runs a scenario on several threads: `parts FILE THREADS [path=value]…`. With PACE=together all parts always
-//! run in parallel, with PACE=alone always one after the other.
+//! Example program: runs a scenario on several threads. Usage: `parts FILE THREADS [path=value]…`.
+//! A run is divided into parts of the fabric. With the environment variable PACE=together the parts
+//! always run in parallel, with PACE=alone always one after the other.
 
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
@@ -9,7 +10,7 @@ use eastwest_sim::world::{Progress, RunError, World};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The allocator of the Python extension.
+/// The memory allocator that the Python extension also uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

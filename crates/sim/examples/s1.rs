@@ -1,7 +1,11 @@
-//! Runs scenario S1 alone, for profilers: `cargo run --release --example s1`. Arguments change it: `short`,
-//! `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of TCP with an ACK for each segment,
-//! and `step`, `red`, `red-silent`, `red-now`, `pie` or `codel` for that discipline at all ports, `eee` or
-//! `coalescing` for links that sleep, `pfc` and `qcn` for data-centre bridging at all ports.
+//! Example program for profilers: runs scenario S1. Usage: `cargo run --release --example s1
+//! [ARGUMENT]…`. The arguments are
+//!
+//! * `short`, `x10`, `reference`, `capture`: variants of the run;
+//! * `classic` or `linux`: this profile of TCP, with an ACK for each segment;
+//! * `step`, `red`, `red-silent`, `red-now`, `pie` or `codel`: this queue discipline at all ports;
+//! * `eee` or `coalescing`: links that sleep;
+//! * `pfc` and `qcn`: data-centre bridging at all ports.
 
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
@@ -26,12 +30,12 @@ use eastwest_types::*;
 use eastwest_workload::stride::*;
 use eastwest_workload::*;
 
-/// The allocator of the Python extension.
+/// The memory allocator that the Python extension also uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Returns the energy settings of all links: standard Energy-Efficient Ethernet, or coalescing with 12 µs and
-/// ten packets.
+/// Returns the energy settings of all links: standard Energy-Efficient Ethernet, or coalescing of
+/// ten packets for at most 12 µs.
 fn energy(args: &[String]) -> EnergyConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let policy = if named("eee") {
@@ -46,7 +50,7 @@ fn energy(args: &[String]) -> EnergyConfig {
     EnergyConfig { host: class, fabric: class }
 }
 
-/// Returns settings of PFC and QCN at all ports, with the values of the study and 150 KB per port.
+/// Returns the settings of PFC and QCN at all ports. Each port has a buffer of 150 KB.
 fn dcb(args: &[String]) -> DcbConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let pfc = PfcConfig {
@@ -112,7 +116,7 @@ fn tcp() -> TcpConfig {
     }
 }
 
-/// Returns `tcp()` with the rules of a profile.
+/// Returns the TCP settings of scenario S1 with the rules of a profile.
 fn tcp_of(profile: &str) -> TcpConfig {
     let own = tcp();
     let rules =
@@ -127,7 +131,8 @@ fn tcp_of(profile: &str) -> TcpConfig {
     }
 }
 
-/// Returns the discipline of all ports, with thresholds and targets at which it acts.
+/// Returns the queue discipline of all ports that the arguments select, with thresholds that the
+/// queues of S1 reach.
 fn queue(args: &[String]) -> QueueConfig {
     let limit = Limit::Packets(200);
     let signal = Signal { ecn: true, protection: Protection::Default };
@@ -141,8 +146,8 @@ fn queue(args: &[String]) -> QueueConfig {
             limit,
         })
     } else if named("red") || named("red-silent") || named("red-now") {
-        // `red-silent` averages queues and never signals: the cost of RED without the reaction of TCP;
-        // `red-now` uses the current queue
+        // `red-silent` averages the queue but never signals: it shows the cost of RED without the
+        // reaction of TCP. `red-now` uses the current queue length instead of the average.
         let (min, max) = if named("red-silent") { (1e6, 2e6) } else { (50.0, 150.0) };
         QueueConfig::Red(RedConfig {
             min: Level::Packets(min),
@@ -198,7 +203,7 @@ fn main() {
         start_window: Span::from_ms(1),
         class: ClassId(0),
     };
-    // the port from the first leaf to the fourth host
+    // capture at the port from the first leaf switch to the fourth host
     let ports = if args.iter().any(|a| a == "capture") { [(hosts, 3)].into() } else { [].into() };
     let capture = CaptureConfig { ports, packets: 1_000_000, ..CaptureConfig::default() };
     let plan = Plan {

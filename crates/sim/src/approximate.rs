@@ -1,33 +1,34 @@
-//! Notes of a run without packets: the errors of flow mode where it was compared with packet mode
-//! (`flow_validation.json`, made by `tools/flow_validation.py`; docs/validation/flow-mode.md), and whether this
-//! run is outside the range for which the mode is made.
+//! Notes on a run in flow mode (without packets): the errors of flow mode in comparisons with
+//! packet mode (`flow_validation.json`, made by `tools/flow_validation.py`;
+//! docs/validation/flow-mode.md), and whether this run is outside the range for which flow mode is
+//! made.
 
 use eastwest_fluid::network::Overflows;
 use serde_json::{Value, json};
 
-/// Measured errors against packet mode.
+/// Measured errors of flow mode against packet mode, as JSON.
 const MEASURED: &str = include_str!("flow_validation.json");
 
 /// Counts of a run in flow mode (without packets) that show whether its times are too short.
 #[derive(Clone, Debug)]
 pub struct Approximate {
-    /// Numbers of flow starts at which packets would have been lost, and of all flow starts.
+    /// Number of flow starts at which packets would have been lost, and number of all flow starts.
     pub overflows: Overflows,
     /// Number of ports at which packets of a starting flow would have been lost.
     pub ports: usize,
 }
 
-/// Returns the measured errors.
+/// Returns the measured errors of flow mode against packet mode.
 fn measured() -> Value {
     serde_json::from_str(MEASURED).expect("the measured errors are JSON")
 }
 
-/// Returns a share in percent, as text.
+/// Returns a fraction (JSON number) in percent, as text such as "1.5 %".
 fn percent(v: &Value) -> String {
     v.as_f64().map_or("unknown".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// Returns the errors of the mode in one sentence.
+/// Returns one sentence on the measured errors of flow mode.
 fn statement(m: &Value) -> String {
     let of = |of: &str| {
         let (m, typical, worst) = (&m[of], "typical", "worst");
@@ -49,7 +50,8 @@ fn statement(m: &Value) -> String {
 }
 
 impl Approximate {
-    /// Returns why completion times of this run are too short, if they are.
+    /// Returns a warning that completion times of this run are too short if lost packets, which
+    /// flow mode does not simulate, are frequent; `None` if they are rare.
     fn warning(&self, limit: f64) -> Option<String> {
         let Overflows { starts, at_full, of } = self.overflows;
         if starts as f64 > limit * of as f64 {
@@ -68,8 +70,8 @@ impl Approximate {
         })
     }
 
-    /// Returns the part `flow_mode` of the summary: counts, a warning if times are too short, and
-    /// the measured errors of flow mode.
+    /// Returns the section `flow_mode` of the summary: counts, a warning if completion times are
+    /// too short, and the measured errors of flow mode.
     pub fn summary(&self) -> Value {
         let (m, Overflows { starts, at_full, of }) = (measured(), self.overflows);
         let limit = m["loss_dominated_above"].as_f64().unwrap_or(1.0);

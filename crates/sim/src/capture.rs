@@ -1,7 +1,9 @@
-//! Capture of packets: what taps at the far ends of links capture becomes `capture.pcapng`.
+//! Packet capture: taps at the receiving ends of links record packets, which are written to
+//! `capture.pcapng`.
 //!
-//! Packets are passed on by their event, which at a host is up to one processing jitter after the arrival of
-//! their last bit. They are held for that time, so that the file is in order of arrival.
+//! A tap sees a packet when the event of its arrival is executed. At a host, this can be up to one
+//! processing jitter after the arrival of its last bit. Captured packets are held for that time, so
+//! that the file is in order of arrival.
 
 use crate::network::Network;
 use crate::scenario::CaptureConfig;
@@ -13,20 +15,20 @@ use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of an Ethernet header, which IP lengths do not include.
+/// Bytes of an Ethernet header, which the IP length of a packet does not include.
 const ETHERNET: u32 = 14;
 
-/// Headers of a packet for a capture file.
+/// Headers of a captured packet.
 pub struct Headers {
-    /// All bytes before the payload, from the Ethernet header on.
+    /// Bytes of all headers before the payload, from the Ethernet header on.
     pub bytes: Vec<u8>,
-    /// Sending and receiving host.
+    /// Sending and receiving host of the packet.
     pub ends: [HostId; 2],
-    /// Number of bytes after the payload, such as the ICRC of RoCEv2.
+    /// Number of bytes that follow the payload, such as the ICRC of RoCEv2.
     pub trailer: u32,
 }
 
-/// A captured packet that waits for earlier ones.
+/// A captured packet that is held until no earlier packet can follow.
 #[derive(Serialize, Deserialize)]
 struct Waiting {
     headers: Vec<u8>,
@@ -38,13 +40,14 @@ struct Waiting {
 #[derive(Serialize, Deserialize)]
 pub struct Capture {
     file: Pcapng,
-    /// Number of the interface by link.
+    /// Number of the pcapng interface of each captured link, by link number.
     interfaces: BTreeMap<u32, u32>,
-    /// Waiting packets by time of arrival, interface and order of capture.
+    /// Held packets, ordered by time of arrival, number of the interface, and order of capture.
     waiting: BTreeMap<(Time, u32, u64), Waiting>,
-    /// Time for which packets wait.
+    /// Time for which a captured packet is held before it is written, so that the file is in order
+    /// of arrival.
     hold: Span,
-    /// Hosts whose names are in the file.
+    /// Hosts whose names have been written to the file.
     named: BTreeSet<HostId>,
     from: Time,
     until: Time,
@@ -89,7 +92,8 @@ impl Capture {
         })
     }
 
-    /// Returns the number of packets captured, and of packets not captured because the limit was reached.
+    /// Returns the number of packets captured, and the number of packets left out because the limit
+    /// was reached.
     pub fn counts(&self) -> (u64, u64) {
         (self.taken, self.left_out)
     }
@@ -101,7 +105,8 @@ impl Capture {
         self.file.into_bytes()
     }
 
-    /// Writes the packets that arrived before this time, when no more of them can follow.
+    /// Writes the held packets that arrived before `time`. The caller guarantees that no more of
+    /// them can follow.
     fn write_before(&mut self, time: Time, names: &[String]) {
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 < time

@@ -1,20 +1,21 @@
-//! Checkpoints: a run is saved between two events and continues later, in another process, to exactly the
-//! results that it would have had.
+//! Checkpoints: a run is saved between two events. It can be continued later, in another process,
+//! with exactly the same results as without the interruption.
 //!
-//! **The rule.** The complete state of a [`World`] is saved, including the plan's values: every type in it
-//! derives its serialization, so a new field is saved too, or does not compile. Exceptions are marked
-//! `#[serde(skip)]` in two cases: what is empty between two events, and mechanisms of other crates, whose state
-//! is unknown. A run with such mechanisms cannot be saved, and [`obstacle`] explains why. The memory that the
-//! ports of a switch share is saved with each port, and shared again on loading. Nothing is recomputed on
-//! loading.
+//! **The rule.** The complete state of a [`World`] is saved, including the plan's values. Every
+//! type in it derives its serialization, so a new field is saved automatically or does not compile.
+//! Fields are marked `#[serde(skip)]` in two cases: they are empty between two events, or they
+//! belong to mechanisms of other crates, whose state is unknown. A run with such mechanisms cannot
+//! be saved, and [`obstacle`] explains why. The memory that the ports of a switch share is saved
+//! with each port, and becomes one object again on loading. Nothing is recomputed on loading.
 //!
-//! **The file.** [`MAGIC`], the number of the format, the [`Identity`] of the run, the world, or all parts of a
-//! run on several threads, and the SHA-256 of all this. Identity and worlds are in the format of postcard:
-//! integers take the bytes they need, fields have no names. A core with other types cannot interpret such a
-//! file, so it is loaded only by the build that wrote it, for the plan for which it was written.
+//! **The file.** It consists of [`MAGIC`], the number of the format, the [`Identity`] of the run,
+//! the world (or all parts of a run on several threads), and the SHA-256 of all this. Identity and
+//! worlds are in the format of postcard: integers have a variable length, and fields have no names.
+//! A build with other types cannot interpret the file. It is therefore loaded only by the build
+//! that wrote it, for the plan for which it was written.
 //!
-//! **Trust.** A file is loaded only if its hash is right, so a truncated or damaged file is refused before it
-//! is interpreted. Lengths in it never determine the size of an allocation.
+//! **Trust.** A file is loaded only if its hash is right, so a truncated or damaged file is refused
+//! before it is interpreted. Lengths in the file never determine the size of an allocation.
 
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use crate::site::Site;
@@ -32,36 +33,37 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 
-/// The first bytes of every checkpoint.
+/// The first bytes of every checkpoint file, which identify its type.
 const MAGIC: &[u8; 20] = b"eastwest checkpoint\n";
 
-/// Version of the layout of the file.
+/// Version of the layout of the checkpoint file.
 const FORMAT: u32 = 3;
 
-/// Bytes of a hash.
+/// Length of a SHA-256 hash in bytes.
 const HASH: usize = 32;
 
-/// Identity of a checkpoint: the build that wrote it, and the plan of its run.
+/// Identity of a checkpoint: the build that wrote it, and the plan of its run. A checkpoint is
+/// loaded only if both are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Version and build of the core.
+    /// Version and build of the simulator.
     pub build: String,
-    /// Hash of everything that decides the results, see [`plan`].
+    /// Hash of everything that determines the results, see [`plan`].
     pub plan: String,
 }
 
-/// Reason for which a checkpoint cannot be used.
+/// Reason why a checkpoint cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The file does not begin with [`MAGIC`].
+    /// The file is not a checkpoint: it does not begin with [`MAGIC`].
     Foreign,
-    /// The file has this other format.
+    /// The file has another layout, with this version number.
     Format(u32),
     /// The file is truncated or damaged.
     Damaged,
-    /// The file was written by this other build.
+    /// The file was written by another build of the simulator, which is given.
     Build(String),
-    /// The file belongs to this other plan.
+    /// The file belongs to a run with another plan, whose hash is given.
     Plan(String),
 }
 
@@ -83,8 +85,9 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Returns a hash of everything that decides the results of a scenario: its resolved text, the files it reads,
-/// and whether all ports are in the two-event mode.
+/// Returns a hash of everything that determines the results of a scenario: its text with all
+/// defaults, the files it reads, and `reference`, whether all ports are forced into the two-event
+/// mode.
 pub fn plan(scenario: &Scenario, reference: bool) -> String {
     let mut hash = Sha256::new();
     hash.update(scenario.resolved());
@@ -92,7 +95,7 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
         hash.update(format!("\n{:?} {}\n", file.name, file.bytes.len()));
         hash.update(&file.bytes);
         if let Some(path) = &file.path {
-            // Files that cannot be read make the run itself fail.
+            // Errors of reading are ignored here: the run itself reports files that it cannot read.
             let _ = File::open(path).and_then(|mut file| io::copy(&mut file, &mut Into(&mut hash)));
         }
     }
@@ -100,7 +103,7 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
     hex(&hash.finalize())
 }
 
-/// Writer that hashes the bytes written to it.
+/// Writer that adds all bytes written to it to a hash.
 struct Into<'a>(&'a mut Sha256);
 
 impl Write for Into<'_> {
@@ -118,7 +121,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns why a run of this scenario cannot be saved as a checkpoint; `None` if it can be saved.
+/// Returns the reason why a run of this scenario cannot be saved as a checkpoint; `None` if it can
+/// be saved.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if !cfg!(feature = "checkpoints") {
         return Some("it uses a mechanism crate that was compiled without checkpoints");
@@ -147,7 +151,7 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be saved")
 }
 
-/// Writer that hashes the bytes that it forwards.
+/// Writer that forwards bytes to another writer and adds them to a hash.
 struct Hashing<W> {
     to: W,
     hash: Sha256,
@@ -165,7 +169,8 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// State to save in a checkpoint: a world between two events, or all parts between two windows.
+/// State to save in a checkpoint: the world of a run between two events, or all parts of a run on
+/// several threads between two windows of time.
 #[derive(Serialize)]
 pub enum Keep<'a> {
     /// A run on one thread.
@@ -175,7 +180,7 @@ pub enum Keep<'a> {
 }
 
 impl Keep<'_> {
-    /// Returns the simulated time of the state.
+    /// Returns the simulated time at which the state is saved.
     pub fn now(&self) -> Time {
         match self {
             Keep::One(world) => world.site.network.now,
@@ -184,7 +189,7 @@ impl Keep<'_> {
     }
 }
 
-/// State that was loaded from a checkpoint.
+/// State of a run that was loaded from a checkpoint.
 #[derive(Deserialize)]
 pub enum Kept {
     /// A run on one thread.
@@ -194,7 +199,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// Returns the simulated time of the state.
+    /// Returns the simulated time at which the state was saved.
     pub fn now(&self) -> Time {
         match self {
             Kept::One(world) => world.site.network.now,
@@ -202,8 +207,8 @@ impl Kept {
         }
     }
 
-    /// Returns the site (network, workloads, tables) of a run on one thread, or of the first part
-    /// of a run on several threads.
+    /// Returns the state that all transports share (network, workloads, tables) of a run on one
+    /// thread, or of the first part of a run on several threads.
     pub fn first(&self) -> &Site {
         match self {
             Kept::One(world) => &world.site,
@@ -211,7 +216,7 @@ impl Kept {
         }
     }
 
-    /// Returns the world of a run on one thread; `None` for a run on several threads.
+    /// Returns the complete state of a run on one thread; `None` for a run on several threads.
     pub fn into_world(self) -> Option<World> {
         match self {
             Kept::One(world) => Some(*world),
@@ -238,8 +243,8 @@ pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     to.write_all(&hash.finalize())
 }
 
-/// Loads the run of a checkpoint. Fails if the file is damaged, or has another format, build or
-/// plan.
+/// Loads the run of a checkpoint from the bytes of its file. Fails if the file is damaged, or if
+/// its format, build or plan differs from `identity`.
 pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
     let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;

@@ -1,20 +1,22 @@
-//! Numbers of connections, in order of opening, and the hosts at their ends. The slot of an endpoint is reused
-//! by later connections; its generation, which increases by two each time, distinguishes the current connection
-//! from the previous one, whose last packets may still be in flight.
+//! Numbers of connections, in order of opening, and the hosts at their ends.
+//!
+//! The slot of an endpoint is reused by later connections. Its generation, which increases by two
+//! at each reuse, distinguishes the current connection from the previous one, whose last packets
+//! may still be in flight.
 
 use eastwest_types::{EndpointId, HostId, Side};
 use serde::{Deserialize, Serialize};
 
-/// A connection: its number, its hosts and the settings of its ends.
+/// A connection: its number, its hosts, and the TCP settings of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// Number of the connection, from 0.
+    /// Number of the connection in the run, from 0 in order of opening.
     pub number: u64,
     /// Host that opened the connection.
     pub client: HostId,
     /// Host that accepted the connection.
     pub server: HostId,
-    /// Numbers, in the TCP stack, of the settings of client and server.
+    /// Index of the TCP settings of the client, and of the server, in the list of the TCP stack.
     pub settings: (u8, u8),
 }
 
@@ -33,7 +35,8 @@ impl Opened {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Connections {
     opened: u64,
-    /// Connections by the slots of their ends and the second bit of the generation.
+    /// Two connections for each slot of an endpoint pair: the current one and the previous one. The
+    /// second bit of the generation is the index.
     slots: Vec<[Opened; 2]>,
 }
 
@@ -48,8 +51,8 @@ impl Connections {
         self.opened - 1
     }
 
-    /// Registers connection `number`, of which `end` is an endpoint; `settings` are the numbers of
-    /// the TCP settings of client and server.
+    /// Registers a new connection. `number` is its number in the run, `end` one of its endpoints,
+    /// `settings` the index of the TCP settings of client and server.
     pub fn open(
         &mut self,
         number: u64,
@@ -66,8 +69,8 @@ impl Connections {
         self.slots[slot][generation] = new;
     }
 
-    /// Returns the connection to which an endpoint belongs, also after it has closed and before its
-    /// slot has been reused twice.
+    /// Returns the connection to which an endpoint belongs. After the connection has closed, it is
+    /// still found until its slot has been reused twice.
     pub fn of(&self, end: EndpointId) -> Opened {
         let (slot, generation) = place(end);
         self.slots[slot][generation]

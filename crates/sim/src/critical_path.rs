@@ -1,29 +1,34 @@
-//! Critical paths of messages: the chain of packets of which each was sent because the one before had arrived,
-//! from the write of a message until its last byte is there in order (Barford and Crovella, *Critical path
-//! analysis of TCP transactions*, SIGCOMM 2000). The time of a message is that of its path, and every instant
-//! of it belongs to one of [`Parts`].
+//! Critical paths of messages (Barford and Crovella, *Critical path analysis of TCP transactions*,
+//! SIGCOMM 2000): the chain of packets from the write of a message to the in-order arrival of its
+//! last byte. Each packet of the chain was sent because the packet before it had arrived. The
+//! completion time of a message is the length of this path, and every instant of it belongs to one
+//! of [`Parts`].
 //!
-//! The path is not searched at the end but recorded with each packet: the parts of the path up to its
+//! The path is not searched at the end. Each packet in flight carries the path up to its
 //! transmission. Rules:
 //!
-//! * A packet sent on the arrival of another one is caused by it and continues its path. A path through an
-//!   acknowledgement is that of the data which it acknowledges, in both directions.
-//! * An acknowledgement sent when a timer has expired was deferred until then. Data sent when a timer of pacing,
-//!   or for room in the network card, has expired continues the path of the data sent before it: that data set
-//!   the timer. A packet sent because the application writes begins a path.
-//! * Data of a message that is sent on an acknowledgement of the same message ends a round trip, for which the
-//!   window had no room.
-//! * A retransmission continues the path of the first transmission; the time between them is retransmission.
-//!   That holds for SYN and SYN-ACK, too.
-//! * A path belongs to one message. The first packet of a message that is sent because of packets before it
-//!   (the window was full of other messages) begins the path of that message, which was held since its write. A
-//!   handshake that began with the message or later is part of its path.
-//! * A packet that completes a message without a path of that message carries the end of the message behind the
-//!   end of another one, or fills a gap before it. The message was held until that packet was sent, or, if it
-//!   is a retransmission, waited for the retransmission.
+//! * A packet sent on the arrival of another packet is caused by it and continues its path. A path
+//!   through an acknowledgement is the path of the data that it acknowledges, in both directions.
+//! * An acknowledgement sent on the expiry of a timer was deferred until then. Data sent on the
+//!   expiry of a timer for pacing, or for space in the network card, continues the path of the data
+//!   sent before it, which set the timer. A packet sent because the application writes begins a
+//!   path.
+//! * Data of a message that is sent on an acknowledgement of the same message ends a round trip, in
+//!   which the window was full.
+//! * A retransmission continues the path of the first transmission; the time between them is
+//!   retransmission. This also holds for SYN and SYN-ACK.
+//! * A path belongs to one message. The first packet of a message may be sent because of earlier
+//!   packets, when the window was full of other messages. It then begins the path of its message,
+//!   which was held since its write. A handshake that began with the message or later is part of
+//!   its path.
+//! * The packet that completes a message may not carry a path of that message: it carries the end
+//!   of the message behind the end of another one, or fills a gap before it. The message was then
+//!   held until that packet was sent or, if the packet is a retransmission, waited for the
+//!   retransmission.
 //!
-//! One point differs from the paper: there, the path of a loss goes through the duplicate acknowledgements that
-//! report it; here, all time from the first transmission to the next counts as retransmission.
+//! One point differs from the paper. There, the path of a loss goes through the duplicate
+//! acknowledgements that report it. Here, all time from the first transmission to the next counts
+//! as retransmission.
 
 use crate::messages::{Message, Messages};
 use crate::network::Network;
@@ -38,19 +43,21 @@ use eastwest_types::{EndpointId, Packet, Span, Time, Waits, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Value of `message` for a handshake, or for packets without a cause.
+/// Value of `Path::message` for a path of a handshake, or of packets without a known cause.
 const NO_MESSAGE: u64 = u64::MAX;
 
-/// A critical path up to a certain time.
+/// A critical path (chain of packets, each caused by the arrival of the one before) from its begin
+/// to a certain time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Path {
-    /// Time of its begin.
+    /// Simulated time at which the path begins.
     origin: Time,
-    /// Position in the sender's stream of the first byte of the path's message, or [`NO_MESSAGE`].
+    /// Message to which the path belongs: the position of its first byte in the sender's stream, or
+    /// [`NO_MESSAGE`].
     message: u64,
-    /// Parts of its time.
+    /// Duration of the path, divided by cause (queueing, transmission, retransmission …).
     parts: Parts,
-    /// Waiting times in switches, by link; their sum is `parts.queueing`.
+    /// Queueing delays in switches along the path, by link; their sum is `parts.queueing`.
     waits: Waits,
 }
 
@@ -63,15 +70,17 @@ impl Path {
         self.origin + self.parts.sum()
     }
 
-    /// Returns the path continued to `now`; the time since its end is added to one part.
+    /// Returns the critical path extended to the time `now`. The time since its end is added to the
+    /// part that `part` selects.
     fn continued(mut self, now: Time, part: impl FnOnce(&mut Parts) -> &mut Span) -> Path {
         let time = now.since(self.end());
         *part(&mut self.parts) += time;
         self
     }
 
-    /// Returns the path, which ends at `now`, as a path of this message, whose first packet may be sent now.
-    /// If an acknowledgement lets the packet be sent, `limit` is the window that was full before.
+    /// Returns this critical path, which ends at `now`, as a path of `message`, whose packet is
+    /// sent now. `limit` is the window that limited the sender before, if an acknowledgement lets
+    /// the packet be sent.
     fn of(mut self, message: &Message, now: Time, limit: Option<WindowLimit>) -> Path {
         if self.message == message.start {
             if let Some(limit) = limit {
@@ -94,7 +103,7 @@ impl Path {
     }
 }
 
-/// Returns the round trips of a path for which this window was full.
+/// Returns the part that counts round trips in which the window `limit` was full.
 fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
     match limit {
         WindowLimit::SlowStart => &mut parts.slow_start,
@@ -103,30 +112,36 @@ fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
     }
 }
 
-/// Paths of a packet in flight. Both end when it was sent.
+/// Critical paths that a packet in flight continues: of its data, and of the data that it
+/// acknowledges. Both end at the transmission of the packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
-    /// Path to the transmission of its data.
+    /// Critical path to the transmission of the packet's data.
     data: Path,
-    /// Path to the transmission of what it acknowledges.
+    /// Critical path of the data that the packet acknowledges, up to the transmission of the
+    /// packet.
     ack: Path,
-    /// Whether its data had been sent before.
+    /// Whether the packet is a retransmission.
     again: bool,
 }
 
-/// Paths at an end of a connection.
+/// Critical paths at one endpoint of a connection.
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     id: EndpointId,
-    /// Path through the latest arrival, as an acknowledgement.
+    /// Critical path through the packet that has arrived last, seen as an acknowledgement: data
+    /// that this endpoint sends now continues it.
     told: Path,
-    /// Path through the latest arrival that has to be acknowledged.
+    /// Critical path through the latest packet that this endpoint has to acknowledge: its
+    /// acknowledgement continues it. `None` before the first one.
     given: Option<Path>,
-    /// Paths to first transmissions of unacknowledged data, by their first position in the stream.
+    /// Critical paths to the first transmissions of unacknowledged data, each with its first
+    /// position in the stream.
     first: VecDeque<(u64, Path)>,
-    /// Position after the last one that has been sent.
+    /// Stream position after the last byte that has been sent.
     next: u64,
-    /// Path to the SYN that the first SYN-ACK answers.
+    /// Critical path to the SYN that the first SYN-ACK of this endpoint answers; `None` if it has
+    /// sent none.
     asked: Option<Path>,
 }
 
@@ -136,51 +151,56 @@ impl End {
         End { id, told, given: None, first: VecDeque::new(), next: 0, asked: None }
     }
 
-    /// Returns the path to the first transmission of a position.
+    /// Returns the critical path to the first transmission of the byte at a stream position.
     fn first_of(&self, position: u64) -> Option<Path> {
         let after = self.first.partition_point(|(start, _)| *start <= position);
         Some(self.first.get(after.checked_sub(1)?)?.1)
     }
 }
 
-/// Reason for which an endpoint sends packets.
+/// Reason for which an endpoint sends packets now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Prompt {
-    /// The application writes.
+    /// The application has written data.
     #[default]
     Application,
-    /// A packet has arrived; before, this window limited the outstanding data.
+    /// A packet has arrived. The window given here limited the outstanding data before.
     Arrival(WindowLimit),
-    /// A timer has expired for which data waited, if it did; this window limits the outstanding data.
+    /// A timer has expired. `SendWait` tells whether data waited for it; the window given here
+    /// limits the outstanding data.
     Timer(SendWait, WindowLimit),
 }
 
-/// Critical paths of the messages of selected senders.
+/// Recorder of the critical paths of the messages of selected senders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
     senders: Senders,
     on: bool,
-    /// Why packets are sent now.
+    /// Reason for which packets are sent in the current event.
     prompt: Prompt,
-    /// Packets in flight, by slot of the packet pool.
+    /// Critical paths of packets in flight, by slot of the packet pool.
     under_way: Vec<Option<Sent>>,
-    /// State of each endpoint that sends messages, by the slot of the endpoint.
+    /// Critical paths at each endpoint that sends messages, by the slot of the endpoint.
     ends: Vec<Option<End>>,
-    /// The packet that is arriving, its endpoint, and the parts of its journey.
+    /// The packet that is arriving in the current event: its endpoint, its critical paths, and the
+    /// parts of its journey through the network; `None` if it is not known.
     arriving: Option<(EndpointId, Sent, (Parts, Waits))>,
-    /// By stream of frames: generation time of the latest arrival, and the parts of its journey.
+    /// For each stream of raw Ethernet frames: time at which the latest arrived frame was
+    /// generated, and the parts of its journey through the network.
     frames: Vec<Option<(Time, (Parts, Waits))>>,
     /// Rows of the table `flow_parts`.
     pub rows: PartsTable,
 }
 
-/// Returns the number of stream positions of a packet: its payload, and one each for SYN and FIN.
+/// Returns the number of stream positions that a packet occupies: its payload bytes, and one each
+/// for SYN and FIN.
 fn positions(packet: &Packet) -> u64 {
     let marks = (packet.flags & flag::SYN > 0, packet.flags & flag::FIN > 0);
     u64::from(packet.payload) + u64::from(marks.0) + u64::from(marks.1)
 }
 
-/// Returns the parts of a journey with this latency, and its waiting times in switches.
+/// Returns the parts (queueing, transmission …) of a packet's journey through the network, which
+/// took `latency`, and the queueing delays by switch.
 fn travel(journey: &Journey, latency: Span) -> (Parts, Waits) {
     let mut rest = latency;
     let mut part = |time: Span| {
@@ -195,15 +215,16 @@ fn travel(journey: &Journey, latency: Span) -> (Parts, Waits) {
         processing: part(journey.processing),
         ..Parts::default()
     };
-    // Rates and delays that change while a packet is on a link leave a difference.
+    // If the rate or delay of a link changes while a packet is on it, the sum of the parts differs
+    // from the latency; the difference counts as queueing.
     let mut waits = journey.waits.without_first(journey.waits.sum() - rest);
     waits.add(None, rest - waits.sum());
     (Parts { queueing: rest, ..parts }, waits)
 }
 
 impl CriticalPaths {
-    /// Returns the state before the run. Critical paths are recorded for the messages of `senders`;
-    /// their table has at most `most` rows.
+    /// Returns the recorder before the run. Critical paths are recorded for the messages of
+    /// `senders`; their table has at most `most` rows.
     pub fn new(senders: Senders, most: u64) -> CriticalPaths {
         let on = !senders.is_empty();
         let rows = PartsTable::new(most);
@@ -216,13 +237,13 @@ impl CriticalPaths {
         self.on
     }
 
-    /// Sets why endpoints send packets from now on.
+    /// Sets the reason for which endpoints send packets from now on.
     pub fn prompted(&mut self, prompt: Prompt) {
         self.prompt = prompt;
     }
 
-    /// Records that a timer of this endpoint expires at `now`, before TCP handles it. It is not inlined into the
-    /// run loop, which has to be fast without critical paths.
+    /// Records that a timer of this endpoint expires at `now`; called before TCP handles the
+    /// expiry. It is not inlined, to keep the event loop fast for runs without critical paths.
     #[cold]
     #[inline(never)]
     pub fn timer_expires(&mut self, stack: &Stack, endpoint: EndpointId, now: Time) {
@@ -242,7 +263,7 @@ impl CriticalPaths {
         end
     }
 
-    /// Records a packet that is sent now; `slot` is its place in the packet pool.
+    /// Records a packet that is sent at `now`; `slot` is its index in the packet pool.
     pub fn sends(&mut self, now: Time, packet: &Packet, messages: &Messages, slot: u32) {
         let (id, prompt) = (packet.dst_endpoint.peer(), self.prompt);
         let end = self.end(id, now);
@@ -268,7 +289,7 @@ impl CriticalPaths {
                 ack = end.asked.map_or(ack, sent_again);
             }
         } else if last > packet.seq {
-            // the SYN has position 0, the first byte 1
+            // in stream positions the SYN is 0 and the first byte 1; messages count bytes from 0
             let message = messages.at(id, packet.seq.saturating_sub(1));
             if let Some(message) = message.filter(|_| packet.payload > 0) {
                 let limit = match prompt {
@@ -290,7 +311,8 @@ impl CriticalPaths {
         self.under_way[slot] = Some(Sent { data, ack, again });
     }
 
-    /// Records the arrival of a packet of a known connection, from this slot.
+    /// Records the arrival of a packet of a known connection. `slot` is its index in the packet
+    /// pool, `journey` its delays in the network.
     fn arrives(&mut self, now: Time, packet: &Packet, (slot, journey): (u32, Journey)) {
         let Some(sent) = self.under_way.get_mut(slot as usize).and_then(Option::take) else {
             return;
@@ -304,7 +326,8 @@ impl CriticalPaths {
         self.arriving = Some((packet.dst_endpoint, sent, way));
     }
 
-    /// Removes paths of positions before this one, which have been acknowledged.
+    /// Removes critical paths of data before the stream position `position`, which has been
+    /// acknowledged.
     fn forget(&mut self, id: EndpointId, position: u64) {
         let Some(Some(end)) = self.ends.get_mut(id.slot()) else { return };
         while end.first.get(1).is_some_and(|(start, _)| *start <= position) {
@@ -312,12 +335,12 @@ impl CriticalPaths {
         }
     }
 
-    /// Returns the parts of the time of a message that the arriving packet completes, and its waiting times in
-    /// switches.
+    /// Returns the completion time of a message, which the arriving packet completes, divided into
+    /// parts, and its queueing delays by switch.
     fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> (Parts, Waits) {
         let all = now.since(message.sent);
         let Some((_, sent, (way, waits))) = self.arriving.filter(|(to, ..)| *to == receiver) else {
-            // The message has no bytes.
+            // A message without bytes is completed by no packet.
             return (Parts { earlier: all, ..Parts::default() }, Waits::default());
         };
         let left = sent.data.end();
@@ -337,7 +360,7 @@ impl CriticalPaths {
         (parts, waits)
     }
 
-    /// Records that a packet has reached its host, before TCP processes it.
+    /// Records that a packet has reached its host; called before TCP processes the packet.
     pub fn arrives_at(&mut self, network: &Network, stack: &Stack, packet: &Packet) {
         self.arriving = None;
         if stack.is_live(packet.dst_endpoint) {
@@ -346,8 +369,8 @@ impl CriticalPaths {
         }
     }
 
-    /// Records that TCP has processed the packet that arrived at the endpoint `to`. Paths of
-    /// acknowledged data are removed.
+    /// Records that TCP has processed the packet that arrived at the endpoint `to`: removes the
+    /// critical paths of acknowledged data.
     pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
         self.prompted(Prompt::Application);
         if stack.is_live(to) {
@@ -355,8 +378,9 @@ impl CriticalPaths {
         }
     }
 
-    /// Adds the row of a message that has arrived at `receiver`, if its sender is selected;
-    /// `number` is the number of `row` in the table of flows.
+    /// Adds the parts of a message's completion time to the table, if its sender is selected. The
+    /// message has arrived at `receiver`; `number` is the number of its row `row` in the table of
+    /// flows.
     pub fn ends(
         &mut self,
         now: Time,

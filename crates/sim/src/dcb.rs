@@ -1,4 +1,5 @@
-//! Results of data-centre bridging: pauses and buffers by link and priority, rate limiters, deadlock.
+//! Results of data-centre bridging (PFC and QCN): pauses and buffers by link and priority, rate
+//! limiters, deadlock.
 
 use crate::network::Network;
 use eastwest_measure::table;
@@ -8,7 +9,8 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Counts of a priority of a link, at the port that feeds the link and at the ingress buffer at its far end.
+/// Counts of one priority of one link: at the port that sends into the link (output), and at the
+/// ingress buffer at its receiving end (input).
 struct Row {
     link: u32,
     priority: u32,
@@ -32,7 +34,7 @@ fn rows(fabric: &Fabric, now: Time) -> Vec<Row> {
         .collect()
 }
 
-/// Returns the table `pfc`, with counters until `now`.
+/// Returns the table `pfc`, with the counters at the simulated time `now`.
 pub fn table(fabric: &Fabric, now: Time) -> Table {
     Pfc::of(&rows(fabric, now), ())
 }
@@ -47,40 +49,41 @@ table! {
     /// number of the link
     link: u32 = row.link;
 
-    /// 0 to 7
+    /// 802.1p priority, 0 to 7
     priority: u32 = row.priority;
 
     /// maximum backlog at the port in bytes
     output_most_bytes: u64 = row.output.most_bytes;
 
-    /// number of pauses of the port
+    /// number of pauses of the port for this priority
     pauses: u64 = row.output.pauses;
 
-    /// total duration of the pauses
+    /// total duration of the pauses in s
     paused_s: seconds = row.output.paused;
 
     /// maximum number of bytes in the switch that had arrived over the link
     input_most_bytes: u64 = row.input.most_bytes;
 
-    /// bytes in the switch, at the end of the run, that had arrived over the link
+    /// bytes still in the switch at the end of the run that had arrived over the link
     input_bytes: u64 = row.input.bytes;
 
-    /// XOFF frames that the input sent
+    /// XOFF frames that the input sent (first frames of a pause)
     xoff_sent: u64 = row.input.pauses;
 
-    /// XON frames that the input sent
+    /// XON frames that the input sent to end a pause
     xon_sent: u64 = row.input.releases;
 
     /// XOFF frames that the input sent to refresh a pause
     xoff_repeated: u64 = row.input.repeats;
 
-    /// headroom of the buffer above XOFF in bytes
+    /// headroom of the input buffer above its XOFF threshold, in bytes
     headroom_bytes: u64 = row.input.headroom_bytes;
 
-    /// samples taken by the congestion point of the port
+    /// samples of the queue taken by the QCN congestion point of the port
     qcn_samples: u64 = row.output.samples;
 
-    /// notification messages that the congestion point sent to sources
+    /// congestion notification messages (CNM) that the QCN congestion point of the port sent to
+    /// sources
     qcn_messages: u64 = row.output.messages;
 }
 

@@ -1,6 +1,7 @@
-//! The digest of a run: SHA-256 over every flow, job, task, round and transaction as they finish, then every
-//! port's counters (with the running hash over each packet's fate) and the final clock. Two runs with equal
-//! digests treated every packet equally.
+//! The digest of a run, a SHA-256 hash that shows whether two runs treated every packet equally. It
+//! covers every flow, job, task, round and transaction when it finishes, and at the end the
+//! counters of every port (with a running hash over the fate of each packet) and the final
+//! simulated time.
 
 use eastwest_engine::interrupt;
 use eastwest_measure::flows::FlowRow;
@@ -11,7 +12,8 @@ use eastwest_types::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Returns counts by kind with all pure acknowledgements in one, as in digests of earlier versions.
+/// Returns packet counts by kind, with pure acknowledgements with and without ECE added up: digests
+/// of earlier versions did not distinguish them.
 fn kinds(counts: [u64; PacketKind::COUNT]) -> [u64; PacketKind::COUNT - 1] {
     let [data, retransmission, ack, ece_ack, syn, syn_ack, fin, datagram] = counts;
     [data, retransmission, ack + ece_ack, syn, syn_ack, fin, datagram]
@@ -61,7 +63,8 @@ impl Digest {
         self.words(3, &times);
     }
 
-    /// Adds to the digest a finished round of a synchronized read of workload number `workload`.
+    /// Adds to the digest a finished round of a synchronized read. `workload` is the number of its
+    /// workload.
     pub fn round(&mut self, workload: usize, round: u32, started: Time, finished: Time) {
         self.words(4, &[(workload as u64) << 32 | u64::from(round), started.0, finished.0]);
     }

@@ -1,4 +1,4 @@
-//! Workloads of a run, and their pending wake-ups.
+//! Workloads of a run, and their scheduled wake-ups.
 
 use crate::network::{Network, Source};
 use crate::plan::{Transport, WorkloadPlan};
@@ -8,7 +8,7 @@ use eastwest_types::Time;
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
 
-/// A workload of a run, which drives the network.
+/// A workload of a run: its state machine, name and role.
 #[derive(Serialize, Deserialize)]
 pub struct Driver {
     /// Name of the workload in the tables of results.
@@ -28,10 +28,10 @@ pub struct Driver {
 pub struct Drivers {
     /// Workloads, indexed by their number.
     pub all: Vec<Driver>,
-    /// Pending wake-ups of the workloads.
+    /// Scheduled wake-ups of the workloads.
     pub wakes: Wakes,
-    /// Number of unfinished workloads for which the run waits; 1 if all workloads run in the
-    /// background and only the end in time ends the run.
+    /// Number of unfinished workloads for which the run waits. It is 1 if all workloads run in the
+    /// background and only the configured end time ends the run.
     pub unfinished: usize,
     /// Error that ends the run after the current event, if any.
     #[serde(skip)]
@@ -39,8 +39,8 @@ pub struct Drivers {
 }
 
 impl Drivers {
-    /// Returns the workloads of a plan before the run begins. The seed decides the order of
-    /// wake-ups at the same time.
+    /// Returns the workloads of a plan before the run begins. The seed determines the order of
+    /// wake-ups that are due at the same time.
     pub fn new(workloads: Vec<WorkloadPlan>, seed: u64) -> Drivers {
         let driver = |w: WorkloadPlan| Driver {
             name: w.name,
@@ -54,19 +54,20 @@ impl Drivers {
         Drivers { all, wakes: Wakes::new(seed), unfinished, stuck: None }
     }
 
-    /// Returns a workload by its number.
+    /// Returns the workload with this number.
     pub fn of(&self, workload: u16) -> &Driver {
         &self.all[usize::from(workload)]
     }
 
-    /// Sends an event to a workload. Returns the actions that the workload requests.
+    /// Passes an event to the workload number `workload`. Returns the actions that the workload
+    /// requests.
     pub fn handle(&mut self, workload: u16, now: Time, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.all[usize::from(workload)].workload.handle(now, event, &mut actions);
         actions
     }
 
-    /// Notes that a workload has nothing more to do, so that the run no longer waits for it.
+    /// Marks a workload as finished: the run no longer waits for it.
     pub fn finish(&mut self, workload: u16) {
         let driver = &mut self.all[usize::from(workload)];
         if !driver.finished && !driver.background {
@@ -75,7 +76,7 @@ impl Drivers {
         driver.finished = true;
     }
 
-    /// Schedules a wake-up of a workload at time `at`. The workload gets back `token`.
+    /// Schedules a wake-up of a workload at time `at`. The event of the wake-up carries `token`.
     pub fn wake(&mut self, network: &mut Network, workload: u16, at: Time, token: u64) {
         debug_assert!(at >= network.now, "a wake-up in the past");
         if self.wakes.push(workload, at.max(network.now), token) {
@@ -83,8 +84,8 @@ impl Drivers {
         }
     }
 
-    /// Whether only the end in time, `until`, can end the run: it is given, and all workloads run
-    /// in the background.
+    /// Whether only the end time `until` can end the run: it is finite, and all workloads run in
+    /// the background.
     pub fn await_the_end(&self, until: Time) -> bool {
         until < Time::NEVER && self.all.iter().all(|d| d.background)
     }
@@ -96,7 +97,7 @@ impl Drivers {
         of_each.filter(|p| p.1 > 0).fold((0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1))
     }
 
-    /// Returns the names of the unfinished workloads that the run waits for, with commas.
+    /// Returns the names of the unfinished workloads that the run waits for, separated by commas.
     pub fn waiting(&self) -> String {
         let waiting = self.all.iter().filter(|d| !d.finished && !d.background);
         waiting.map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")

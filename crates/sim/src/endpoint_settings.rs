@@ -1,4 +1,5 @@
-//! TCP settings of an endpoint: those of `[tcp]`, or those of the first `[[tcp.override]]` that matches it.
+//! TCP settings of an endpoint: those of the first table `[[tcp.override]]` that matches the
+//! endpoint, or those of `[tcp]` if none matches.
 
 use eastwest_transport::tcp::MAX_SETTINGS;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -6,24 +7,25 @@ use eastwest_types::{HostId, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Maximum number of tables `[[tcp.override]]`. Two ends with different settings use what both
-/// offer, so a connection between the i-th and the j-th settings may need two more settings.
+/// Maximum number of tables `[[tcp.override]]`. Two ends with different settings use the options
+/// that both offer, so a connection between two ends with different settings may need two more
+/// entries in the list of settings, whose length is limited.
 pub const MOST_OVERRIDES: usize = 10;
 const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MAX_SETTINGS);
 
-/// A table `[[tcp.override]]`: TCP settings of the endpoints that all filters match. A filter that
+/// A table `[[tcp.override]]`: TCP settings for the endpoints that match all filters. A filter that
 /// is `None` matches every endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpOverride {
-    /// Filter: numbers of the workloads that open the connections.
+    /// Filter: numbers of the workloads that open the connections of the endpoints.
     pub workloads: Option<BTreeSet<u16>>,
-    /// Filter: hosts on which the endpoints are.
+    /// Filter: hosts of the endpoints.
     pub hosts: Option<BTreeSet<HostId>>,
-    /// Filter: hosts on which the peers of the endpoints are.
+    /// Filter: hosts of the peers of the endpoints.
     pub peers: Option<BTreeSet<HostId>>,
-    /// Filter: side of the connection, which opens it (client) or accepts it (server).
+    /// Filter: side of the endpoint in its connection, client (opens it) or server (accepts it).
     pub side: Option<Side>,
-    /// TCP settings of the endpoints that match.
+    /// TCP settings of the endpoints that match all filters.
     pub config: TcpConfig,
 }
 
@@ -40,14 +42,15 @@ impl TcpOverride {
 #[derive(Serialize, Deserialize)]
 pub struct EndpointSettings {
     overrides: Vec<TcpOverride>,
-    /// Number, in the stack, of the settings of an end with the i-th settings whose peer has the j-th:
-    /// `[i][j]`. Index 0 is `[tcp]`.
+    /// `agreed[i][j]` is the number, in the TCP stack, of the settings of an endpoint with own
+    /// settings i whose peer has own settings j. Index 0 stands for `[tcp]`, index k for the k-th
+    /// override.
     agreed: Vec<Vec<u8>>,
 }
 
 impl EndpointSettings {
-    /// Returns the assignment, and all TCP settings of the run. Their index is their number in the
-    /// TCP stack; number 0 is `base`.
+    /// Returns the assignment of TCP settings to endpoints, and the list of all TCP settings of the
+    /// run. Their index is their number in the TCP stack; number 0 is `base`.
     pub fn new(base: &TcpConfig, overrides: &[TcpOverride]) -> (EndpointSettings, Vec<TcpConfig>) {
         let own: Vec<&TcpConfig> =
             std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();

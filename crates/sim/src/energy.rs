@@ -1,5 +1,6 @@
-//! Energy of links, as columns, over time and in the summary: the energy used, that of links that are always
-//! awake and, for equal traffic, that with transitions that take no time.
+//! Energy of links for tables, time series and summary: the energy used, the energy of links that
+//! are always awake, and the energy of ideal links that sleep and wake in no time, for the same
+//! traffic.
 
 use crate::network::Network;
 use crate::switch_power::SwitchPower;
@@ -10,8 +11,8 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Returns, for every link, the energy in joules and the times in each state of its transceiver,
-/// from the begin of the run until now.
+/// Returns, for every link, the energy in joules and the time that its transceiver spent in each
+/// state, since the begin of the run.
 pub fn of_links(network: &Network) -> Vec<(Joules, StateTimes)> {
     let Network { fabric, now, .. } = network;
     (0..fabric.links.len()).map(|link| fabric.energy_of(link, *now)).collect()
@@ -29,8 +30,9 @@ fn used((joules, times): &(Joules, StateTimes)) -> Used {
     }
 }
 
-/// Returns, for every tier, the energy in joules and the seconds in each state of its links, from
-/// the begin of the run until `now`. `tier_of_link` is the number of the tier of every link.
+/// Returns, for every tier of links, the energy in joules and the seconds that its transceivers
+/// spent in each state, from the begin of the run until `now`. `tier_of_link` has the tier number
+/// of every link.
 pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) -> Vec<Used> {
     let mut sums = vec![Used::default(); tiers];
     for (link, &tier) in tier_of_link.iter().enumerate() {
@@ -39,7 +41,7 @@ pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) ->
     sums
 }
 
-/// Sums over links.
+/// Energy and traffic summed over links.
 #[derive(Default)]
 struct Sum {
     used: Used,
@@ -47,7 +49,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// Returns sums over links of hosts, over links between switches, or over all links.
+    /// Returns sums over the links of hosts (`of_hosts` is true), over links between switches
+    /// (false), or over all links (`None`).
     fn over(fabric: &Fabric, links: &[(Joules, StateTimes)], of_hosts: Option<bool>) -> Sum {
         let hosts = fabric.graph.hosts;
         let mut sum = Sum::default();
@@ -71,14 +74,14 @@ impl Sum {
     }
 }
 
-/// Returns a part of a whole as a fraction; 1 if the whole is 0.
+/// Returns `part` as a fraction of `whole`; 1 if `whole` is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// Returns the part `energy_j` of the summary: of all links, links of hosts, links between
-/// switches, and switches. `bytes` is the payload that has arrived, `jobs` the number of finished
-/// jobs.
+/// Returns the section `energy_j` of the summary: energy of all links, of links of hosts, of links
+/// between switches, and of switches. `bytes` is the payload that has arrived, `jobs` the number of
+/// finished jobs; energy per byte and per job use them.
 pub fn summary(
     network: &Network,
     switch_power: &SwitchPower,
@@ -105,8 +108,8 @@ pub fn summary(
     whole
 }
 
-/// Returns the mean power of all links and switches since the begin of the run, in watts; 0 at time
-/// 0.
+/// Returns the mean power of all links and switches since the begin of the run, in watts; 0 at
+/// simulated time 0.
 pub fn mean_watts(network: &Network, switch_power: &SwitchPower) -> f64 {
     let run_s = network.now.since(Time::ZERO).as_secs_f64();
     let links = Sum::over(&network.fabric, &of_links(network), None).used.joules;

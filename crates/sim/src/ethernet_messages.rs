@@ -1,15 +1,18 @@
-//! Messages as raw Ethernet frames, without connections: those of MPI programs on a lossless network.
+//! Messages sent as raw Ethernet frames, without connections, for example by MPI programs on a
+//! lossless network.
 //!
-//! The messages of one host to another for a workload form a stream, or several streams if the workload says
-//! so. A message is split into full frames and a rest. The NIC of a host takes a frame from each of its streams
-//! in turn while less than [`MAX_QUEUED_BYTES`] bytes are queued, and polls again when half of that may have
-//! left. So it is never idle for lack of frames, and a long message does not fill memory. The network decides
-//! how fast frames leave: line rate, the rate of QCN, or not at all while the priority is paused. Frames that
-//! QCN limits have a separate queue, so they delay no other stream.
+//! The messages of a workload from one host to another form a stream, or several streams if the
+//! workload requests it. A message is split into full frames and a rest. While less than
+//! [`MAX_QUEUED_BYTES`] bytes are queued at the NIC of a host, the NIC accepts frames from the
+//! streams of the host, one from each in turn. It polls the streams again when half of the queued
+//! bytes may have left. So the NIC is never idle while frames wait, and a long message does not
+//! fill memory. The network determines how fast frames leave: at line rate, at the rate of QCN, or
+//! not at all while the priority is paused. Frames that QCN limits have a separate queue, so they
+//! delay no other stream.
 //!
-//! Receivers put frames in order. A message has arrived when its last frame and all before it have, so the
-//! messages of a stream keep their order. A lost frame is not retransmitted: the run then ends and names the
-//! receiver that waits for it.
+//! Receivers put frames in order. A message has arrived when its last frame and all frames before
+//! it have arrived, so the messages of a stream keep their order. A lost frame is not
+//! retransmitted: the run then ends, and the error names the receiver that waits for the frame.
 
 use crate::network::Network;
 use crate::streams::Streams;
@@ -20,57 +23,61 @@ use eastwest_workload::ethernet::EthernetConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Queued bytes from which a NIC accepts no more frames: 32 full frames, 38 µs at 10 Gbit/s.
+/// Number of queued bytes from which a NIC accepts no more frames: 32 full frames, 38 µs at 10
+/// Gbit/s.
 const MAX_QUEUED_BYTES: u64 = 48_000;
-/// Frames that the streams of a NIC may have in flight, whatever is queued at the NIC.
+/// Number of frames that all streams of a NIC together may have in flight even if the queue of the
+/// NIC is full.
 const WINDOW: u64 = 32;
-/// Most streams.
+/// Maximum number of streams of messages in a run.
 const MAX_STREAMS: usize = 1_000_000;
 
-/// A message that has not arrived.
+/// A message of a stream that has not arrived completely.
 #[derive(Debug, Serialize, Deserialize)]
 struct OutgoingMessage {
     tag: u64,
-    /// Bytes that the NIC has not taken.
+    /// Bytes of the message that the NIC has not accepted yet.
     left: u64,
-    /// Number of its last frame, after the NIC has taken all frames.
+    /// Number, in its stream, of the last frame of the message; valid once the NIC has accepted all
+    /// its frames.
     last: u64,
 }
 
-/// A stream of messages.
+/// A stream of messages from one host to another, as raw Ethernet frames.
 #[derive(Debug, Serialize, Deserialize)]
 struct MessageStream {
-    /// Bytes of a full frame.
+    /// Payload bytes of a full frame of the stream.
     frame: u16,
-    /// Messages that have not arrived, in order.
+    /// Messages that have not arrived, in order of sending.
     messages: VecDeque<OutgoingMessage>,
-    /// Number of messages that the NIC has taken completely.
+    /// Number of messages at the front of `messages` whose frames the NIC has all accepted.
     taken: usize,
 }
 
-/// NIC of a host with streams that wait.
+/// Streams of a host that wait until its NIC accepts frames.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct NicQueue {
-    /// Streams with bytes that the NIC has not taken, in the order of service.
+    /// Streams with bytes that the NIC has not accepted yet, in the order of service.
     ready: VecDeque<u32>,
-    /// Whether a poll is scheduled.
+    /// Whether a poll of these streams by the NIC is scheduled.
     poll_pending: bool,
 }
 
 /// All streams of messages that travel as raw Ethernet frames, and the NICs that send them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EthernetMessages {
-    /// Number of the first message stream; lower numbers are streams of open sources.
+    /// Number of the first stream of messages; lower numbers are streams of open-loop Ethernet
+    /// sources, which send frames and no messages.
     first: u32,
-    /// Streams by workload, sender, receiver and index among their streams.
+    /// Stream numbers by workload, sender, receiver, and index among the streams of this triple.
     numbers: BTreeMap<(u16, u32, u32, u8), u32>,
     streams_state: Vec<MessageStream>,
     nics: BTreeMap<u32, NicQueue>,
 }
 
 impl EthernetMessages {
-    /// Returns the state without streams. Message streams are numbered from `first`, after the
-    /// streams of open sources.
+    /// Returns the state without streams. Streams of messages are numbered from `first`; lower
+    /// numbers belong to open-loop Ethernet sources, which send frames and no messages.
     pub fn new(first: u32) -> EthernetMessages {
         EthernetMessages { first, ..EthernetMessages::default() }
     }
@@ -79,8 +86,8 @@ impl EthernetMessages {
         &mut self.streams_state[(stream - self.first) as usize]
     }
 
-    /// Accepts a message that travels as raw Ethernet frames. Returns the host whose NIC has to be
-    /// [fed](EthernetMessages::feed), or why the message cannot be sent.
+    /// Accepts a message that travels as raw Ethernet frames. Returns the host whose NIC must then
+    /// be [fed](EthernetMessages::feed), or the reason why the message cannot be sent.
     pub fn take(
         &mut self,
         streams: &mut Streams,
@@ -101,7 +108,7 @@ impl EthernetMessages {
         Ok(parcel.from.0)
     }
 
-    /// Returns the stream of a message; creates it if need be.
+    /// Returns the number of the stream of a message; creates the stream if it is new.
     fn stream_of(
         &mut self,
         streams: &mut Streams,
@@ -127,8 +134,8 @@ impl EthernetMessages {
         Ok(stream)
     }
 
-    /// Moves frames of a host's streams to its NIC while the NIC has room. Returns the time at
-    /// which the NIC is to be polled next; `None` if a poll is already scheduled or no frame waits.
+    /// Moves frames of a host's streams to its NIC while the NIC accepts them. Returns the time at
+    /// which the NIC must be polled next; `None` if a poll is already scheduled or no frame waits.
     pub fn feed(
         &mut self,
         network: &mut Network,
@@ -136,7 +143,7 @@ impl EthernetMessages {
         host: u32,
     ) -> Option<Time> {
         let mut nic = self.nics.remove(&host)?;
-        // one frame of each stream in turn, until all streams have to wait
+        // round robin: one frame of each stream, until every stream has to wait
         let mut waited = 0;
         while waited < nic.ready.len() {
             let Some(stream) = nic.ready.pop_front() else { break };
@@ -161,7 +168,7 @@ impl EthernetMessages {
         again
     }
 
-    /// Sends the next frame of a stream. Returns whether there are more.
+    /// Sends the next frame of a stream. Returns whether the stream has more frames to send.
     fn take_frame(&mut self, network: &mut Network, streams: &mut Streams, stream: u32) -> bool {
         let number = streams.rows[stream as usize].sent + 1;
         let line = self.line(stream);
@@ -177,15 +184,15 @@ impl EthernetMessages {
         more
     }
 
-    /// Notes that the scheduled poll of a host's NIC has happened.
+    /// Records that the scheduled poll of a host's NIC has happened.
     pub fn on_poll(&mut self, host: u32) {
         if let Some(nic) = self.nics.get_mut(&host) {
             nic.poll_pending = false;
         }
     }
 
-    /// Removes the next message of a stream if all its frames, up to number `done`, have arrived,
-    /// and returns its tag. `None` if a frame of the message is missing.
+    /// Removes the next message of a stream if all its frames have arrived; frames up to number
+    /// `done` have arrived. Returns the tag of the message, or `None` if a frame of it is missing.
     pub fn next_arrived(&mut self, stream: u32, done: u64) -> Option<u64> {
         let line = self.line(stream);
         if line.taken == 0 || line.messages[0].last > done {
@@ -196,8 +203,9 @@ impl EthernetMessages {
     }
 }
 
-/// Whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
-/// connections, keeps the NIC full, the streams share a window, so that none waits for ever.
+/// Whether a NIC accepts a frame of a stream; `streams` is the number of streams that wait at this
+/// NIC. If other traffic, such as connections, keeps the NIC full, the streams share a window of
+/// frames, so that each of them progresses.
 fn has_room(network: &Network, row: &StreamRow, streams: u64) -> bool {
     row.under_way() * streams < WINDOW
         || network.fabric.bytes_ahead(row.src, row.dst, network.dscp(row.class)) < MAX_QUEUED_BYTES

@@ -1,29 +1,33 @@
-//! State times of links that sleep, in runs without packets: the closed forms of Energy-Efficient Ethernet
-//! under Poisson arrivals (python/eastwest/models/eee.py has them with their sources; S. Herrería-Alonso et
-//! al., IEEE Trans. Commun. 60(11), 2012), for the time that a link spent at each load. Flows give the load of
-//! a link, not the arrival times of packets: the bursts of TCP within a flow are replaced by Poisson arrivals
-//! of full packets.
+//! Times in the power states of links that sleep, in flow mode (without packets). For the time that
+//! a link spent at each load, they follow from the closed forms of Energy-Efficient Ethernet under
+//! Poisson arrivals (S. Herrería-Alonso et al., IEEE Trans. Commun. 60(11), 2012;
+//! python/eastwest/models/eee.py has the same formulas with their sources).
+//!
+//! Flows give the load of a link, not the arrival times of packets. The bursts of TCP within a flow
+//! are therefore replaced by Poisson arrivals of full packets.
 
 use eastwest_fluid::share::{LOADS, LoadTimes};
 use eastwest_network::energy::eee::{Policy, StateTimes, Trigger};
 use eastwest_network::energy::phy::Phy;
 use eastwest_types::{Rate, Span};
 
-/// Number of frames that always end holding, in the sums of this file.
+/// Maximum number of frames after which a coalescing link wakes, in the sums of this file; it
+/// bounds their cost.
 const MOST_FRAMES: u32 = 10_000;
-/// Load below which a link counts as idle.
+/// Load (fraction of the link rate) below which a link counts as idle.
 const NO_LOAD: f64 = 1e-9;
 
-/// Sleep of a link at one load.
+/// Sleep of a link at a constant load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rest {
-    /// Fraction of time asleep.
+    /// Fraction of time that the link is asleep.
     asleep: f64,
-    /// Wakes per second.
+    /// Number of wake-ups per second.
     wakes_per_s: f64,
 }
 
-/// Returns the number of frames that end holding, and the time for which the first frame is held, in seconds.
+/// Returns when a sleeping link begins to wake: the number of waiting frames that wakes it, and the
+/// maximum time for which the first frame is held, in seconds.
 fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
     let frames = match policy.trigger {
         Trigger::Packets(n) => n,
@@ -32,7 +36,8 @@ fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
     (frames.clamp(1, MOST_FRAMES), policy.hold.as_secs_f64())
 }
 
-/// Returns the probabilities of at most 0, 1, 2 … arrivals if `mean` are expected.
+/// Returns the cumulative Poisson probabilities: of at most 0, 1, 2 … arrivals if `mean` arrivals
+/// are expected.
 fn at_most(mean: f64) -> impl Iterator<Item = f64> {
     let (mut term, mut sum, mut k) = (libm::exp(-mean), 0.0, 0.0);
     std::iter::repeat_with(move || {
@@ -43,26 +48,29 @@ fn at_most(mean: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Returns the mean time asleep before waking begins, with `arrivals` per second: the integral of the
-/// probability that waking has not begun, from the end of the transition to sleep on.
+/// Returns the mean time in seconds from the end of the transition to sleep until the link begins
+/// to wake, with `arrivals` frames per second. It is the integral of the probability that waking
+/// has not begun.
 fn off_s(policy: &Policy, frame_bytes: f64, arrivals: f64, sleep_s: f64) -> f64 {
     let (frames, hold_s) = holding(policy, frame_bytes);
     if frames == 1 || hold_s == 0.0 {
         return libm::exp(-arrivals * sleep_s) / arrivals;
     }
-    // up to the length of the timer: fewer than `frames` have arrived
+    // while the hold time since the begin of the transition has not passed: the link sleeps if
+    // fewer than `frames` have arrived
     let mut off = 0.0;
     if hold_s > sleep_s {
         let pairs = at_most(arrivals * sleep_s).zip(at_most(arrivals * hold_s));
         off = pairs.take(frames as usize).map(|(from, to)| from - to).sum::<f64>() / arrivals;
     }
-    // later: no arrival has started the timer
+    // later: the link sleeps if no frame arrived before the last `hold_s` (its hold timer would
+    // have expired), and fewer than `frames` since
     let late = libm::exp(-arrivals * (sleep_s - hold_s).max(0.0)) / arrivals;
     let fewer = at_most(arrivals * hold_s).nth(frames as usize - 1);
     off + late * fewer.expect("there is one for every number")
 }
 
-/// Returns the sleep of a link at one load.
+/// Returns the sleep of a link at a constant load.
 fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) -> Rest {
     if load >= 1.0 {
         return Rest { asleep: 0.0, wakes_per_s: 0.0 };
@@ -79,10 +87,10 @@ fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) 
     Rest { asleep: cycles_per_s * sleeps * off, wakes_per_s: cycles_per_s * sleeps }
 }
 
-/// Returns the time in each state of a link that sleeps, by closed forms. `times` is the time that
-/// the link spent at each load, `run` the duration of the run, and `busy` the part in which the
-/// link was sending, and therefore awake. Of its bytes, `single_bytes` were in `single` packets
-/// that do not belong to flows.
+/// Returns the time that a link which can sleep spent in each power state, by closed forms. `times`
+/// is the time that the link spent at each load, `run` the duration of the run, and `busy` the time
+/// in which the link was sending, and therefore awake. Of its bytes, `single_bytes` were in
+/// `single` packets that do not belong to flows.
 pub fn states(
     (policy, phy): &(Policy, Phy),
     times: &LoadTimes,
@@ -98,7 +106,7 @@ pub fn states(
         wakes += rest.wakes_per_s * span.as_secs_f64();
     };
     for (bin, &span) in times.iter().enumerate().skip(1).filter(|(_, t)| t.0 > 0) {
-        // the middle of the bin
+        // the load in the middle of the histogram bin
         let load = (bin as f64 - 0.5) / LOADS as f64;
         add(span, at_load(policy, phy, load, frame_bytes, rate));
     }
@@ -127,7 +135,8 @@ mod tests {
 
     #[test]
     fn standard_sleep_is_what_the_closed_form_says() {
-        // eastwest model eee: 10GBASE-T, 1500 B, load 0.1: arrivals 83,333 a second
+        // Values printed by `eastwest model eee` for 10GBASE-T, 1500 B, load 0.1: 83,333 arrivals
+        // per second.
         let rest = at_load(&Policy::STANDARD, &phy(), 0.1, 1500.0, Rate::gbit(10));
         let lambda = 0.1 * 1e10 / 12_000.0;
         let off = libm::exp(-lambda * 2.88e-6) / lambda;
@@ -157,7 +166,7 @@ mod tests {
         assert_eq!(s.total(), run);
         assert!(s.asleep > Span::from_ms(50) && s.asleep < Span::from_ms(90), "{s:?}");
         assert!(s.wakes > 100);
-        // a link is awake while it sends, whatever the closed form gives
+        // a link is awake at least while it sends, even if the closed form gives less time
         let busy = of(Span::from_ms(95));
         assert_eq!((busy.total(), busy.awake.0 >= Span::from_ms(95).0), (run, true));
     }

@@ -1,6 +1,8 @@
-//! Throughput over time at the receivers of selected senders: the table `flow_samples`. Every byte counts once,
-//! when it first arrives and its receiver keeps it, also above a gap; queue pairs keep nothing above a gap. For
-//! streams of frames, the bytes of every frame that has arrived count.
+//! Throughput over time at the receivers of selected senders: the table `flow_samples`.
+//!
+//! Every byte counts once, when it first arrives and its receiver keeps it, also if bytes before it
+//! are missing. Queue pairs (RoCEv2) discard data after a missing packet. For streams of raw
+//! frames, the bytes of every frame that has arrived count.
 
 use crate::connections::Opened;
 use crate::scenario::{FlowSamplesConfig, Senders};
@@ -12,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Receiving end of a connection or queue pair.
+/// Receiving end of a connection or queue pair whose throughput is sampled.
 #[derive(Debug, Serialize, Deserialize)]
 struct Receiver {
     id: EndpointId,
-    /// Bytes of the stream that have been counted.
+    /// Number of bytes of the stream that have been counted so far.
     counted: u64,
     meter: Meter,
 }
@@ -26,14 +28,14 @@ struct Receiver {
 pub struct Sampler {
     senders: Senders,
     rows: FlowSamples,
-    /// Receivers by [transport](TransportNumber) and slot of the end.
+    /// Sampled receivers, by [number of the transport](TransportNumber) and slot of the endpoint.
     receivers: Vec<Vec<Option<Receiver>>>,
-    /// Streams of frames by number.
+    /// Byte counters of sampled streams of raw Ethernet frames, by number of the stream.
     streams: BTreeMap<u32, Meter>,
 }
 
 impl Sampler {
-    /// Returns a sampler of the streams of the senders that the settings name.
+    /// Returns a sampler of the streams of the senders that `asked` selects.
     pub fn new(asked: FlowSamplesConfig) -> Sampler {
         Sampler {
             senders: asked.senders,
@@ -43,13 +45,14 @@ impl Sampler {
         }
     }
 
-    /// Whether the streams of any sender are sampled.
+    /// Whether the stream of at least one sender is sampled.
     pub fn is_on(&self) -> bool {
         !self.senders.is_empty()
     }
 
-    /// Registers a connection or queue pair that a workload has opened, with a stream in each
-    /// direction; `of` is the workload and the traffic class.
+    /// Registers a connection or queue pair that a workload has opened; the stream in each
+    /// direction is sampled if its sender is selected. `of` is the number of the workload, and the
+    /// traffic class.
     pub fn open(
         &mut self,
         over: TransportNumber,
@@ -82,7 +85,7 @@ impl Sampler {
         }
     }
 
-    /// Returns the receiver at this end, if it is sampled.
+    /// Returns the sampled receiver at this endpoint, and the rows; `None` if it is not sampled.
     fn receiver(
         &mut self,
         over: TransportNumber,
@@ -90,15 +93,15 @@ impl Sampler {
     ) -> Option<(&mut Receiver, &mut FlowSamples)> {
         let receiver =
             self.receivers.get_mut(usize::from(over.0))?.get_mut(end.slot())?.as_mut()?;
-        // Packets of the connection that had the slot before may still arrive.
+        // Packets of an earlier connection with the same slot may still arrive.
         (receiver.id == end).then_some((receiver, &mut self.rows))
     }
 
-    /// Records that `arrived` bytes in all, since the stream began, have arrived at the endpoint
-    /// `end`.
+    /// Records that `arrived` bytes in total, since the begin of the stream, have arrived at the
+    /// endpoint `end`.
     pub fn arrived(&mut self, over: TransportNumber, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
-            // A failed connection drops the data above a gap.
+            // If a connection fails, data beyond a gap is dropped, and `arrived` decreases.
             rows.add(&mut receiver.meter, now, arrived.saturating_sub(receiver.counted));
             receiver.counted = arrived.max(receiver.counted);
         }
@@ -117,8 +120,8 @@ impl Sampler {
         self.rows.add(meter, now, u64::from(bytes));
     }
 
-    /// Ends the sampling with the run: closes the last intervals, and replaces the numbers of frame
-    /// streams by those of their rows in the table of streams.
+    /// Ends the sampling at the end of the run: closes the last intervals, and replaces the
+    /// internal numbers of frame streams by the numbers of their rows in the table of streams.
     pub fn end(&mut self, streams: &[StreamRow]) {
         if !self.is_on() {
             return;
@@ -135,7 +138,7 @@ impl Sampler {
         self.rows.number_streams(&rows.collect::<Vec<u64>>());
     }
 
-    /// Returns the part `flow_samples` of the summary; `None` if no sender is sampled.
+    /// Returns the section `flow_samples` of the summary; `None` if no sender is sampled.
     pub fn summary(&self) -> Option<Value> {
         let (rows, left_out) = self.rows.counts();
         let interval_s = self.rows.interval().as_secs_f64();

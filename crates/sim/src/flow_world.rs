@@ -1,5 +1,5 @@
-//! A run with flows instead of packets: with the drivers, routes and probes of packet mode, over
-//! `eastwest-fluid`. Results that need packets stay empty.
+//! Simulation in flow mode, with rates of flows instead of packets (crate `eastwest-fluid`).
+//! Workloads, routes and records are those of packet mode. Results that need packets stay empty.
 
 use crate::approximate::Approximate;
 use crate::flow_energy;
@@ -18,31 +18,34 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// Number of events between two calls of the caller: rates of all flows may change with one event.
+/// Number of events between two calls of `look`. It is small because one event may change the rates
+/// of all flows.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
-/// Minimum time between two computations of rates, about a round trip.
+/// Minimum simulated time between two computations of rates, about a round trip.
 const LEAST_PACE: Span = Span::from_us(20);
-/// Additional time between computations for each flow and host, since they take longer with many flows in a
-/// large fabric.
+/// Additional simulated time between two computations of rates, for each flow and host:
+/// computations take longer with many flows in a large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
 /// A run in flow mode: a simulated data centre with rates of flows instead of packets.
 pub struct FlowWorld {
-    /// Drivers, routes, records. Its packets and timers are not used.
+    /// Workloads, routes and records. The packets and transport timers in it are not used in flow
+    /// mode.
     site: Site,
     net: Network,
-    /// Number, client and server of every connection of the network.
+    /// Number, client and server of every connection, by its index in the fluid network `net`.
     opened: Vec<(u64, HostId, HostId)>,
     connections: u64,
-    /// Target delay of the queue of every port.
+    /// Target queueing delay of every port, by link number; `None` if its queue discipline has no
+    /// target.
     targets: Vec<Option<Span>>,
-    /// Bytes of a full packet on a link.
+    /// Bytes of a full packet on a link, with framing.
     full: f64,
-    /// Whether any link sleeps.
+    /// Whether any link can sleep (Energy-Efficient Ethernet).
     sleeps: bool,
 }
 
-/// Returns the capacity of a queue in bytes.
+/// Returns the limit of a queue in bytes; `packet` is the size of a full packet in bytes.
 fn room(queue: &QueueConfig, packet: u64) -> u64 {
     match queue.limit() {
         Limit::Packets(n) => u64::from(n) * packet,
@@ -50,7 +53,7 @@ fn room(queue: &QueueConfig, packet: u64) -> u64 {
     }
 }
 
-/// Returns the ports of a fabric.
+/// Returns the ports of a fabric, one for each link, for the fluid network.
 fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
     let full = config.mtu + config.framing;
     let jitter = Span(config.processing_jitter.0 / 2);
@@ -61,7 +64,8 @@ fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSp
         let queue = if at_host { &config.host_queue } else { &config.switch_queue };
         let mut bytes = room(queue, u64::from(full));
         if let Some(shared) = config.shared_buffer.filter(|_| !at_host) {
-            // limit of a queue if all others are empty
+            // limit of a queue in the shared memory (dynamic threshold) if all other queues are
+            // empty
             let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
             bytes = bytes.min((alone as u64).max(shared.reserve));
         }
@@ -90,7 +94,7 @@ fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
 }
 
 impl FlowWorld {
-    /// Builds the world of a plan. Fails if routes cannot be followed.
+    /// Builds the state of a run in flow mode from its plan. Fails if routes cannot be followed.
     pub fn new(plan: Plan) -> Result<FlowWorld, String> {
         let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
         let site = Site::new(plan)?;
@@ -112,8 +116,8 @@ impl FlowWorld {
         Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Runs the simulation to its end. `look` is called regularly, and may take rows out of the
-    /// tables; if it returns false the run stops with [`RunError::Interrupted`].
+    /// Runs the simulation to its end. `look` is called regularly and may remove rows of the
+    /// tables; if it returns false, the run stops with [`RunError::Interrupted`].
     pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
@@ -162,7 +166,8 @@ impl FlowWorld {
         self.site.drivers.stuck.take().map_or(Ok(()), Err)
     }
 
-    /// Describes the messages that have not arrived, and who waits for them.
+    /// Describes, for an error message, the messages that have not arrived and the workloads that
+    /// wait for them.
     fn describe_stuck(&self) -> String {
         let outstanding = self.site.transports.tcp.messages.outstanding().map(|(slot, side, m)| {
             let (_, client, server) = self.opened[slot / 2];
@@ -172,7 +177,7 @@ impl FlowWorld {
         self.site.describe_stuck(outstanding)
     }
 
-    /// Returns the state of the finished run, of which results are made.
+    /// Returns the state of the finished run, from which the results are made.
     pub fn finish(mut self) -> Site {
         self.count_bytes();
         if self.sleeps {
@@ -185,7 +190,7 @@ impl FlowWorld {
         self.site
     }
 
-    /// Copies the bytes that ports have carried to the links.
+    /// Copies the bytes that each port of the fluid network has sent to the counters of its link.
     fn count_bytes(&mut self) {
         let carried = self.net.carried(self.site.network.now);
         for (link, carried) in self.site.network.fabric.links.iter_mut().zip(carried) {
@@ -194,7 +199,7 @@ impl FlowWorld {
         }
     }
 
-    /// Records the state times of links that sleep.
+    /// Records the times in each power state for links that can sleep.
     fn note_states(&mut self) {
         let w = &mut self.site;
         let run = w.network.now.since(Time::ZERO);
@@ -220,7 +225,8 @@ impl FlowWorld {
                 }
             })
             .collect();
-        // the sleep of both directions is taken as independent
+        // with `both_directions` a link sleeps only while both directions do; their sleep is
+        // assumed to be independent
         let both = |i: usize| {
             let (a, b) = (always[i], always[i ^ 1]);
             let share = b.asleep.0 as f64 / run.0.max(1) as f64;
@@ -231,7 +237,7 @@ impl FlowWorld {
             .collect();
     }
 
-    /// Delivers a message that has arrived.
+    /// Delivers a message that has arrived: records it and notifies its workload.
     fn deliver(&mut self, delivered: Delivered) {
         let client = EndpointId::new(2 * delivered.conn as usize, 0);
         let receiver = match delivered.from {
@@ -259,7 +265,7 @@ impl FlowWorld {
         }
     }
 
-    /// Notifies a workload of an event and executes its actions.
+    /// Notifies a workload of an event and executes the actions that it returns.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
         for action in self.site.drivers.handle(workload, now, event) {
@@ -294,7 +300,7 @@ impl FlowWorld {
                 self.site.transports.tcp.messages.push(client, from, message);
                 self.net.send(now, (client.slot() / 2) as u32, from, bytes);
             }
-            // flows show no effect of a FIN of one side
+            // flow mode does not simulate closing one direction (FIN)
             Action::Shutdown { .. } => {}
             Action::Close { conn } => {
                 let client = self.site.transports.tcp.messages.close(workload, conn.0);
@@ -308,7 +314,8 @@ impl FlowWorld {
                 self.site.transports.tcp.messages.gone(client);
             }
             Action::Ask { conn } => {
-                // as in packet mode: the reaction to an earlier answer may have closed it
+                // the workload may have closed the connection in its reaction to an earlier answer,
+                // as in packet mode
                 let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
                     return;
                 };
@@ -372,7 +379,7 @@ mod tests {
         let plan = Plan::new(&scenario).unwrap_or_else(|p| panic!("{p:?}"));
         let mut run = FlowWorld::new(plan).expect("routes");
         run.open(0, 0, HostId(1), HostId(3), ClassId(0));
-        // a message that the network does not know never arrives
+        // a message that is recorded but not passed to the network never arrives
         let client = run.site.transports.tcp.messages.endpoint(0, 0);
         for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {
             let message = Message {

@@ -1,4 +1,5 @@
-//! Simulation of a scenario with all other crates: scenario → plan → world → run → results.
+//! Simulation of a scenario with all other crates. The steps are scenario, plan, world (state of
+//! the run), run and results.
 
 mod approximate;
 mod capture;

@@ -1,5 +1,6 @@
-//! Periods of low-power idle of selected ports: the table `lpi`. Ports have equal shares of its rows, so that
-//! its size is bounded and the rows of a port do not depend on other ports.
+//! Periods of low-power idle (LPI) of selected ports: the table `lpi`. Each selected port has an
+//! equal share of the rows, so that the size of the table is bounded and the rows of a port do not
+//! depend on other ports.
 
 use crate::scenario::MeasureConfig;
 use eastwest_measure::table;
@@ -22,7 +23,7 @@ pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     }
 }
 
-/// Logged low-power idle (LPI) periods of all links.
+/// Logged low-power idle (LPI) periods of all selected ports.
 #[derive(Default)]
 pub struct Naps {
     rows: Vec<(u32, LpiPeriod)>,
@@ -30,7 +31,8 @@ pub struct Naps {
 }
 
 impl Naps {
-    /// Removes and returns the logs of low-power idle (LPI) periods of all links, until `now`.
+    /// Removes and returns the logged low-power idle (LPI) periods of all links; a period in
+    /// progress ends at `now`.
     pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -42,12 +44,13 @@ impl Naps {
         naps
     }
 
-    /// Returns the part `lpi` of the summary: the number of rows, and of periods beyond the limit.
+    /// Returns the section `lpi` of the summary: the number of rows, and the number of periods left
+    /// out because of the limit.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }
 
-    /// Returns the table `lpi`.
+    /// Returns the table of low-power idle periods, `lpi`.
     pub fn table(&self) -> Table {
         Lpi::of(&self.rows, ())
     }
@@ -71,7 +74,7 @@ table! {
     /// time at which the link was asleep
     asleep_s: seconds = nap.asleep;
 
-    /// time at which the link began to wake
+    /// time at which the link began to wake up
     wakes_s: seconds = nap.wakes;
 
     /// time at which the link was awake again

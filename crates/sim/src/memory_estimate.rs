@@ -1,9 +1,9 @@
 //! Estimate of the minimum memory of a run, made from its scenario before anything is built.
 //!
-//! Each crate knows the size of its own parts; this file adds them up. It counts what exists before the first
-//! packet, the flows that a pattern starts together, and the tables of ports at the end. Memory of packets in
-//! flight, and of tables that grow with the length of a run, is not known in advance. docs/internals/memory.md
-//! compares the estimates with measurements.
+//! Each crate knows the size of its own data; this file adds them up. It counts the data that
+//! exists before the first packet, the flows that a pattern starts together, and the tables of
+//! ports at the end. The memory of packets in flight, and of tables that grow with the length of a
+//! run, is not known in advance. docs/internals/memory.md compares the estimates with measurements.
 
 use crate::processing::Processing;
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
@@ -15,28 +15,28 @@ use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
 use eastwest_workload::flow_list::ListedFlow;
 
-/// Bytes of every run: code, buffers, memory kept by the allocator.
+/// Bytes that every run needs: code, buffers, and memory kept by the allocator.
 const ANY_RUN: u64 = 18_000_000;
-/// Bytes of an active connection: both ends, messages, timers and packets in flight.
+/// Bytes of an active connection in packet mode: both ends, messages, timers and packets in flight.
 const CONNECTION: u64 = 1_500;
-/// Bytes of a connection without packets.
+/// Bytes of an active connection in flow mode (without packets).
 const FLUID_CONNECTION: u64 = 900;
-/// Bytes of a row of the table `links`, as columns and as data of the file.
+/// Bytes of a row of the table `links`: in columns in memory, and in the data of its file.
 const LINK_ROW: u64 = 500;
 
-/// A part of the memory of a run, such as the routes.
+/// One contribution to the memory of a run, such as the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Name of the part, for messages.
+    /// Name of the contribution, for messages.
     pub name: &'static str,
-    /// Estimated memory of the part in bytes.
+    /// Estimated memory in bytes.
     pub bytes: u64,
     /// Whether the memory is allocated before the first event.
     pub built: bool,
 }
 
-/// Estimates the minimum memory of a run of this scenario on `threads` threads. Returns its parts,
-/// the largest first.
+/// Estimates the minimum memory of a run of this scenario on `threads` threads. Returns its
+/// contributions, the largest first.
 pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     let sizes = Sizes::of(&scenario.fabric.topology);
     let Footprint { nodes, routes, ports } = Footprint::of(&scenario.fabric);
@@ -64,7 +64,8 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     parts
 }
 
-/// Whether each thread could have a world of its own, as far as the fabric decides it.
+/// Whether the fabric may be divided, so that each thread has its own copy of the state. Other
+/// conditions are not checked.
 fn may_be_divided(scenario: &Scenario) -> bool {
     let fabric = &scenario.fabric;
     scenario.fidelity != Fidelity::Flow
@@ -73,12 +74,14 @@ fn may_be_divided(scenario: &Scenario) -> bool {
         && fabric.routing == RoutingConfig::Ecmp(Ecmp)
 }
 
-/// Returns the bytes of the cores of hosts, if hosts take time for packets.
+/// Returns the bytes of the CPU cores of all hosts; 0 if the scenario does not simulate the
+/// processing time of hosts.
 fn cores(scenario: &Scenario, hosts: u64) -> u64 {
     scenario.hosts.map_or(0, |c| Processing::bytes(hosts.saturating_mul(c.cores())))
 }
 
-/// Returns the bytes of flows that a file lists: one copy as read, and one for the workload.
+/// Returns the bytes of flows that input files list: one copy as read from the file, and one in the
+/// workload.
 fn listed(scenario: &Scenario) -> u64 {
     let of = |kind: &WorkloadKind| match kind {
         WorkloadKind::FlowList(c) => 2 * c.flows.len() as u64 * size_of::<ListedFlow>() as u64,
@@ -87,7 +90,7 @@ fn listed(scenario: &Scenario) -> u64 {
     scenario.workloads.iter().map(|w| of(&w.kind)).sum()
 }
 
-/// Returns the bytes of the connections that patterns start together.
+/// Returns the bytes of the connections that traffic patterns start at the same time.
 fn connections(scenario: &Scenario, hosts: u64) -> u64 {
     let together = |kind: &WorkloadKind| match kind {
         WorkloadKind::Stride(c) => hosts.saturating_mul(u64::from(c.count)),
@@ -126,7 +129,7 @@ mod tests {
     #[test]
     fn a_large_torus_is_a_matter_of_ports_not_of_routes() {
         let all = parts("kind = 'torus'\nsizes = [300, 300]", 1);
-        // 90,000 switches with 90,000 columns would be 32 GB
+        // a full routing table of 90,000 switches with 90,000 columns would be 32 GB
         assert!(bytes(&all, "routes") < 100_000_000, "{all:?}");
         let ports = bytes(&all, "ports");
         assert!((540_000 * 256..540_000 * 320).contains(&ports), "{all:?}");
@@ -136,7 +139,8 @@ mod tests {
     #[test]
     fn a_fabric_without_rule_is_a_matter_of_routes() {
         let all = parts("kind = 'dcell'\nn = 10\nlevels = 2", 1);
-        // 12,210 relays with a mini-switch for each ten of them, and a column for each relay
+        // 12,210 hosts that forward packets, one mini-switch for each ten of them, and a column of
+        // routes for each host
         assert!(bytes(&all, "routes") > 13_431 * 12_210 * 4, "{all:?}");
     }
 

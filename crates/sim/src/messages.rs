@@ -1,5 +1,5 @@
-//! Applications on top of byte streams: positions at which messages end in streams, and the names that
-//! workloads give to connections.
+//! Messages of applications on top of byte streams: the stream positions at which messages end, and
+//! the numbers by which workloads name their connections.
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_transport::tcp::Endpoint;
@@ -15,7 +15,7 @@ pub fn end_of(client: EndpointId, side: Side) -> EndpointId {
     }
 }
 
-/// Counts of retransmissions, timeouts and lost windows of a sender.
+/// Numbers of retransmissions, timeouts and lost windows of a sender since its connection opened.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LossCounts {
     retransmits: u32,
@@ -25,7 +25,7 @@ pub struct LossCounts {
 }
 
 impl LossCounts {
-    /// Returns the counts of a sender that counts nothing but retransmissions and timeouts.
+    /// Returns the counts of a sender that does not count lost windows.
     pub fn of(retransmits: u32, timeouts: u32) -> LossCounts {
         LossCounts { retransmits, timeouts, ..LossCounts::default() }
     }
@@ -43,15 +43,16 @@ impl LossCounts {
 /// A message that was written to a byte stream and is not yet delivered.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// Position of its first byte in the stream: the number of bytes written before.
+    /// Position of the first byte of the message in the stream: the number of bytes written before
+    /// it.
     pub start: u64,
-    /// Position after its last byte in the stream.
+    /// Position after the last byte of the message in the stream.
     pub end: u64,
-    /// Number that the workload gets back when the message is delivered.
+    /// Number that identifies the message to the workload; it is returned on delivery.
     pub tag: u64,
-    /// Payload bytes, without application framing.
+    /// Payload bytes of the message, without the header of the application.
     pub payload: u64,
-    /// Purpose of the message, such as shuffle, for tables.
+    /// Purpose of the message, such as shuffle, for tables of results.
     pub purpose: Purpose,
     /// Number of the job to which the message belongs, if any.
     pub job: Option<u32>,
@@ -59,18 +60,19 @@ pub struct Message {
     pub record: bool,
     /// Time at which the message was written.
     pub sent: Time,
-    /// Loss counts of the sender when the message was written.
+    /// Loss counts of the sender at the time when the message was written, to count only losses
+    /// after it.
     pub before: LossCounts,
 }
 
-/// A connection as its workload sees it.
+/// A connection from the view of the workload that opened it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     workload: u16,
     /// Name of the connection, chosen by its workload; `None` after it is closed.
     name: Option<u32>,
     class: ClassId,
-    /// Messages of the client, and of the server, that are not delivered.
+    /// Undelivered messages: sent by the client, and sent by the server, each in order of sending.
     in_flight: [VecDeque<Message>; 2],
 }
 
@@ -78,18 +80,19 @@ struct Connection {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Messages {
     connections: Vec<Option<Connection>>,
-    /// Client endpoints by workload and name.
+    /// Endpoint of the client, indexed by number of the workload and by the workload's number for
+    /// the connection; `None` if there is no open connection with this number.
     names: Vec<Vec<Option<EndpointId>>>,
 }
 
 impl Messages {
-    /// Returns the state without connections, for this number of workloads.
+    /// Returns the state without connections, for a run with this number of workloads.
     pub fn new(workloads: usize) -> Messages {
         Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
     }
 
-    /// Registers a connection that a workload has opened: `name` is the workload's number for it,
-    /// `client` its endpoint at the client.
+    /// Registers a connection that a workload has opened. `name` is the workload's number for it,
+    /// `client` the endpoint at the client.
     pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
         let index = client.slot() / 2;
         if self.connections.len() <= index {
@@ -108,22 +111,22 @@ impl Messages {
         names[name as usize] = Some(client);
     }
 
-    /// Returns the client's endpoint of the connection that a workload calls `name`; `None` if it
-    /// is not open.
+    /// Returns the client's endpoint of the connection with the workload's number `name`; `None` if
+    /// it is not open.
     pub fn find(&self, workload: u16, name: u32) -> Option<EndpointId> {
         self.names[usize::from(workload)].get(name as usize).copied().flatten()
     }
 
-    /// Returns the client's endpoint of the connection that a workload calls `name`. Panics if it
-    /// is not open.
+    /// Returns the client's endpoint of the connection with the workload's number `name`. Panics if
+    /// it is not open.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
         self.find(workload, name).unwrap_or_else(|| {
             panic!("workload {workload} uses connection {name}, which is closed")
         })
     }
 
-    /// Closes the connection that a workload calls `name`, so that the workload may reuse the name.
-    /// Returns the client's endpoint.
+    /// Closes the connection with the workload's number `name`, so that the workload may use this
+    /// number again. Returns the client's endpoint.
     pub fn close(&mut self, workload: u16, name: u32) -> EndpointId {
         let client = self.endpoint(workload, name);
         self.names[usize::from(workload)][name as usize] = None;
@@ -133,26 +136,27 @@ impl Messages {
         client
     }
 
-    /// Returns the workload of the connection of an endpoint, and the workload's name for it, which
-    /// is `None` after the workload has closed it. `None` if there is no connection.
+    /// Returns the workload that opened the connection of an endpoint, and the workload's number
+    /// for it, which is `None` after the workload has closed it. `None` if there is no connection.
     pub fn owner(&self, end: EndpointId) -> Option<(u16, Option<u32>)> {
         let c = self.connections.get(end.slot() / 2)?.as_ref()?;
         Some((c.workload, c.name))
     }
 
-    /// Whether the workload has not yet closed the connection, or messages on it are in flight.
+    /// Whether the connection of this endpoint must be kept: the workload has not closed it yet, or
+    /// messages on it are in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
     }
 
-    /// Removes the connection of the endpoint `client` after its slot has become free.
+    /// Removes the connection of the endpoint `client`; called after its slot has become free.
     pub fn gone(&mut self, client: EndpointId) {
         self.connections[client.slot() / 2] = None;
     }
 
-    /// Adds a message that the side `from` has written. Returns whether it is the only message of
-    /// that side in flight.
+    /// Adds a message that the side `from` of a connection has written. Returns whether no other
+    /// message of this side is in flight.
     pub fn push(&mut self, client: EndpointId, from: Side, message: Message) -> bool {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         let queue = &mut c.in_flight[from as usize];
@@ -160,8 +164,8 @@ impl Messages {
         queue.len() == 1
     }
 
-    /// Cuts the messages of the side `from` at the stream position `end`, where its stream was
-    /// truncated.
+    /// Cuts the messages that the side `from` has written at the stream position `end`: bytes after
+    /// it were discarded before they were sent.
     pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         for message in &mut c.in_flight[from as usize] {
@@ -172,8 +176,8 @@ impl Messages {
         }
     }
 
-    /// Removes and returns the next message to `receiver` if it ends at or before the stream
-    /// position `received`, otherwise `None`.
+    /// Removes and returns the next message to `receiver` if all its bytes have arrived: it ends at
+    /// or before the stream position `received`. Otherwise returns `None`.
     pub fn pop(&mut self, receiver: EndpointId, received: u64) -> Option<Delivered> {
         let c = self.connections[receiver.slot() / 2].as_mut()?;
         let from = receiver.side().other();
@@ -200,9 +204,9 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Moves messages from another part of a partitioned run, which has equal connections, into
-    /// this one: those of the senders (slot of the client's endpoint, side) for which `theirs` is
-    /// true.
+    /// Moves messages from another part of a partitioned run (one run on several threads), which
+    /// knows the same connections, into this one. Moved are the messages of the senders (slot of
+    /// the client's endpoint, side) for which `theirs` is true.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()
@@ -217,8 +221,8 @@ impl Messages {
         }
     }
 
-    /// Returns (slot of the client's endpoint, side of the sender, message) for all undelivered
-    /// messages.
+    /// Returns all undelivered messages, each as (slot of the client's endpoint, side of the
+    /// sender, message).
     pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
         self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(
             |(i, c)| {
@@ -230,23 +234,23 @@ impl Messages {
     }
 }
 
-/// A message that has arrived, and its connection.
+/// A message that has arrived completely, and its connection.
 pub struct Delivered {
-    /// The message.
+    /// The message that has arrived.
     pub message: Message,
     /// Side of the connection that sent the message.
     pub from: Side,
-    /// Workload of the connection.
+    /// Number of the workload that opened the connection.
     pub workload: u16,
-    /// Workload's name for the connection; `None` after the workload has closed it.
+    /// The workload's number for the connection; `None` after the workload has closed it.
     pub name: Option<u32>,
     /// Traffic class of the connection.
     pub class: ClassId,
 }
 
 impl Delivered {
-    /// Returns the row of this message in the table of flows. `finish` is its arrival, `now` the
-    /// current loss counts of its sender, `ideal` its time over an idle path.
+    /// Returns the row of this message in the table of flows. `finish` is the time of its arrival,
+    /// `now` the current loss counts of its sender, `ideal` its duration on an idle path.
     pub fn row(
         &self,
         finish: Time,
@@ -269,7 +273,8 @@ impl Delivered {
             ideal,
             retransmits: now.retransmits - before.retransmits,
             timeouts: now.timeouts - before.timeouts,
-            // Data that counted as lost before the message was written may have arrived since.
+            // A window counted as lost before the message was written may be counted as arrived
+            // later, so the counts may decrease.
             lost_windows: now.lost_windows.saturating_sub(before.lost_windows),
             lost_ack_windows: now.lost_ack_windows.saturating_sub(before.lost_ack_windows),
             job: m.job,

@@ -7,7 +7,7 @@ use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState, Span, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Rows of a table, up to a limit.
+/// Rows of a table, up to a limit, with the number of rows left out.
 #[derive(Serialize, Deserialize)]
 struct Rows<T> {
     rows: Vec<(u16, T)>,
@@ -33,12 +33,13 @@ impl<T> Default for Rows<T> {
 /// Records of all MPI programs of a run.
 #[derive(Default, Serialize, Deserialize)]
 pub struct MpiRecords {
-    /// Largest number of rows of messages, and of states.
+    /// Maximum number of rows of the table of messages, and of the table of states.
     most: u64,
     ranks: Vec<(u16, MpiRank)>,
     states: Rows<MpiState>,
     messages: Rows<MpiMessage>,
-    /// Messages: number, bytes; number over the network; number with rendezvous.
+    /// Counts of messages between ranks: number, bytes, number sent over the network, number sent
+    /// with the rendezvous protocol.
     count: u64,
     bytes: u64,
     over_network: u64,
@@ -46,23 +47,25 @@ pub struct MpiRecords {
 }
 
 impl MpiRecords {
-    /// Returns empty records that keep at most `most` messages, and at most `most` states of ranks.
+    /// Returns empty records of MPI programs, with at most `most` rows for messages and at most
+    /// `most` rows for states of ranks.
     pub fn new(most: u64) -> MpiRecords {
         MpiRecords { most, ..MpiRecords::default() }
     }
 
-    /// Records a rank of an MPI program that has finished, also in the digest.
+    /// Records that a rank of an MPI program has finished, and adds it to the digest.
     pub fn rank(&mut self, workload: u16, rank: MpiRank, digest: &mut Digest) {
         digest.mpi_rank(workload, &rank);
         self.ranks.push((workload, rank));
     }
 
-    /// Records an interval in which a rank of an MPI program had one activity.
+    /// Records an interval in which a rank of an MPI program had one state, such as computing or
+    /// waiting.
     pub fn state(&mut self, workload: u16, state: MpiState) {
         self.states.push((workload, state), self.most);
     }
 
-    /// Records a received message between two MPI ranks, also in the digest.
+    /// Records a received message between two MPI ranks, and adds it to the digest.
     pub fn message(&mut self, workload: u16, message: MpiMessage, digest: &mut Digest) {
         digest.mpi_message(workload, &message);
         self.count += 1;
@@ -81,7 +84,7 @@ impl MpiRecords {
         ]
     }
 
-    /// Returns the part `mpi` of the summary; `None` if no MPI program ran.
+    /// Returns the section `mpi` of the summary; `None` if no MPI program ran.
     pub fn summary(&self) -> Option<Value> {
         if self.ranks.is_empty() && self.count == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Network of a run and the order of its events: links, switches, and timers of transports.
+//! The network of a run (links, switches, timers of transports), and the list of its next events.
 
 use crate::plan::ClassPlan;
 use crate::processing::{Processing, ProcessingConfig, Segment, Work};
@@ -10,50 +10,51 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};
 
-/// Sources of events other than links. In the event list, their numbers follow those of the links.
+/// Sources of events other than links. Their numbers in the event list follow the numbers of the
+/// links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Source {
-    /// Timers of transports.
+    /// Timers of transports, such as the retransmission timeout of TCP.
     Timers = 0,
-    /// Wake-ups that workloads have requested.
+    /// Wake-ups that workloads have scheduled.
     Wakes = 1,
-    /// Samples over time.
+    /// Samples of queues, throughput and energy over time.
     Samples = 2,
-    /// Begins and ends of faults.
+    /// Begins and ends of faults of links and switches.
     Faults = 3,
-    /// Work of the cores of hosts; only with `[hosts]`.
+    /// Processing of packets by the CPU cores of hosts; only with `[hosts]`.
     Processing = 4,
 }
 
 impl Source {
-    /// All sources, in the order of their numbers.
+    /// All sources of events other than links, in the order of their numbers.
     const ALL: [Source; 5] =
         [Source::Timers, Source::Wakes, Source::Samples, Source::Faults, Source::Processing];
 }
 
-/// Links, switches, timers, and the list of next events.
+/// The network of a run: links, switches, timers, and the event list.
 #[derive(Serialize, Deserialize)]
 pub struct Network {
-    /// Simulated time.
+    /// Current simulated time.
     pub now: Time,
-    /// Links, switches, packets.
+    /// Links, switches, and the packets in them.
     pub fabric: Fabric,
     /// Event list: the next event of every link and of every other source.
     pub sources: Tournament,
     /// Timers of transports.
     pub timers: Timers,
-    /// Traffic classes.
+    /// Traffic classes of the run, indexed by [`ClassId`].
     pub classes: Vec<ClassPlan>,
-    /// Number of connections and datagrams so far. Flow hashes use it in place of the client's
-    /// port.
+    /// Number of connections and datagrams opened so far. Flow hashes use it in place of the
+    /// client's port number.
     pub opened: u64,
-    /// Cores of hosts, if hosts take time for packets.
+    /// CPU cores of all hosts; `None` if the processing time of hosts is not simulated.
     pub processing: Option<Box<Processing>>,
 }
 
 impl Network {
-    /// Returns the network of a fabric, at time zero.
+    /// Returns the network of a fabric at the simulated time zero.
     pub fn new(
         mut fabric: Fabric,
         classes: Vec<ClassPlan>,
@@ -62,7 +63,8 @@ impl Network {
     ) -> Network {
         let links = fabric.links.len();
         let processing = hosts.map(|c| Box::new(Processing::new(c, fabric.graph.hosts, seed)));
-        // Without this source the event list is as short as possible.
+        // If no cores are simulated, their source is left out, which makes the event list shorter
+        // and faster.
         let others = Source::ALL.len() - usize::from(processing.is_none());
         fabric.halt_with(links as u32 + Source::Faults as u32);
         let mut network = Network {
@@ -78,7 +80,8 @@ impl Network {
         network
     }
 
-    /// Returns the event source with this number in the event list; `None` if it is a link.
+    /// Returns the event source with this number in the event list; `None` if the number is that of
+    /// a link.
     pub fn source(&self, number: u32) -> Option<Source> {
         let number = number.checked_sub(self.fabric.links.len() as u32)?;
         Some(Source::ALL[number as usize])
@@ -89,13 +92,13 @@ impl Network {
         self.fabric.links.len() as u32 + source as u32
     }
 
-    /// Sets the next event of a source other than a link in the event list.
+    /// Replaces the next event of a source (other than a link) in the event list.
     pub fn set(&mut self, source: Source, next: Key) {
         self.sources.set(self.number_of(source), next);
     }
 
-    /// Returns the event key of the next change of links by a fault; [`Key::NEVER`] if there is
-    /// none.
+    /// Returns the event key (time and order) of the next begin or end of a fault of links;
+    /// [`Key::NEVER`] if there is none.
     pub fn next_change(&self) -> Key {
         match self.fabric.next_change() {
             Time::NEVER => Key::NEVER,
@@ -103,14 +106,15 @@ impl Network {
         }
     }
 
-    /// Removes the earliest timer, which has expired. Returns the number with which it was armed.
+    /// Removes the earliest timer of a transport, which has expired. Returns the identifier with
+    /// which it was armed.
     pub fn take_timer(&mut self) -> u64 {
         let id = self.timers.pop().expect("the timer list stood in the tree");
         self.set(Source::Timers, self.timers.first());
         id
     }
 
-    /// Arms a timer of a transport that expires at time `at`; `id` identifies it then.
+    /// Arms a timer of a transport, which expires at time `at`; `id` is returned at its expiry.
     #[inline]
     pub fn arm(&mut self, at: Time, id: u64) {
         if self.timers.push(at, id, id) {
@@ -124,7 +128,8 @@ impl Network {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
     }
 
-    /// Calls the cores of hosts and schedules their next event. Returns `None` if hosts take no time.
+    /// Calls `act` with the CPU cores of hosts, then updates their next event in the event list.
+    /// Returns `None` if no cores are simulated.
     fn process<R>(&mut self, act: impl FnOnce(&mut Processing, Time) -> R) -> Option<R> {
         let processing = self.processing.as_mut()?;
         let answer = act(processing, self.now);
@@ -133,22 +138,23 @@ impl Network {
         Some(answer)
     }
 
-    /// Lets a segment wait until a core of its host sends it.
+    /// Enqueues a segment until a CPU core of its host processes and sends it.
     pub fn send_by_core(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         self.process(|cores, now| cores.send(now, from, Segment { packet, sack }));
     }
 
-    /// Puts a received segment into the ring of a core of its host.
+    /// Puts a received segment into the receive ring of a CPU core of its host.
     pub fn receive_by_core(&mut self, host: HostId, packet: Packet, sack: Option<SackBlocks>) {
         self.process(|cores, now| cores.receive(now, host, Segment { packet, sack }));
     }
 
-    /// Adds the time of a message that an end of a connection writes or reads, if hosts take time.
+    /// Charges a CPU core of the host with the time of a message that the endpoint `end` writes or
+    /// reads. Does nothing if no cores are simulated.
     pub fn message_by_core(&mut self, host: HostId, end: EndpointId) {
         self.process(|cores, now| cores.message(now, host, end));
     }
 
-    /// Removes the next event of the cores. Returns the work that it finishes, if any.
+    /// Removes the next event of the CPU cores. Returns the work that ends with this event, if any.
     pub fn next_work(&mut self) -> Option<Work> {
         self.process(Processing::next).flatten()
     }
@@ -162,7 +168,8 @@ impl Network {
     /// them to choose among equal paths.
     pub fn hashes_of_new(&mut self, client: HostId, server: HostId) -> (u16, u16) {
         assert_ne!(client, server, "a host never talks to itself over the network");
-        // Replaces the client's port: connections of a pair of hosts have different hashes.
+        // `opened` replaces the client's port number: connections of the same pair of hosts have
+        // different hashes.
         self.opened += 1;
         let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
         (
@@ -172,7 +179,7 @@ impl Network {
     }
 
     /// Returns a packet of `ip_len` IP bytes that belongs to no connection. The caller sets its
-    /// payload, number and flow hash.
+    /// payload, sequence number and flow hash.
     pub fn datagram(&self, from: HostId, to: HostId, class: ClassId, ip_len: u16) -> Packet {
         Packet {
             born: self.now,
@@ -185,7 +192,8 @@ impl Network {
         }
     }
 
-    /// Whether this world simulates the host; false only in a partitioned run.
+    /// Whether this process state simulates the host. Always true, except in a partitioned run (one
+    /// run on several threads), where each part simulates its own hosts.
     pub fn owns(&self, host: HostId) -> bool {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
@@ -196,8 +204,8 @@ impl Network {
         format!("{}->{}", names[link.from as usize], names[link.to as usize])
     }
 
-    /// Returns the end of an error message that names the links that are down; empty if none is
-    /// down.
+    /// Returns the end of an error message, a clause that names the links that are down; empty if
+    /// none is down.
     pub fn describe_failures(&self) -> String {
         let links = &self.fabric.links;
         let mut down = (0..links.len()).filter(|l| links[*l].is_down());

@@ -7,24 +7,25 @@ use eastwest_types::EndpointId;
 /// Transport and connection to which a packet belongs.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
-    /// No connection: a datagram, or a frame of a stream.
+    /// The packet belongs to no connection: it is a datagram, or a raw Ethernet frame.
     None,
-    /// A connection of TCP.
+    /// The packet belongs to a TCP connection.
     Tcp {
-        /// The connection.
+        /// The connection of the packet.
         opened: Opened,
-        /// The end that sent the packet.
+        /// Endpoint that sent the packet.
         sender: EndpointId,
     },
-    /// A connection of a transport other than TCP, such as a queue pair.
+    /// The packet belongs to a connection of a transport other than TCP, such as a RoCEv2 queue
+    /// pair.
     Further {
-        /// The transport.
+        /// Number of the packet's transport.
         transport: TransportNumber,
-        /// The connection.
+        /// The connection (queue pair) of the packet.
         opened: Opened,
-        /// The end that sent the packet.
+        /// Endpoint that sent the packet.
         sender: EndpointId,
-        /// Position of its payload in the sender's stream.
+        /// Position of the packet's payload in the sender's byte stream.
         position: u64,
     },
 }

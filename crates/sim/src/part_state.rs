@@ -1,4 +1,5 @@
-//! State of one part of a partitioned run: rows and events kept until the parts are united, and checks.
+//! State of one part of a partitioned run (one run on several threads): rows and events kept until
+//! the parts are united, and data of consistency checks.
 
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
@@ -6,41 +7,48 @@ use eastwest_network::losses::EventOrder;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// State of one part of a partitioned run.
+/// State of one part of a partitioned run (one run on several threads), in addition to its network
+/// and transports.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PartState {
-    /// Rows of delivered messages whose sender is in this part. Each with the link that delivered
-    /// the last byte, and the number of packets on that link before.
+    /// Rows of delivered messages whose sender is in this part: (row, number of the link that
+    /// delivered the last byte, number of packets that had arrived on this link before). The last
+    /// two order the rows of all parts.
     pub rows: Vec<(FlowRow, u32, u64)>,
-    /// Recorded events of connections, with their order among the events of all parts.
+    /// Recorded events of connections (drops, timeouts …), each with its order among the events of
+    /// all parts.
     pub events: Vec<(EventOrder, EventRow)>,
-    /// Number of events of connections beyond the limit, which are not recorded.
+    /// Number of events of connections that were not recorded because the limit was reached.
     pub events_left_out: u64,
     /// Number of delivered messages whose sender is in this part.
     pub done: u64,
-    /// For each slot of a receiver in this part: the arrival time of the last byte of its message,
-    /// as promised to the part of the sender.
+    /// For each slot of a receiving endpoint in this part: the arrival time of the last byte of a
+    /// message that this part has promised to the part of the sender; `None` if none is promised.
     pub promised: Vec<Option<Time>>,
-    /// Reason for which the run has to be repeated undivided.
+    /// Reason for which the run must be repeated on one thread; `None` if it can continue.
     #[serde(skip)]
     pub abort_reason: Option<&'static str>,
-    /// Number of events that every part executes (wake-ups), and that count once for the run.
+    /// Number of events that every part executes (wake-ups of workloads). They count only once for
+    /// the run.
     pub repeated: u64,
-    /// Number of windows that this part has executed.
+    /// Number of time windows that this part has executed.
     pub windows: u64,
     /// Packet transmissions on the links of this part, updated every 64 windows.
     pub hops: u64,
-    /// Whether all parts execute their events on one thread in the order of the undivided run.
+    /// Whether one thread currently executes the events of all parts in the order of the undivided
+    /// run.
     pub in_step: bool,
-    /// Time at which a connection was last opened; `None` before the first one.
+    /// Simulated time at which a connection was last opened; `None` before the first one.
     pub last_open: Option<Time>,
-    /// Lower bound of the time at which the first connection ended; `None` if none has ended.
+    /// Lower bound of the simulated time at which the first connection ended; `None` if none has
+    /// ended.
     pub first_over: Option<Time>,
 }
 
 impl PartState {
-    /// Records an event of a connection, up to `most` of them. Events of one part are in order, so
-    /// the first `most` events of all parts are among the recorded ones.
+    /// Records an event of a connection; at most `most` events of this part are kept. Events of one
+    /// part are in order, so the first `most` events of the whole run are among the kept events of
+    /// all parts.
     pub fn keep_event(&mut self, most: usize, row: EventRow, order: EventOrder) {
         if self.events.len() < most {
             self.events.push((order, row));

@@ -1,18 +1,19 @@
-//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other
-//! parts in time.
+//! Behaviour of a world (the state of a run) that is one part of a partitioned run: it simulates
+//! its own hosts, and informs other parts in time.
 //!
-//! Every part has all connections and all openings in equal order, so that slots and hashes are
-//! those of an undivided run; an endpoint is simulated in the part of its host. Two effects reach
-//! the other end at once, faster than any packet:
+//! All parts open the same connections in the same order, so that slots and hashes are those of an
+//! undivided run. An endpoint is simulated in the part of its host. Two effects reach the peer's
+//! part at once, faster than any packet:
 //!
 //! * The arrival of a message makes a row with the sender's counters, and the workload closes both
-//!   ends. The part of the receiver knows of it early: when the packet that completes the message
-//!   is enqueued at the last port, at least the delay of a cable before. It *promises* the time to
-//!   the part of the sender, where the arrival is an event of that link.
-//! * A timeout of a sender inspects the data of the receiver. Such a timer is known before; a
-//!   window ends there, and the event is executed with all parts at that time ([`crate::threads`]).
+//!   ends. The part of the receiver knows of the arrival early: when the packet that completes the
+//!   message is enqueued at the last port, at least the delay of a cable before. It *promises* the
+//!   time to the part of the sender, where the arrival is an event of that link.
+//! * A timeout of a sender inspects the data of the receiver. The expiry of such a timer is known
+//!   in advance: a window ends at this time, and one thread executes the event with access to all
+//!   parts ([`crate::threads`]).
 //!
-//! Any other effect is detected, and the run is repeated undivided.
+//! Any other effect that is faster than a packet is detected, and the run is repeated undivided.
 
 use crate::messages::Delivered;
 use crate::network::Source;
@@ -27,35 +28,35 @@ use eastwest_network::partition::{Partition, Promise, within_link};
 use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::Event;
 
-/// Windows between two counts of packet transmissions.
+/// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Stream length beyond which 32 bits of a position do not identify lost data.
+/// Length of a stream in bytes beyond which 32 bits of a position no longer identify lost data.
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
-    /// Returns the state of this part.
+    /// Returns the state of this part of a partitioned run.
     ///
     /// # Panics
-    /// Where the run is not divided into parts.
+    /// If the run is not divided into parts.
     pub(crate) fn part_state(&self) -> &PartState {
         self.part_state.as_deref().expect("it is a part")
     }
 
-    /// Returns the state of this part for changes.
+    /// Returns mutable access to the state of this part of a partitioned run.
     pub(crate) fn part_state_mut(&mut self) -> &mut PartState {
         self.part_state.as_deref_mut().expect("it is a part")
     }
 
-    /// Returns how the fabric is divided among parts.
+    /// Returns how the fabric is divided among the parts of a partitioned run.
     ///
     /// # Panics
-    /// Where the run is not divided into parts.
+    /// If the run is not divided into parts.
     pub(crate) fn partition(&self) -> &Partition {
         self.site.network.fabric.partition.as_deref().expect("it is a part")
     }
 
-    /// Returns how the fabric is divided among parts, for changes; see [`World::partition`].
+    /// Returns mutable access to the division of the fabric among parts; see [`World::partition`].
     pub(crate) fn partition_mut(&mut self) -> &mut Partition {
         self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
     }
@@ -66,14 +67,16 @@ impl World {
         site.network.owns(site.transports.tcp.stack.endpoint(end).local())
     }
 
-    /// Returns the order of the current event at a host among events of all parts.
+    /// Returns the order of the current event at a host among the events of all parts of a
+    /// partitioned run.
     pub(crate) fn order_of_event_at(&self, host: HostId) -> EventOrder {
         let down = self.site.network.fabric.down_to(host);
         self.site.network.fabric.event_at(self.site.network.now, down)
     }
 
-    /// Registers at the receiver, if it is in this part and the sender is not, the stream position
-    /// at which a written message ends. Its arrival is then promised to the sender's part.
+    /// Registers, if the receiver is in this part and the sender in another one, the stream
+    /// position at which a written message ends. This part will promise the time of the message's
+    /// arrival to the sender's part.
     pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
         let Some(part_state) = &mut self.part_state else { return };
@@ -88,7 +91,8 @@ impl World {
         }
     }
 
-    /// Handles the arrival of a message at a receiver in this part of a partitioned run.
+    /// Handles the arrival of a message at a receiver that this part of a partitioned run
+    /// simulates.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
         let down = self
             .site
@@ -97,7 +101,7 @@ impl World {
             .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
-        // actions of both ends belong to this event, also at the sender's host
+        // actions of both ends belong to the event of this arrival, also those at the sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
         if here {
             let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
@@ -110,7 +114,7 @@ impl World {
         }
     }
 
-    /// Records a delivered message whose sender is in this part.
+    /// Records a delivered message whose sender is in this part of a partitioned run.
     fn complete(&mut self, receiver: EndpointId, d: &Delivered, number: u64) {
         let (tcp, network) = (&self.site.transports.tcp, &self.site.network);
         let row = d.message.record.then(|| tcp.flow_row(network, receiver, d));
@@ -121,7 +125,8 @@ impl World {
         }
     }
 
-    /// Handles the promised arrival of a message at a receiver in another part; its sender is in this part.
+    /// Handles the arrival of a message at a receiver in another part of a partitioned run, which
+    /// has promised its time. The sender is in this part.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
         let link = self
             .site
@@ -152,14 +157,16 @@ impl World {
         }
     }
 
-    /// Requests that the partitioned run is repeated on one thread, for the reason `why`.
+    /// Requests that the partitioned run is repeated on one thread, for the reason `why`, which is
+    /// shown to the user.
     pub(crate) fn abort_partitioned(&mut self, why: &'static str) {
         if let Some(part_state) = &mut self.part_state {
             part_state.abort_reason = part_state.abort_reason.or(Some(why));
         }
     }
 
-    /// Executes an event of timers or wake-ups in one part of a partitioned run.
+    /// Executes an event that is not an event of a link (timer or wake-up) in one part of a
+    /// partitioned run.
     pub(crate) fn dispatch_in_part(&mut self, source: Source) {
         let network = &self.site.network;
         let (class, rank) = match source {
@@ -184,15 +191,16 @@ impl World {
         self.set_other(None);
     }
 
-    /// Sets the order of the current event if it is no event of a link; `None` after the event.
+    /// Sets the order of the current event among those of all parts if it is not an event of a
+    /// link; `None` after the event.
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.other = order;
         }
     }
 
-    /// Checks before a timer expires that the state of its peer, if the timer inspects that, is in this part or
-    /// up to date.
+    /// Aborts the partitioned run if the timer that expires now makes TCP inspect a peer in another
+    /// part although the parts are not executed in step.
     fn check_timeout(&mut self) {
         if let Some(end) = self.timer_across()
             && self.site.transports.tcp.stack.peer_inspection_at(end) <= self.site.network.now
@@ -202,15 +210,15 @@ impl World {
         }
     }
 
-    /// Returns the endpoint of the next timer to expire, if its peer is in another part; otherwise
-    /// `None`.
+    /// Returns the endpoint of the next timer to expire if its peer is in another part of a
+    /// partitioned run; otherwise `None`.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
         (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
     }
 
-    /// Returns the first time before `bound` at which a timer of this part inspects a peer in
-    /// another part; `bound` if there is none.
+    /// Returns the first simulated time before `bound` at which a timer of this part inspects a
+    /// peer in another part; `bound` if there is none.
     pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
         if self.site.network.timers.first().time() >= bound {
             return bound;
@@ -226,8 +234,8 @@ impl World {
     }
 
     /// Checks whether a packet has arrived at a finished endpoint whose peer is in another part. If
-    /// so, requests that the run is repeated undivided: both parts decide whether the connection
-    /// has ended.
+    /// so, requests that the run is repeated undivided: the end of a connection depends on both
+    /// endpoints, and each part knows only one in time.
     pub(crate) fn check_late(&mut self) {
         if self
             .site
@@ -281,7 +289,7 @@ impl World {
         }
     }
 
-    /// Makes this world, which is complete, one part of a partitioned run.
+    /// Makes this complete world (the state of a run) one part of a partitioned run.
     pub(crate) fn become_part(&mut self) {
         self.part_state = Some(Box::default());
         self.site.transports.tcp.stack.record_late_arrivals();
@@ -292,7 +300,7 @@ impl World {
         self.site.network.set(Source::Samples, Key::NEVER);
     }
 
-    /// Executes all events of this part before `end`.
+    /// Executes all events of this part of a partitioned run before the time `end`.
     pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
         let over = self.site.transports.tcp.stack.has_ended();
         let start = self.site.network.now;
@@ -319,13 +327,14 @@ impl World {
         part_state.windows += 1;
     }
 
-    /// Returns the time of the next sample, which is taken of all parts.
+    /// Returns the simulated time of the next sample. A sample visits all links, and therefore all
+    /// parts.
     pub(crate) fn next_sample(&self) -> Time {
         self.site.probes.records.samples.next()
     }
 
-    /// Unites the parts of a run that has ended with the event `last`. The result is the world of the undivided
-    /// run.
+    /// Unites the parts of a partitioned run that has ended with the event `last` (key, source).
+    /// The result equals the state of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
         let partition = self.site.network.fabric.partition.as_ref().expect("it is a part");
         let part_of = |host: HostId| partition.part_of(host);
@@ -379,7 +388,8 @@ impl World {
         };
         part_state.rows.sort_by_key(order);
         part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
-        // At equal times, events of TCP go first, see `Site::take_losses`.
+        // Events of TCP precede losses at the same time, as in the undivided run, see
+        // `Site::take_losses`.
         part_state.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
         part_state
             .events
@@ -394,8 +404,8 @@ impl World {
     }
 }
 
-/// Returns the lookahead, the time by which a part can run ahead of other parts: the smallest delay
-/// of all cables.
+/// Returns the lookahead of a partitioned run: the simulated time by which a part can run ahead of
+/// other parts. It is the smallest delay of all cables.
 pub(crate) fn lookahead(world: &World) -> Span {
     world.site.network.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
 }

@@ -1,5 +1,6 @@
-//! Pauses of selected ports: the table `pauses`. Ports have equal shares of its rows, so that its size is
-//! bounded and the rows of a port do not depend on other ports.
+//! PFC pauses of selected ports: the table `pauses`. Each selected port has an equal share of the
+//! rows, so that the size of the table is bounded and the rows of a port do not depend on other
+//! ports.
 
 use crate::scenario::PausesConfig;
 use eastwest_measure::table;
@@ -19,16 +20,16 @@ pub fn start(fabric: &mut Fabric, asked: &PausesConfig) {
     }
 }
 
-/// Logged PFC pauses of all ports.
+/// Logged PFC pauses of all selected ports.
 #[derive(Default)]
 pub struct Pauses {
-    /// Rows: link and pause, in the order of links and begins.
+    /// Rows (number of the link, pause), ordered by link and begin of the pause.
     rows: Vec<(u32, Pause)>,
     left_out: u64,
 }
 
 impl Pauses {
-    /// Removes and returns the logs of PFC pauses of all ports, until `now`.
+    /// Removes and returns the logged PFC pauses of all ports; a pause in progress ends at `now`.
     pub fn take(fabric: &mut Fabric, now: Time) -> Pauses {
         let mut all = Pauses::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -41,13 +42,13 @@ impl Pauses {
         all
     }
 
-    /// Returns the part `pauses` of the summary: the number of rows, and of pauses beyond the
-    /// limit.
+    /// Returns the section `pauses` of the summary: the number of rows, and the number of pauses
+    /// left out because of the limit.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }
 
-    /// Returns the table `pauses`.
+    /// Returns the table of PFC pauses, `pauses`.
     pub fn table(&self) -> Table {
         PauseRows::of(&self.rows, ())
     }
@@ -65,7 +66,7 @@ table! {
     /// number of the link into which the port sends
     link: u32 = *link;
 
-    /// 0 to 7
+    /// priority (802.1p) that was paused, 0 to 7
     priority: u32 = pause.priority;
 
     /// time at which the pause took effect; a frame in transmission at that time is completed
@@ -74,7 +75,7 @@ table! {
     /// time at which the port could send again, or the end of the run
     until_s: seconds = pause.until;
 
-    /// end of the pause: `released`: by an XON frame; `ran-out`: its time had expired; `not-yet`:
-    /// it was still in effect at the end of the run
+    /// cause of the end of the pause: `released`: by an XON frame; `ran-out`: its time had expired;
+    /// `not-yet`: it was still in effect at the end of the run
     ended: few = pause.ended.name();
 }

@@ -1,4 +1,4 @@
-//! Plan of a run: the checked scenario with all choices made.
+//! Plan of a run: the checked scenario after all choices, as the simulation needs it.
 
 #![cfg_attr(
     not(test),
@@ -18,18 +18,18 @@ use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
 use serde::{Deserialize, Serialize};
 
-/// A traffic class.
+/// A traffic class: its name and its codepoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassPlan {
-    /// Name in the tables of results.
+    /// Name of the traffic class in the tables of results.
     pub name: String,
     /// Differentiated services codepoint (DSCP) of the packets of the class, 0–63.
     pub dscp: u8,
 }
 
-/// A workload and its role in the run.
+/// A workload and its role in a run: name, transport, and whether the run waits for it.
 pub struct WorkloadPlan {
-    /// Name in the tables of results.
+    /// Name of the workload in the tables of results.
     pub name: String,
     /// Whether the run may end before this workload has finished.
     pub background: bool,
@@ -39,13 +39,14 @@ pub struct WorkloadPlan {
     pub workload: Workload,
 }
 
-/// Plan of a run.
+/// Plan of a run: all settings that the simulation needs.
 pub struct Plan {
-    /// Seed of all random streams.
+    /// Seed of all random number streams of the run.
     pub seed: u64,
-    /// Latest end of the run; [`Time::NEVER`] if the run ends with its workloads.
+    /// Simulated time at which the run ends at the latest; [`Time::NEVER`] if it ends when its
+    /// workloads have finished.
     pub until: Time,
-    /// Links, switches, routes.
+    /// Settings of the network: links, switches, routes.
     pub fabric: FabricConfig,
     /// Power model of switches.
     pub switch_power: SwitchPower,
@@ -53,26 +54,27 @@ pub struct Plan {
     pub tcp: TcpConfig,
     /// Overrides of TCP settings for some endpoints, of which the first that matches applies.
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of the transports beside TCP that workloads use.
+    /// Settings of the transports beside TCP that workloads use, such as RoCEv2.
     pub further: FurtherSettings,
-    /// Time that hosts take for packets, if any.
+    /// Settings of the processing of packets by hosts; `None`: hosts take no time.
     pub hosts: Option<ProcessingConfig>,
     /// Traffic classes; workloads name them by index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
     pub workloads: Vec<WorkloadPlan>,
-    /// Measurements.
+    /// Settings of the measurements of the run.
     pub measure: MeasureConfig,
 }
 
 impl Plan {
-    /// Returns the plan of a checked scenario. Workloads whose settings contradict the fabric were refused when
-    /// it was read, so an error here is a defect of Eastwest.
+    /// Returns the plan of a checked scenario. Workloads whose settings contradict the fabric were
+    /// refused when the scenario was read, so an error here is a defect of Eastwest.
     pub fn new(scenario: &Scenario) -> Result<Plan, Vec<String>> {
         let rack_of = racks(&scenario.fabric.topology);
         let mut workloads = Vec::new();
         for spec in &scenario.workloads {
-            // Each workload has its own seed: two workloads of one kind must not draw equal numbers.
+            // Each workload has its own seed, so that two workloads of one kind draw different
+            // random numbers.
             let seed = Stream::new(scenario.seed, &format!("workload/{}", spec.name)).next_u64();
             let cluster = Cluster { rack_of: rack_of.clone(), seed };
             workloads.push(WorkloadPlan {

@@ -1,4 +1,4 @@
-//! Counts of ports, as tables and in the summary: lost packets by cause, and marked packets.
+//! Packet counts of ports, as tables and in the summary: lost packets by cause, and marked packets.
 
 use crate::energy;
 use crate::network::Network;
@@ -16,7 +16,7 @@ use eastwest_network::losses::Cause;
 use eastwest_types::{PacketKind, Span, Time};
 use serde_json::{Map, Value, json};
 
-/// Names of the causes of losses in the summary, in the order of their numbers.
+/// Names of the causes of packet losses in the summary, in the order of the numbers of `Cause`.
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
@@ -28,7 +28,7 @@ fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     bytes as f64 * 8.0 / rate_bps as f64 / run.as_secs_f64()
 }
 
-/// Returns the table `links`.
+/// Returns the table of links, `links`, with the counters of their sending ports.
 pub fn links(network: &Network, records: &Records) -> Table {
     let energy = energy::of_links(network);
     let links = (0..).zip(&network.fabric.links).zip(energy);
@@ -36,27 +36,28 @@ pub fn links(network: &Network, records: &Records) -> Table {
 }
 
 table! {
-    /// Two rows per cable, one for each direction, with the port that feeds it.
+    /// Two rows per cable, one for each direction, with the counters of the port that sends into
+    /// it.
     pub Links = "links"
     of (number, link, energy) in (u32, &'a Link, (Joules, StateTimes)), at: (&'a Network, &'a Records);
 
     /// number of the link
     link: u32 = number;
 
-    /// `from->to`
+    /// name of the link: `from->to`, sending and receiving node
     name: str = {
         interrupt::steps(4);
         at.0.port_name(number as usize)
     };
 
-    /// `host-up`, `host-down`, `leaf-up`, `leaf-down`, `edge-up`, `edge-down`, `agg-up`,
-    /// `agg-down`, `switch`
+    /// tier of the link: `host-up`, `host-down`, `leaf-up`, `leaf-down`, `edge-up`, `edge-down`,
+    /// `agg-up`, `agg-down`, `switch`
     tier: few = at.1.tiers[usize::from(at.1.tier_of_link[number as usize])];
 
-    /// sending node
+    /// name of the sending node
     src: str = at.0.fabric.graph.names[link.from as usize].clone();
 
-    /// receiving node
+    /// name of the receiving node
     dst: str = at.0.fabric.graph.names[link.to as usize].clone();
 
     /// rate of the link in bit/s
@@ -72,8 +73,8 @@ table! {
     /// lower rate or losses by a fault do not change the denominator
     utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.0.now.since(Time::ZERO));
 
-    /// packets lost here whatever the cause: the sum of the next columns, and of those by cause
-    /// below
+    /// packets lost at this port or link whatever the cause: the sum of the following columns by
+    /// kind of packet, and of the later columns by cause
     drops: u64 = link.lost();
 
     /// lost packets with payload sent for the first time
@@ -82,7 +83,8 @@ table! {
     /// lost packets with payload sent again
     drops_retransmission: u64 = link.account().drops()[PacketKind::Retransmission as usize];
 
-    /// lost pure acknowledgements without the ECE bit; with it too in a folder of format 3 or older
+    /// lost pure acknowledgements without the ECE bit; in results of format 3 or older also those
+    /// with this bit
     drops_ack: u64 = link.account().drops()[PacketKind::Ack as usize];
 
     /// lost pure acknowledgements with the ECE bit
@@ -107,7 +109,7 @@ table! {
     /// `queue_max_us` as bytes on the link, at the rate that the link had at that time
     queue_max_bytes: u64 = link.longest().1;
 
-    /// packets lost because they found the queue full
+    /// packets lost because they found the queue of the port full
     drops_queue_full since 2: u64 = link.account().lost_to(Cause::QueueFull);
 
     /// packets lost by a fault of kind `loss` or `bursty-loss` on the way
@@ -121,7 +123,7 @@ table! {
     lost_no_route since 2: u64 = link.account().lost_to(Cause::NoRoute);
 
     /// packets dropped by the queue discipline at their arrival although the queue was not full
-    /// (RED, PIE …); in a folder of format 3 or older, drops by CoDel too
+    /// (RED, PIE …); in results of format 3 or older also drops by CoDel
     drops_early since 3: u64 = link.account().lost_to(Cause::Early);
 
     /// packets lost because the memory that the ports of the switch share had no room for them
@@ -134,33 +136,34 @@ table! {
     /// packets that this port marked "congestion experienced"
     marks since 3: u64 = link.account().marks().iter().sum::<u64>();
 
-    /// joules of the transceiver that sends: [links that sleep](../mechanisms/eee.md)
+    /// joules used by the transceiver that sends, see [links that sleep](../mechanisms/eee.md)
     energy_j since 5: f64 = energy.0.used;
 
-    /// joules that the transceiver would have used awake all the time
+    /// joules that the transceiver would have used if it had been awake all the time
     energy_always_on_j since 5: f64 = energy.0.always_on;
 
-    /// energy in J if the transceiver had slept whenever it had nothing to send, with transitions
-    /// that take no time
+    /// joules that the transceiver would have used if it had slept whenever it had nothing to send,
+    /// with transitions that take no time
     energy_ideal_j since 5: f64 = energy.0.ideal;
 
-    /// seconds sending, or awake with nothing to send
+    /// seconds in which the transceiver was awake, sending or with nothing to send
     awake_s since 5: seconds = energy.1.awake;
 
-    /// seconds falling asleep
+    /// seconds in which the transceiver was falling asleep
     falling_asleep_s since 5: seconds = energy.1.falling;
 
-    /// seconds asleep
+    /// seconds in which the transceiver was asleep
     asleep_s since 5: seconds = energy.1.asleep;
 
-    /// seconds waking; `awake_s`, `falling_asleep_s`, `asleep_s` and `waking_s` together are the run
+    /// seconds in which the transceiver was waking; the sum of `awake_s`, `falling_asleep_s`,
+    /// `asleep_s` and `waking_s` is the duration of the run
     waking_s since 5: seconds = energy.1.waking;
 
-    /// times it began to wake
+    /// number of times the transceiver began to wake
     wakes since 5: u64 = energy.1.wakes;
 }
 
-/// Returns the table `drops`.
+/// Returns the table of arrivals, marks and losses of packets, `drops`.
 pub fn drops(fabric: &Fabric) -> Table {
     let links = (0..).zip(&fabric.links);
     let rows =
@@ -175,31 +178,31 @@ table! {
     pub Drops = "drops" since 4
     of (link, group, counts) in (u32, Group, &'a Counts), _at: ();
 
-    /// number of the link that the port feeds
+    /// number of the link into which the port sends
     link: u32 = link;
 
-    /// class of the port where the packets wait: its place among `[[fabric.class]]`, from 0; with
-    /// `strict-priority` 0 for priorities 4–7 and 1 for 0–3; 0 where there is one queue
+    /// class of the port in whose queue the packets wait: its index among `[[fabric.class]]`, from
+    /// 0; with `strict-priority` 0 for priorities 4–7 and 1 for 0–3; 0 if the port has one queue
     class: u32 = group.class;
 
-    /// `data`: payload sent for the first time; `retransmission`: payload sent again; `ack`: a pure
-    /// acknowledgement without the ECE bit; `ece_ack`: one with it; `syn`; `syn_ack`; `fin`;
-    /// `datagram`
+    /// kind of the packets. `data`: payload sent for the first time; `retransmission`: payload sent
+    /// again; `ack`: pure acknowledgement without the ECE bit; `ece_ack`: pure acknowledgement with
+    /// the ECE bit; `syn`; `syn_ack`; `fin`; `datagram`
     kind: few = group.kind.name();
 
-    /// `ect`: its transport understands marks (RFC 3168); `not-ect` otherwise
+    /// `ect`: the transport of the packets understands ECN marks (RFC 3168); `not-ect` otherwise
     ect: few = if group.ect { "ect" } else { "not-ect" };
 
     /// packets that arrived at the port
     arrivals: u64 = counts.arrivals;
 
-    /// packets that it marked "congestion experienced"
+    /// packets that the port marked "congestion experienced"
     marks: u64 = counts.marks;
 
     /// packets lost at the port: the sum of the following columns, which are those of `links`
     drops: u64 = counts.drops();
 
-    /// packets lost because they found the queue full
+    /// packets lost because they found the queue of the port full
     drops_queue_full: u64 = counts.lost[Cause::QueueFull as usize];
 
     /// packets lost by a fault of kind `loss` or `bursty-loss` on the way
@@ -222,7 +225,8 @@ table! {
     drops_sojourn: u64 = counts.lost[Cause::Sojourn as usize];
 }
 
-/// Returns the histograms of measured ports, with link and class.
+/// Returns the histograms of queue length and waiting time of the measured ports, each with the
+/// numbers of link and class.
 fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
     let links = fabric.links.iter().zip(0u32..);
     links.flat_map(|(l, link)| {
@@ -231,7 +235,7 @@ fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
     })
 }
 
-/// Returns the table `depths`.
+/// Returns the table of queue lengths, `depths`.
 pub fn depths(fabric: &Fabric) -> Table {
     let rows = meters(fabric).flat_map(|(link, class, meter)| {
         let both = [("packets", &meter.packets), ("bytes", &meter.bytes)];
@@ -250,23 +254,24 @@ table! {
     pub Depths = "depths" since 5
     of (link, class, unit, (most, count)) in (u32, u32, &'static str, (u64, u64)), _at: ();
 
-    /// number of the link that the port feeds
+    /// number of the link into which the port sends
     link: u32 = link;
 
-    /// class of the port, as in `drops`
+    /// class of the port, as in the table `drops`
     class: u32 = class;
 
-    /// `packets`, or `bytes` for IP bytes; the packet being sent is not in either
+    /// unit of `most`: `packets`, or `bytes` for IP bytes; the packet being sent is counted in
+    /// neither
     unit: few = unit;
 
-    /// upper end of the bucket, within it
+    /// largest queue length in the bucket, in `unit`
     most: u64 = most;
 
-    /// packets that found a queue length within this bucket in their class
+    /// number of packets that found a queue length within this bucket in their class
     count: u64 = count;
 }
 
-/// Returns the table `sojourn`.
+/// Returns the table of waiting times, `sojourn`.
 pub fn sojourn(fabric: &Fabric) -> Table {
     let rows = meters(fabric)
         .flat_map(|(link, class, meter)| meter.sojourn.rows().map(move |row| (link, class, row)));
@@ -279,16 +284,16 @@ table! {
     pub Sojourn = "sojourn" since 5
     of (link, class, (upper_us, count)) in (u32, u32, (f64, u64)), _at: ();
 
-    /// number of the link that the port feeds
+    /// number of the link into which the port sends
     link: u32 = link;
 
-    /// class of the port, as in `drops`
+    /// class of the port, as in the table `drops`
     class: u32 = class;
 
-    /// upper end of the bucket
+    /// upper end of the bucket of waiting times, in µs
     upper_us: f64 = upper_us;
 
-    /// packets that waited for so long
+    /// number of packets whose waiting time was within this bucket
     count: u64 = count;
 }
 
@@ -297,7 +302,7 @@ fn by_kind(counts: [u64; PacketKind::COUNT]) -> Value {
     counts.into_iter().collect::<Map<_, _>>().into()
 }
 
-/// Returns sums over ports, by kind of packet.
+/// Returns counts summed over the ports of `links`, by kind of packet; `of` selects the count.
 fn sums<'a>(links: impl Iterator<Item = &'a Link>, of: impl Fn(&Counts) -> u64) -> Value {
     let mut sums = [0; PacketKind::COUNT];
     for link in links {
@@ -321,7 +326,8 @@ pub fn marked<'a>(links: impl Iterator<Item = &'a Link>) -> Value {
     sums(links, |counts| counts.marks)
 }
 
-/// Returns the part `ports` of the summary: packet counts of the ports of hosts and of switches.
+/// Returns the section `ports` of the summary: packet counts of the ports of hosts, and of the
+/// ports of switches.
 pub fn summary(fabric: &Fabric) -> Value {
     let hosts = fabric.graph.hosts;
     let of = |at_host: bool| {

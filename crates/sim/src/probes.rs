@@ -1,4 +1,4 @@
-//! Probes: everything that observes a run and records data.
+//! Probes: all objects that observe a run and record data.
 
 use crate::capture::Capture;
 use crate::critical_path::CriticalPaths;
@@ -11,12 +11,12 @@ use crate::tracer::Tracer;
 use crate::{lpi, pauses};
 use serde::{Deserialize, Serialize};
 
-/// All probes of a run.
+/// All objects that observe a run and record data.
 #[derive(Serialize, Deserialize)]
 pub struct Probes {
-    /// Rows, histograms and samples.
+    /// Rows of tables, histograms and samples over time.
     pub records: Records,
-    /// Traces of the windows of selected senders.
+    /// Congestion windows over time of selected TCP senders.
     pub tracer: Tracer,
     /// Critical paths of the messages of selected senders.
     pub paths: CriticalPaths,
@@ -24,12 +24,12 @@ pub struct Probes {
     pub flow_samples: Sampler,
     /// Capture of packets at selected ports; `None` if no port is selected.
     pub capture: Option<Capture>,
-    /// Part of the run in which the measures of workloads are taken.
+    /// Time interval of the run in which the measures of workloads are taken.
     pub window: WindowConfig,
 }
 
 impl Probes {
-    /// Returns the probes that a plan requires, and prepares the network for them.
+    /// Returns the probes (recorders) that a plan requires, and prepares the network for them.
     pub fn new(plan: &Plan, network: &mut Network) -> Probes {
         let (measure, fabric) = (&plan.measure, &mut network.fabric);
         lpi::start(fabric, measure);
@@ -49,7 +49,7 @@ impl Probes {
         }
     }
 
-    /// Whether a probe observes single packets in flight or single TCP segments, which needs a
+    /// Whether a probe observes single packets in flight or single TCP segments; this needs a
     /// slower event loop.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()

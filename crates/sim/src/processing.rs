@@ -1,20 +1,26 @@
-//! Time that hosts take for packets: cores, interrupts of the network card, merging of received segments.
+//! Time that hosts take to process packets: CPU cores, interrupts of the network card, merging of
+//! received segments.
 //!
-//! Each host has a number of cores; all packets of a connection take one core, as with receive-side scaling. A
-//! core does one thing at a time. What TCP sends waits for its core, then leaves for the card; what the card
-//! receives waits in a ring until the core is interrupted, and then for its turn. While the core has work it
-//! polls the ring, as Linux does (NAPI). When it takes a segment out of the ring, it merges with it all later
-//! segments there that continue it, as GRO does; the merged segment is one for TCP, which acknowledges it once.
-//! Segments of one connection that wait to be sent together leave as one burst, as with segmentation offload.
+//! Each host has a number of cores. All packets of a connection are processed by one core, as with
+//! receive-side scaling, and a core does one thing at a time. A segment that TCP sends waits for
+//! its core, then leaves for the network card. A segment that the card receives waits in a ring
+//! until the core is interrupted, and then until the core is free. While the core has work it polls
+//! the ring, as Linux does (NAPI).
 //!
-//! The time of a received segment is `receive_frame` per frame, `receive_segment` once, and its payload at
-//! `receive_rate`; of a sent burst `send_segment` once and its payload at `send_rate`; of a segment without
-//! payload `ack`, in both directions (a received one also has its frame); of a message `message` when it is
-//! written and when it is read.
+//! When the core takes a segment out of the ring, it merges all later segments in the ring that
+//! continue it, as GRO does. TCP receives the merged segment as one and acknowledges it once.
+//! Segments of one connection that wait together to be sent leave as one burst, as with
+//! segmentation offload.
 //!
-//! The defaults divide measurements of one core of an Intel Xeon Gold 6128 (3.4 GHz) at 100 Gbit/s with an MTU of
-//! 9,000 bytes (Cai et al., *Understanding Host Network Stack Overheads*, SIGCOMM 2021): it receives 42 Gbit/s and
-//! sends 89 Gbit/s, and about half of the time of the receiver copies data. The numbers are quoted from memory.
+//! The time of a received segment is `receive_frame` per frame, `receive_segment` once, and its
+//! payload at `receive_rate`. The time of a sent burst is `send_segment` once, and its payload at
+//! `send_rate`. A segment without payload takes `ack` in both directions (a received one also
+//! `receive_frame`). A message takes `message` when it is written and when it is read.
+//!
+//! The defaults are derived from measurements of one core of an Intel Xeon Gold 6128 (3.4 GHz) at
+//! 100 Gbit/s with an MTU of 9,000 bytes (Cai et al., *Understanding Host Network Stack Overheads*,
+//! SIGCOMM 2021): it receives 42 Gbit/s and sends 89 Gbit/s, and about half of the time of the
+//! receiver copies data. The numbers are quoted from memory.
 
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
@@ -26,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Settings of `[hosts]`.
+/// Settings of the processing of packets by hosts, the table `[hosts]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessingConfig {
     cores: u32,
@@ -44,7 +50,8 @@ pub struct ProcessingConfig {
     message: Span,
 }
 
-/// Frames of the ring that a core searches for further segments of a connection (Linux: the budget of NAPI).
+/// Maximum number of frames in the ring that a core searches for segments of the same connection to
+/// merge (Linux: the budget of NAPI).
 const BUDGET: usize = 64;
 
 impl ProcessingConfig {
@@ -53,7 +60,8 @@ impl ProcessingConfig {
         u64::from(self.cores)
     }
 
-    /// Reads `[hosts]`; `None` without this table.
+    /// Reads the table `[hosts]`, the processing of packets by hosts; `None` if the scenario does
+    /// not have it.
     pub fn read(s: &mut Section) -> Option<ProcessingConfig> {
         let given = s.has("hosts");
         let doc = "Time that hosts take for packets. Without this table they take none.";
@@ -126,54 +134,55 @@ impl ProcessingConfig {
 /// A segment with its SACK blocks.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Segment {
-    /// The segment; its index of SACK blocks has no meaning.
+    /// The segment. The SACK index in it is not valid; the blocks are in `sack`.
     pub packet: Packet,
-    /// SACK blocks.
+    /// SACK blocks of the segment, if any.
     pub sack: Option<SackBlocks>,
 }
 
-/// Work that a core has finished.
+/// Work that a CPU core of a host has finished.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Work {
-    /// A received segment, merged from frames that were created at these times.
+    /// A received segment, and the times at which the frames that were merged into it were created.
     Received(Segment, Vec<Time>),
-    /// A burst of segments of this host that leaves for its card.
+    /// A burst of segments that the given host has processed and that now leaves for its network
+    /// card.
     Sent(HostId, Vec<Segment>),
-    /// A message has been written or read.
+    /// Time spent on a message that an application has written or read; without further effect.
     Message,
 }
 
-/// State of a core.
+/// State of a CPU core of a host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 enum State {
     #[default]
     Idle,
-    /// Frames wait for the interrupt.
+    /// The core is idle, frames are in its ring, and the interrupt is scheduled.
     Interrupt,
-    /// The core takes its next work at this time, after the present event.
+    /// The core begins its next work at the current time, after the current event has ended.
     Starting,
     Busy(Work),
 }
 
-/// A core of a host.
+/// A CPU core of a host: its receive ring, its queue of work to send, and its current work.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Core {
     ring: VecDeque<Segment>,
     sends: VecDeque<Outgoing>,
     state: State,
-    /// Number of the timer that is valid.
+    /// Number of the core's latest timer; earlier timers are ignored when they expire.
     turn: u32,
     busy: Span,
 }
 
-/// What waits to be sent: a segment, or the time of a message.
+/// Entry of a core's send queue: a segment to send, or the processing time of a message.
 #[derive(Debug, Serialize, Deserialize)]
 enum Outgoing {
     Segment(Segment),
     Message,
 }
 
-/// Counts of all hosts.
+/// Counts of frames, segments and interrupts, over all hosts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Counts {
     frames: u64,
@@ -184,7 +193,7 @@ struct Counts {
     lost: u64,
 }
 
-/// Cores of all hosts, and their pending events.
+/// CPU cores of all hosts, and their scheduled events.
 #[derive(Serialize, Deserialize)]
 pub struct Processing {
     config: ProcessingConfig,
@@ -194,25 +203,27 @@ pub struct Processing {
 }
 
 impl Processing {
-    /// Returns idle cores of a number of hosts. The seed decides the order of events at one time.
+    /// Returns idle cores for `hosts` hosts. The seed determines the order of events at the same
+    /// time.
     pub fn new(config: ProcessingConfig, hosts: u32, seed: u64) -> Processing {
         let cores = (0..u64::from(hosts) * u64::from(config.cores)).map(|_| Core::default());
         let timers = Timers::new(Class::Timer, seed);
         Processing { config, cores: cores.collect(), timers, counts: Counts::default() }
     }
 
-    /// Returns the bytes of the state of `cores` idle cores.
+    /// Returns the memory in bytes that the state of `cores` idle cores takes.
     pub fn bytes(cores: u64) -> u64 {
         cores.saturating_mul(size_of::<Core>() as u64)
     }
 
-    /// Returns the event key of the next event of a core.
+    /// Returns the event key (time and order) of the next event of any core.
     pub fn first(&self) -> Key {
         self.timers.first()
     }
 
     fn core_of(&self, host: HostId, end: EndpointId) -> usize {
-        // Both ends of a connection have one number.
+        // The slots of both endpoints of a connection differ in the last bit only, so that they
+        // hash to the same number.
         let chosen = mix((end.slot() as u64) >> 1) % u64::from(self.config.cores);
         host.0 as usize * self.config.cores as usize + chosen as usize
     }
@@ -223,7 +234,8 @@ impl Processing {
         self.timers.push(at, core as u64, (core as u64) << 32 | u64::from(turn));
     }
 
-    /// Puts a segment that a host has received into the ring of its core.
+    /// Puts a segment that a host has received into the ring of its core. The segment is lost if
+    /// the ring is full.
     pub fn receive(&mut self, now: Time, host: HostId, segment: Segment) {
         let at = self.core_of(host, segment.packet.dst_endpoint);
         let core = &mut self.cores[at];
@@ -247,14 +259,15 @@ impl Processing {
         }
     }
 
-    /// Lets a segment wait until its core sends it.
+    /// Enqueues a segment that waits until its core sends it.
     pub fn send(&mut self, now: Time, from: HostId, segment: Segment) {
         let at = self.core_of(from, segment.packet.dst_endpoint);
         self.cores[at].sends.push_back(Outgoing::Segment(segment));
         self.wake(now, at);
     }
 
-    /// Adds the time of a message that the end `end` of a connection on a host writes or reads.
+    /// Enqueues, at the core of a connection, the processing time of a message that the endpoint
+    /// `end` on this host writes or reads.
     pub fn message(&mut self, now: Time, host: HostId, end: EndpointId) {
         if self.config.message > Span::ZERO {
             let at = self.core_of(host, end);
@@ -263,8 +276,9 @@ impl Processing {
         }
     }
 
-    /// Starts a core that is not busy after the present event, in which TCP may send further segments of the
-    /// burst. A pending interrupt is not needed then: the core looks at the ring itself.
+    /// Makes an idle core begin work after the current event, in which TCP may still send further
+    /// segments of the same burst. A pending interrupt becomes unnecessary, because the core polls
+    /// the ring when it has worked.
     fn wake(&mut self, now: Time, at: usize) {
         let core = &mut self.cores[at];
         if !matches!(core.state, State::Busy(_) | State::Starting) {
@@ -273,8 +287,10 @@ impl Processing {
         }
     }
 
-    /// Removes the next event. Returns the work that a core of a host has finished, if the event is the end of
-    /// one.
+    /// Removes the next event of the cores. Returns the work that a core has finished, or `None` if
+    /// the event only starts work.
+    /// #831t
+    /// the core has a later timer, which replaces this one
     pub fn next(&mut self, now: Time) -> Option<Work> {
         let token = self.timers.pop()?;
         let (at, turn) = ((token >> 32) as usize, token as u32);
@@ -283,7 +299,7 @@ impl Processing {
         }
         match std::mem::take(&mut self.cores[at].state) {
             State::Busy(work) => {
-                // The core takes the next work after this work has had its effects.
+                // The core begins its next work after the current work has had its effects.
                 self.cores[at].state = State::Starting;
                 self.schedule(now, at);
                 Some(work)
@@ -295,7 +311,7 @@ impl Processing {
         }
     }
 
-    /// Lets a core take its next work: what is sent goes first.
+    /// Lets a core begin its next work: the send queue has priority over the receive ring.
     fn start(&mut self, now: Time, at: usize) {
         let core = &mut self.cores[at];
         let (work, takes) = match core.sends.pop_front() {
@@ -315,7 +331,8 @@ impl Processing {
         self.schedule(now + takes, at);
     }
 
-    /// Takes a burst of segments that begins with `first`.
+    /// Removes a burst of segments of one connection, beginning with `first`, from the core's send
+    /// queue. Returns it with its processing time.
     fn burst(&mut self, at: usize, first: Segment) -> (Work, Span) {
         let config = self.config;
         let from = HostId((at / config.cores as usize) as u32);
@@ -342,7 +359,8 @@ impl Processing {
         (Work::Sent(from, burst), takes)
     }
 
-    /// Takes a received segment, merged with the segments in the ring that continue it.
+    /// Merges a received segment with the segments in the core's ring that continue it, and removes
+    /// them. Returns the merged segment with its processing time.
     fn merge(&mut self, at: usize, first: Segment) -> (Work, Span) {
         let config = self.config;
         self.counts.segments += 1;
@@ -367,7 +385,7 @@ impl Processing {
                 payload: total as u16,
                 ip_len: ip_len.min(u32::from(u16::MAX)) as u16,
                 seq: merged.packet.seq,
-                // The last segment has the newest acknowledgement, window and time stamps.
+                // The last merged segment has the newest acknowledgement, window and time stamps.
                 ..next.packet
             };
         }
@@ -381,7 +399,8 @@ impl Processing {
         (Work::Received(merged, born), takes)
     }
 
-    /// Returns the counts and the use of cores for the summary of a run that took `run`.
+    /// Returns the section of the summary on host processing: counts, and the utilization of cores
+    /// in a run of the duration `run`.
     pub fn summary(&self, run: Span) -> Value {
         let share = |core: &Core| core.busy.0 as f64 / run.0.max(1) as f64;
         let busiest = self.cores.iter().map(share).fold(0.0, f64::max);
@@ -403,7 +422,8 @@ impl Processing {
     }
 }
 
-/// Whether a segment with payload continues another one of the same connection, so that both can be one.
+/// Whether the segment `next` continues the payload of `last` on the same connection and differs in
+/// nothing that matters, so that both can be merged.
 fn continues(last: &Packet, next: &Packet) -> bool {
     const MAY_DIFFER: u8 = flag::PSH;
     last.dst_endpoint == next.dst_endpoint
@@ -448,7 +468,8 @@ mod tests {
         Segment { packet, sack: None }
     }
 
-    /// Returns times (µs) and payloads of the work that cores finish until they are idle.
+    /// Executes events until all cores are idle. Returns the finished work on segments: time in µs,
+    /// payload in bytes, number of frames or segments.
     fn finished(all: &mut Processing) -> Vec<(u64, u64, usize)> {
         let mut found = Vec::new();
         while all.first() != Key::NEVER {
@@ -473,7 +494,8 @@ mod tests {
         for i in 0..3 {
             all.receive(Time(i), HostId(0), segment(i * 1_000, 1_000));
         }
-        // Interrupt after 5 µs, 3 frames of 1 µs, 10 µs for the segment, 3 µs for 3,000 bytes.
+        // interrupt after 5 µs, 3 frames of 1 µs each, 10 µs for the merged segment, 3 µs to copy
+        // 3,000 bytes
         assert_eq!(finished(&mut all), [(5 + 3 + 10 + 3, 3_000, 3)]);
         assert_eq!(all.counts.interrupts, 1);
     }

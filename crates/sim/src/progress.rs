@@ -6,11 +6,11 @@ use std::fmt;
 /// Error that ends a run without results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The caller asked to stop.
+    /// The caller of the simulation asked to stop it.
     Interrupted,
-    /// A workload can no longer finish, for this reason.
+    /// A workload can no longer finish, for the reason given.
     Stuck(String),
-    /// A limit of the program was reached, or the run could not be built, for this reason.
+    /// A limit of the program was reached, or the run could not be built, for the reason given.
     Limit(String),
 }
 
@@ -27,14 +27,14 @@ impl fmt::Display for RunError {
 /// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Simulated time.
+    /// Current simulated time.
     pub now: Time,
-    /// Latest end of the run in simulated time; [`Time::NEVER`] if there is no limit.
+    /// Simulated time at which the run ends at the latest; [`Time::NEVER`] if there is no limit.
     pub until: Time,
     /// Finished and total amount of work (flows, requests, jobs …), summed over the workloads that
     /// have an end.
     pub done: (u64, u64),
-    /// Packet transmissions on all links so far.
+    /// Number of packet transmissions on all links so far: each packet counts once per link.
     pub packet_hops: u64,
     /// Number of events executed so far.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! Records that a run makes.
+//! Records of a run: rows of tables, histograms and samples over time.
 
 use crate::digest::Digest;
 use crate::energy;
@@ -14,28 +14,29 @@ use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecor
 use eastwest_workload::Action;
 use serde::{Deserialize, Serialize};
 
-/// Maximum of samples × links in an adaptive series.
+/// Maximum number of values (samples × links) of a series of queue lengths whose interval adapts.
 const MOST_QUEUE_SAMPLES: usize = 500_000;
-/// First interval of an adaptive series.
+/// Interval with which a series over time begins if its interval adapts.
 const FIRST_INTERVAL: Span = Span::from_ms(1);
 
-/// Records of a run.
+/// Records of a run: rows of tables, histograms and samples over time.
 #[derive(Serialize, Deserialize)]
 pub struct Records {
-    /// Latencies of packets with payload, and of packets without, for each traffic class.
+    /// Histograms of latency for each traffic class: of packets with payload, and of packets
+    /// without payload.
     pub latency: Vec<[Histogram; 2]>,
-    /// Messages that have arrived.
+    /// Rows of the table of flows: messages that have arrived.
     pub flows: FlowTable,
     /// Events of connections (drops, timeouts, recoveries): the table of events.
     pub events: EventLog,
     /// Finished jobs, each with the number of its workload.
     pub jobs: Vec<(u16, JobRecord)>,
-    /// Finished tasks, each with the number of its workload, without rows already handed out to the
-    /// caller of the run.
+    /// Finished tasks, each with the number of its workload. Rows that were already handed out to
+    /// the caller of the run are not included.
     pub tasks: Vec<(u16, TaskRecord)>,
     /// Number of rows of tasks already handed out to the caller of the run.
     pub tasks_handed_out: u64,
-    /// Start of the first task, and end of the last one; `None` before a task has finished.
+    /// Start of the first task and end of the last one; `None` before a task has finished.
     pub tasks_span: Option<(Time, Time)>,
     /// Finished rounds of synchronized reads.
     pub rounds: Vec<Round>,
@@ -50,14 +51,14 @@ pub struct Records {
     pub tiers: Vec<&'static str>,
     /// Tier of every link, an index into [`Records::tiers`].
     pub tier_of_link: Vec<u8>,
-    /// Whether energy is sampled, because some links save power.
+    /// Whether energy is sampled over time: at least one link can save power.
     saves_power: bool,
-    /// Digest of the run.
+    /// Digest of the run, a hash over its results.
     pub digest: Digest,
 }
 
 impl Records {
-    /// Returns empty records.
+    /// Returns empty records for a run of `plan` on `fabric`.
     pub fn new(fabric: &Fabric, plan: &Plan) -> Records {
         let mut tiers: Vec<&'static str> = Vec::new();
         let mut tier_of_link = Vec::with_capacity(fabric.links.len());
@@ -109,7 +110,7 @@ impl Records {
         self.latency[packet.dst_endpoint.0 as usize][0].record(latency);
     }
 
-    /// Records a message that has arrived, also in the digest.
+    /// Records a message that has arrived, and adds it to the digest.
     pub fn flow(&mut self, row: FlowRow) {
         self.digest.flow(&row);
         self.flows.push(row);
@@ -129,10 +130,10 @@ impl Records {
         self.tasks.push((workload, task));
     }
 
-    /// Records what a workload reports, such as a finished job or task.
+    /// Records a report of a workload, such as a finished job or task.
     ///
     /// # Panics
-    /// If the action is a request and not a report.
+    /// If the action is not a report but a request to the network.
     pub fn take(&mut self, workload: u16, now: Time, report: Action) {
         match report {
             Action::Job(job) => self.job(workload, *job),
@@ -156,13 +157,14 @@ impl Records {
         self.transactions.push((workload, transaction));
     }
 
-    /// Records a finished round.
+    /// Records a finished round of a synchronized read.
     fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
         self.digest.round(usize::from(workload), round, started, finished);
         self.rounds.push(Round { workload, round, started, finished, bytes });
     }
 
-    /// Samples bytes, queue length and energy of all links at time `now`.
+    /// Records a sample of bytes sent, queue length and energy of all links at the simulated time
+    /// `now`.
     pub fn sample(&mut self, fabric: &Fabric, now: Time) {
         let mut totals = vec![0; self.tiers.len()];
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {

@@ -69,19 +69,19 @@ pub const TABLES: [Declared; 28] = [
     PauseRows::DECLARED,
 ];
 
-/// Tables and summary of a finished run.
+/// Results of a finished run: tables, files and summary.
 pub struct Results {
-    /// All tables, whose names are those of their files.
+    /// All tables of the run; the name of a table is the name of its file.
     pub tables: Vec<Table>,
-    /// Files of the result folder: name and content.
+    /// Further files of the result folder: name and content of each.
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// Fields of `eastwest run --json` that do not depend on the machine.
     pub summary: Value,
 }
 
 impl Results {
-    /// Makes the results of a world that has run. Records are released as soon as they have become a table, so
-    /// that the peak of memory is that of the run.
+    /// Makes the results from the state of a finished run. Records are released as soon as their
+    /// table is made, so that the peak of memory does not exceed that of the run.
     pub fn new(run: impl Into<Site>) -> Results {
         let mut site: Site = run.into();
         let digest = site.digest();
@@ -139,8 +139,8 @@ impl Results {
     }
 }
 
-/// Returns the tables that grow with the run (flows, tasks), each with the number of rows that have
-/// been handed out to the caller of the run.
+/// Returns the names of the tables that grow with the run (flows, tasks), each with the number of
+/// its rows that were already handed out to the caller of the run.
 pub fn handed_out(site: &Site) -> [(&'static str, u64); 2] {
     let records = &site.probes.records;
     [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
@@ -152,8 +152,9 @@ pub fn holds(site: &Site, most: usize) -> bool {
     records.flows.held().max(records.tasks.len()) >= most
 }
 
-/// Takes all rows out of a table that grows with the run and holds at least `most` of them; `None`
-/// if there is no such table. The results at the end of the run have the remaining rows.
+/// Removes and returns all rows of a table that grows with the run (flows or tasks) and holds at
+/// least `most` rows; `None` if there is no such table. The results at the end of the run have only
+/// the remaining rows.
 pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     let names = names(&site.drivers, &site.network, &site.probes.records);
     let records = &mut site.probes.records;
@@ -168,7 +169,7 @@ pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     None
 }
 
-/// Returns the names to which the tables of a run refer.
+/// Returns the names (workloads, nodes, classes …) to which the tables of a run refer by number.
 fn names(drivers: &Drivers, network: &Network, records: &Records) -> Names {
     Names {
         workloads: drivers.all.iter().map(|d| d.name.clone()).collect(),
@@ -185,7 +186,7 @@ fn latency(r: &Records, names: &Names) -> Table {
     Latency::of(rows, names)
 }
 
-/// Returns mean and percentiles of a sample; empty for an empty sample.
+/// Returns mean and percentiles of values, as JSON; an empty object if there are no values.
 fn spread(mut values: Vec<f64>) -> Value {
     if values.is_empty() {
         return json!({});
@@ -288,7 +289,7 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     summary
 }
 
-/// Returns the counters and measures of each application by the name of its workload.
+/// Returns the counters and measures of each application, by the name of its workload.
 fn applications(drivers: &Drivers) -> Map<String, Value> {
     let of = |tally: &Tally| {
         let counters: Map<_, _> =
@@ -305,7 +306,9 @@ fn applications(drivers: &Drivers) -> Map<String, Value> {
     own.collect()
 }
 
-/// Returns the summary of each part separately: flow sizes are heavy-tailed, so sums mean little.
+/// Returns the distributions of the parts of completion times (injection, queueing, flight,
+/// retransmission), each on its own. Flow sizes are heavy-tailed, so sums over flows would mean
+/// little.
 fn parts_summary(rows: &PartsTable) -> Value {
     let counts = rows.counts();
     let us = |of: fn(&Parts) -> Span| spread(rows.parts().map(|p| of(p).as_us_f64()).collect());
@@ -359,8 +362,8 @@ fn flows_summary(site: &Site, totals: &[FlowTotals]) -> Value {
     })
 }
 
-/// Returns how many messages have arrived in part, and how many not at all. Without packets that is not known,
-/// and all count as the first kind.
+/// Returns the number of messages that have arrived only in part, and the number of those of which
+/// nothing has arrived. Flow mode cannot distinguish them: all count as arrived in part.
 fn unfinished(site: &Site) -> [u64; 2] {
     if site.approximate.is_none() {
         return site.transports.unfinished();
@@ -369,7 +372,8 @@ fn unfinished(site: &Site) -> [u64; 2] {
     [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
-/// Returns the latencies of all packets, of those with and without payload, and of those of each class.
+/// Returns the distributions of packet latency: of all packets, of packets with payload, of packets
+/// without, and by traffic class.
 fn latency_summary(network: &Network, r: &Records) -> Value {
     let all = &r.latency;
     let mut latency = latencies(all.iter().flatten());
@@ -401,7 +405,8 @@ fn tcp_summary(stack: &Stack) -> Value {
     })
 }
 
-/// Returns the bytes of all rounds over the time from the first request to the last byte, in bit/s.
+/// Returns the goodput of synchronized reads in bit/s: the bytes of all rounds divided by the time
+/// from the first request to the last byte.
 fn goodput_bps(r: &Records) -> f64 {
     let r = &r.rounds;
     let (Some(first), Some(last)) =

@@ -1,4 +1,4 @@
-//! Run of a simulation, from scenario to results.
+//! Runs a simulation, from a checked scenario to its results.
 
 use crate::flow_world::FlowWorld;
 use crate::plan::Plan;
@@ -6,9 +6,9 @@ use crate::results::Results;
 use crate::scenario::{Fidelity, Scenario};
 use crate::world::{Progress, RunError, World};
 
-/// Runs a checked scenario to its end. `reference` forces every port into the two-event mode, which must not
-/// change the digest. `look` is called about a hundred times a second; if it returns false the run stops with
-/// [`RunError::Interrupted`].
+/// Runs a checked scenario to its end. `reference` forces every port into the two-event mode (a
+/// slower reference implementation), which must not change the digest. `look` is called about a
+/// hundred times per second; if it returns false, the run stops with [`RunError::Interrupted`].
 pub fn run(
     scenario: &Scenario,
     reference: bool,

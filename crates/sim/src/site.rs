@@ -1,5 +1,5 @@
-//! All objects of a run: network, transports, workloads, probes. A run loop advances it, and results are made
-//! of it.
+//! The state of a run that all modes share: network, transports, workloads, probes. An event loop
+//! advances it, and the results are made from it.
 
 use crate::approximate::Approximate;
 use crate::drivers::Drivers;
@@ -21,17 +21,18 @@ use serde::{Deserialize, Serialize};
 /// State of a simulated data centre between two events.
 #[derive(Serialize, Deserialize)]
 pub struct Site {
-    /// Links, switches, and the order of events.
+    /// Links, switches, and the list of next events.
     pub network: Network,
-    /// Transports, which carry data.
+    /// Transports (TCP, RoCEv2, raw frames), which carry the data of workloads.
     pub transports: Transports,
-    /// Drivers of the workloads: they start transfers and learn when these are complete.
+    /// Workloads and their wake-ups. A workload starts transfers and is notified when they are
+    /// complete.
     pub drivers: Drivers,
-    /// Measurements.
+    /// Recorders of measurements.
     pub probes: Probes,
     /// Power model of switches.
     pub switch_power: SwitchPower,
-    /// Latest end of the run.
+    /// Simulated time at which the run ends at the latest.
     pub until: Time,
     /// Number of events executed so far.
     pub events: u64,
@@ -41,7 +42,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Builds the objects of a plan. Fails if a route cannot be followed.
+    /// Builds the state of a run from its plan. Fails if a route cannot be followed.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         let mut network = Network::new(fabric, plan.classes.clone(), plan.hosts, plan.seed);
@@ -66,7 +67,7 @@ impl Site {
         })
     }
 
-    /// Passes a timer expiry, a write or a close to TCP.
+    /// Passes a request to TCP: a timer has expired, or an application writes or closes.
     pub fn request_tcp(&mut self, request: &TcpRequest) {
         self.transports.tcp.request(&mut self.network, &mut self.probes.paths, request);
     }
@@ -82,16 +83,16 @@ impl Site {
         }
     }
 
-    /// Whether there is no packet, timer or wake-up. Samples and faults alone must not keep the run
-    /// going.
+    /// Whether nothing can happen any more: there is no packet in flight, no timer of a transport,
+    /// and no wake-up of a workload. Samples and faults alone must not keep the run going.
     pub fn is_idle(&self) -> bool {
         self.network.timers.first() == Key::NEVER
             && self.drivers.wakes.first() == Key::NEVER
             && self.network.fabric.pool.in_use() == 0
     }
 
-    /// Describes, for an error message, why no event is pending; `outstanding` are sender, receiver
-    /// and content of the messages not delivered.
+    /// Describes, for an error message, why no event is left although workloads are unfinished.
+    /// `outstanding` has sender, receiver and content of each undelivered message.
     pub fn describe_stuck<'a>(
         &self,
         outstanding: impl Iterator<Item = (HostId, HostId, &'a Message)>,
@@ -117,8 +118,9 @@ impl Site {
         lines.join("; ")
     }
 
-    /// Checks that every packet is delivered, lost or in flight on exactly one link, and that only packets in
-    /// flight hold SACK blocks. This holds between any two events. Returns a description of a violation.
+    /// Checks that every packet is delivered, lost, or in flight on exactly one link, and that only
+    /// packets in flight hold SACK blocks. This must hold between any two events. Returns a
+    /// description of a violation.
     pub fn conserved(&self) -> Result<(), String> {
         let f = &self.network.fabric;
         let under_way = f.pool.in_use() as u64;
@@ -136,13 +138,14 @@ impl Site {
         Ok(())
     }
 
-    /// Takes the packets lost before this time from the network, and passes their events to `keep` if events
-    /// are recorded.
+    /// Removes the packets lost before `time` from the log of the network, and passes their events
+    /// to `keep` if events are recorded.
     ///
-    /// The network keeps lost packets with 32 bits of their positions until they are taken: before another
-    /// event is recorded, before a connection is opened (which may reuse a slot), and every 65,536 events. A
-    /// stream cannot advance by 2 GiB in that time, so the upper bits are those of the sender's SND.UNA. Within
-    /// one picosecond events of TCP come first, since packets that TCP then sends may be lost at once.
+    /// The network keeps lost packets, with 32 bits of their stream positions, until they are
+    /// removed: before another event is recorded, before a connection is opened (which may reuse a
+    /// slot), and every 65,536 events. A stream cannot advance by 2 GiB in that time, so the upper
+    /// bits of a position follow from the sender's SND.UNA. Events of TCP precede losses at the
+    /// same picosecond, because the packets that TCP sends in reaction may be lost at once.
     pub fn take_losses(
         &mut self,
         before: Time,
@@ -166,7 +169,8 @@ impl Site {
         }
     }
 
-    /// Describes a lost frame of a message, which is never retransmitted.
+    /// Describes, for the error that ends the run, a lost frame of a message; such frames are never
+    /// retransmitted.
     fn describe_lost_frame(&self, stream: u32, lost: &Lost) -> String {
         let row = &self.transports.streams.rows[stream as usize];
         let driver = self.drivers.of(row.workload);

@@ -1,4 +1,4 @@
-//! Streams of frames: their numbers, frames sent, and fates of frames.
+//! Streams of raw Ethernet frames: their numbers, and counts of frames sent, arrived and lost.
 
 use crate::network::Network;
 use eastwest_engine::random::mix;
@@ -15,15 +15,16 @@ use serde_json::{Value, json};
 pub struct Streams {
     /// Rows of the table of streams, indexed by the number of the stream.
     pub rows: Vec<StreamRow>,
-    /// By workload: number of its first stream, frames that have neither arrived nor been lost, and whether it
-    /// has sent all.
+    /// By number of the workload: number of its first stream, number of its frames that have
+    /// neither arrived nor been lost, and whether it has sent its last frame.
     workloads: Vec<(u32, u64, bool)>,
-    /// Number of streams of open sources; those of [messages](crate::ethernet_messages) follow them.
+    /// Number of streams of open-loop Ethernet sources; streams of
+    /// [messages](crate::ethernet_messages) follow them in `rows`.
     open: u32,
 }
 
 impl Streams {
-    /// Returns the streams of the raw Ethernet sources of all workloads, in order.
+    /// Returns the streams of the raw Ethernet sources of all workloads, in the order of workloads.
     pub fn new<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Streams {
         let mut streams = Streams::default();
         for (number, workload) in (0..).zip(workloads) {
@@ -51,7 +52,7 @@ impl Streams {
     }
 
     /// Counts a lost frame. Returns the number of its stream if the stream carries messages; `None`
-    /// for other frames, and for packets that are no frames.
+    /// for frames of open-loop sources, and for packets that are not frames.
     pub fn lose(&mut self, lost: &Lost) -> Option<u32> {
         let packet = &lost.packet;
         if packet.notes != Packet::DATAGRAM || packet.flags != 0 || packet.ack == 0 {
@@ -61,8 +62,8 @@ impl Streams {
         Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
     }
 
-    /// Sends a frame of `bytes` bytes of a workload; `stream` is the number among the streams of
-    /// that workload.
+    /// Sends a frame of `bytes` bytes for a workload; `stream` is the index of the stream among
+    /// those of the workload.
     pub fn send_of(&mut self, network: &mut Network, workload: u16, stream: u32, bytes: u16) {
         let first = self.workloads[usize::from(workload)].0;
         self.send(network, first + stream, bytes);
@@ -76,14 +77,14 @@ impl Streams {
         packet.payload = bytes;
         packet.seq = u64::from(row.sends(network.now, bytes));
         packet.ack = u64::from(stream) + 1;
-        // one path for all frames of a stream
+        // a hash per stream, so that all its frames take the same path
         let tuple = mix(u64::from(stream) ^ 0x6574_6865 << 32);
         packet.hash = network.fabric.flow_hash(row.src, row.dst, tuple);
         network.send(row.src, packet, None);
     }
 
-    /// Whether the receiver would hold back an arriving frame, since earlier frames of its stream
-    /// are missing.
+    /// Whether the receiver would hold back this arriving frame because earlier frames of its
+    /// stream are missing.
     pub fn would_hold(&self, packet: &Packet) -> bool {
         self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
     }
@@ -97,7 +98,7 @@ impl Streams {
         (workload, of_messages.then(|| packet.ack as u32 - 1))
     }
 
-    /// Notes that a workload of raw Ethernet sources has sent its last frame.
+    /// Records that a workload of raw Ethernet sources has sent its last frame.
     pub fn sends_no_more(&mut self, workload: u16) {
         self.workloads[usize::from(workload)].2 = true;
     }
@@ -112,7 +113,7 @@ impl Streams {
         self.workloads[usize::from(workload)].1 == 0
     }
 
-    /// Returns the part `streams` of the summary.
+    /// Returns the section `streams` of the summary.
     pub fn summary(&self) -> Value {
         let used = || self.rows.iter().filter(|r| r.sent > 0);
         let sum = |of: fn(&StreamRow) -> u64| used().map(of).sum::<u64>();

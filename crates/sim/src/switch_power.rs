@@ -1,11 +1,13 @@
-//! Power of switches, apart from the transceivers of their links: base + ports + lanes.
+//! Power of switches, without the transceivers of their links: base + ports + lanes.
 //!
-//! P = base + Σ over ports (port + lanes of the port × lane), constant over time: the linear model of P.
-//! Mahadevan et al. (*A Power Benchmarking Framework for Network Devices*, Networking 2009) for one
-//! configuration, without its line cards and its load factor. A port is an end of a cable; ports without a
-//! cable use no power. A lane carries 25 Gbit/s if that divides the rate of the port and 10 Gbit/s otherwise,
-//! as in IEEE 802.3 (40GBASE-R has four, 25GBASE-R one, 100GBASE-R four), unless the scenario sets the rate of
-//! a lane. No values fit all switches, so the defaults are 0 W.
+//! P = base + Σ over ports (port + lanes of the port × lane), constant over time. It is the linear
+//! model of P. Mahadevan et al. (*A Power Benchmarking Framework for Network Devices*, Networking
+//! 2009) for one configuration, without its line cards and its load factor. A port is an end of a
+//! cable; ports without a cable use no power.
+//!
+//! A lane carries 25 Gbit/s if that divides the rate of the port, and 10 Gbit/s otherwise, as in
+//! IEEE 802.3 (40GBASE-R has four lanes, 25GBASE-R one, 100GBASE-R four), unless the scenario sets
+//! the rate of a lane. No values fit all switches, so the defaults are 0 W.
 
 use eastwest_network::topology::Graph;
 use eastwest_settings::quantity::Ratio;
@@ -19,22 +21,22 @@ use serde_json::{Value, json};
 pub struct SwitchPower {
     /// Power of a switch without cables, in watts: chassis, fans, processor, switching chip.
     pub base_w: f64,
-    /// Power of a port with a cable, in watts.
+    /// Power of a port that has a cable, in watts.
     pub port_w: f64,
-    /// Power of a lane of a port with a cable, in watts.
+    /// Power of each lane of a port that has a cable, in watts.
     pub lane_w: f64,
     /// Rate of a lane; `None`: 25 Gbit/s if that divides the rate of the port, otherwise 10 Gbit/s.
     pub lane_rate: Option<Rate>,
 }
 
-/// Energy of all switches of a fabric, in joules, without the transceivers of their links.
+/// Energy of all switches of a fabric in joules, without the transceivers of their links.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SwitchJoules {
-    /// Energy of the chassis in joules, independent of cables.
+    /// Energy of all chassis in joules, independent of cables.
     pub base: f64,
-    /// Energy of the ports with a cable, in joules.
+    /// Energy of all ports with a cable, in joules.
     pub ports: f64,
-    /// Energy of the lanes of the ports with a cable, in joules.
+    /// Energy of the lanes of all ports with a cable, in joules.
     pub lanes: f64,
 }
 
@@ -98,8 +100,8 @@ impl SwitchJoules {
         self.base + self.ports + self.lanes
     }
 
-    /// Returns the energy in joules for the summary: `total`, `base` (chassis), `ports` and
-    /// `lanes`.
+    /// Returns the energy of switches in joules for the summary: `total`, `base` (chassis), `ports`
+    /// and `lanes`.
     pub fn summary(&self) -> Value {
         json!({
             "total": self.total(), "base": self.base, "ports": self.ports, "lanes": self.lanes,
@@ -135,7 +137,8 @@ mod tests {
             uplink: cable(Rate::gbit(40)),
         });
         let power = SwitchPower { base_w: 100.0, port_w: 2.0, lane_w: 0.5, lane_rate: None };
-        // 4 switches; 6 ports to hosts with a lane each; 4 cables between switches, 8 ends of 4 lanes
+        // 4 switches; 6 ports to hosts with one lane each; 4 cables between switches, so 8 ports
+        // with 4 lanes each
         let used = power.joules(&graph, 10.0);
         assert_eq!(used, SwitchJoules { base: 4000.0, ports: 280.0, lanes: 190.0 });
         assert_eq!(used.total(), 4470.0);

@@ -1,4 +1,5 @@
-//! TCP in a run: the [stack](eastwest_transport::tcp), its connections by number, and the messages on them.
+//! TCP in a run: the [protocol stack](eastwest_transport::tcp), its connections by number, and the
+//! messages on them.
 
 use crate::connections::{Connections, Opened};
 use crate::critical_path::CriticalPaths;
@@ -17,25 +18,27 @@ use serde::{Deserialize, Serialize};
 /// TCP of a run: endpoints, connections, and the messages on them.
 #[derive(Serialize, Deserialize)]
 pub struct Tcp {
-    /// Endpoints.
+    /// The TCP protocol stack with all endpoints.
     pub stack: Stack,
-    /// Assignment of settings to endpoints.
+    /// Assignment of TCP settings to endpoints.
     settings: EndpointSettings,
-    /// Numbers and ends of connections.
+    /// Numbers of connections, and the hosts at their ends.
     pub connections: Connections,
-    /// Messages in flight.
+    /// Messages of workloads in flight on TCP connections.
     pub messages: Messages,
-    /// Notices of endpoints for applications; empty between two events.
+    /// Pending notices of endpoints for workloads; empty between two events.
     #[serde(skip)]
     pub notices: Vec<(EndpointId, Notice)>,
 }
 
-/// Sink of TCP's actions into the network. `INSIDE` and `DCB` give each of the four run loops a copy of its
-/// own, so that TCP's functions have a single caller and are inlined.
+/// Receiver of the actions of TCP (packets to send, timers to arm), which it passes to the network.
+/// `INSIDE` and `DCB` select one of the four variants of the event loop. Each variant has its own
+/// copy of this type, so that TCP's functions have a single caller and are inlined.
 pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
-    /// Critical paths and messages, if critical paths are recorded.
+    /// Recorder of critical paths and the messages in flight; `None` if critical paths are not
+    /// recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
 }
 
@@ -43,9 +46,9 @@ pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
 pub enum TcpRequest {
     /// A timer of this endpoint has expired.
     Timer(EndpointId),
-    /// The application of this endpoint writes this number of bytes.
+    /// The application at this endpoint writes this number of bytes.
     Write(EndpointId, u64),
-    /// The application of this endpoint closes its side of the connection.
+    /// The application at this endpoint closes its side of the connection.
     Close(EndpointId),
 }
 
@@ -93,8 +96,8 @@ impl Tcp {
         }
     }
 
-    /// Calls the stack: its packets and timers take effect at once, its notices for applications are queued in
-    /// `notices`.
+    /// Calls the protocol stack. The packets and timers of the stack take effect at once; its
+    /// notices for workloads are queued in `notices`.
     #[inline]
     pub fn work<const INSIDE: bool, const DCB: bool, R>(
         &mut self,
@@ -111,7 +114,7 @@ impl Tcp {
         f(&mut self.stack, now, &mut out)
     }
 
-    /// Executes a request at the TCP stack, and records critical paths if they are on.
+    /// Passes a request to the protocol stack, and records critical paths if that is enabled.
     #[inline]
     pub fn request(
         &mut self,
@@ -139,8 +142,8 @@ impl Tcp {
         });
     }
 
-    /// Returns the headers of a packet in a capture, from the Ethernet header on; `client` and
-    /// `server` are the numbers of their TCP settings.
+    /// Returns the headers of a packet for a packet capture, from the Ethernet header on. `client`
+    /// and `server` are the numbers of the TCP settings of both ends.
     pub fn headers(
         &self,
         packet: &Packet,

@@ -1,6 +1,7 @@
-//! Parallel execution of one run: the fabric is partitioned by racks or pods, and each part runs in windows as
-//! long as the smallest delay of a cable (the lookahead), with a barrier between windows. Described in
-//! docs/internals/partitions.md; what a part does is in [`crate::parts`].
+//! Parallel execution of one run. The fabric is partitioned by racks or pods among threads. Each
+//! part runs in windows of simulated time as long as the smallest delay of a cable (the lookahead),
+//! with a barrier between windows. docs/internals/partitions.md describes it; [`crate::parts`] has
+//! the behaviour of one part.
 
 mod mode_chooser;
 mod step;
@@ -32,14 +33,15 @@ use windows::{Coordinator, Exchange, PartReport, Windows, windows};
 /// Options of a partitioned run. They change the run time, not the results.
 #[derive(Clone, Copy, Debug)]
 pub struct ParallelOptions {
-    /// Number of remaining flows at which the rest is executed in step, event by event, to find the last event.
+    /// Number of remaining flows from which on the rest of the run is executed in step, event by
+    /// event, to find the last event.
     pub last_flows: u64,
-    /// Time between two calls of [`Watcher::on_progress`].
+    /// Wall-clock time between two calls of [`Watcher::on_progress`].
     pub check_interval: Duration,
-    /// Number of windows, and least mean number of events per window: with fewer events in that
-    /// many first windows the run is repeated undivided.
+    /// Number of windows after which the run is checked once, and the minimum mean number of events
+    /// per window: with fewer events the run is repeated undivided.
     pub min_events_per_window: (u64, u64),
-    /// Times of the trials that find out whether several threads are faster than one; `None`:
+    /// Durations of the trials that find out whether several threads are faster than one; `None`:
     /// several threads are always used.
     pub spans: Option<TrialTimes>,
 }
@@ -61,11 +63,11 @@ impl Default for ParallelOptions {
 pub enum Outcome {
     /// The run has finished, with the results of an undivided run.
     Done(Box<Finished>),
-    /// The run has to be repeated undivided on one thread, for this reason.
+    /// The run must be repeated undivided on one thread, for the reason given.
     Sequential(&'static str),
 }
 
-/// A finished partitioned run, of which results can be made.
+/// A finished partitioned run, from which the results can be made.
 pub struct Finished {
     world: World,
     parallel: Parallel,
@@ -74,13 +76,13 @@ pub struct Finished {
 /// Statistics of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parallel {
-    /// Number of threads used: at most the number of racks or pods.
+    /// Number of threads used, at most the number of racks or pods.
     pub threads: usize,
     /// Number of windows in which the parts were executed.
     pub windows: u64,
-    /// Number of windows that one thread executed for all parts, since that was faster.
+    /// Number of windows in which one thread executed all parts, because this was faster.
     pub alone: u64,
-    /// How many times a thread slept while it waited for others, summed over all threads.
+    /// Number of times that a thread slept while it waited for others, summed over all threads.
     pub sleeps: u64,
 }
 
@@ -101,7 +103,8 @@ impl Finished {
     }
 }
 
-/// Returns the part of every node, if there are racks or pods to divide.
+/// Returns the number of the part of every node; `None` if the topology has no racks or pods to
+/// divide.
 fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
     let part = |unit: u32, units: u32| (unit as usize * parts / units as usize) as u8;
     match *topology {
@@ -120,7 +123,7 @@ fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the number of racks or pods of a fabric.
+/// Returns the number of racks or pods of a fabric, the units that are divided among threads.
 fn units(topology: &Topology) -> u32 {
     match *topology {
         Topology::LeafSpine { leaves, .. } => leaves,
@@ -129,8 +132,8 @@ fn units(topology: &Topology) -> u32 {
     }
 }
 
-/// Returns why a run of this plan cannot be partitioned: words that continue "one thread, since".
-/// `None` if nothing known beforehand prevents it.
+/// Returns the reason why a run of this plan cannot be partitioned, as words that continue "one
+/// thread, since"; `None` if nothing known in advance prevents it.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
@@ -168,14 +171,14 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     .find_map(|(is, why)| is.then_some(why))
 }
 
-/// All parts of a partitioned run; each is a world of its own.
+/// All parts of a partitioned run; each part has its own complete state.
 #[derive(Serialize, Deserialize)]
 pub struct Parts {
     worlds: Vec<World>,
     lookahead: Span,
-    /// Latest end of the run.
+    /// Simulated time at which the run ends at the latest.
     until: Time,
-    /// Total number of flows.
+    /// Number of flows in the run, over all workloads.
     total: u64,
     /// For each workload: true if the run may end before this workload has finished.
     background: Vec<bool>,
@@ -187,18 +190,18 @@ impl Parts {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
 
-    /// Returns the world of the first part.
+    /// Returns the state of the first part.
     pub(crate) fn first(&self) -> &World {
         self.worlds.first().expect("there are parts")
     }
 
-    /// Returns the worlds of all parts for changes.
+    /// Returns mutable access to the states of all parts.
     pub(crate) fn worlds_mut(&mut self) -> &mut [World] {
         &mut self.worlds
     }
 
-    /// Partitions the run that `plan` returns, equal at each call. Returns the parts, or why it cannot be
-    /// partitioned.
+    /// Divides the run of the plan that the function `plan` returns among parts; `plan` must return
+    /// equal plans at each call. Returns the parts, or the reason why the run cannot be divided.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
@@ -256,9 +259,9 @@ impl Parts {
     }
 }
 
-/// Executes on several threads the run that `plan` returns, equal at each call. `threads` includes
-/// the thread of the caller. `watcher` is called regularly; if it does not want to proceed the run
-/// stops with [`RunError::Interrupted`].
+/// Executes a run on several threads. `plan` returns the plan of the run and must return equal
+/// plans at each call. `threads` includes the thread of the caller. `watcher` is called regularly;
+/// if it does not want to proceed, the run stops with [`RunError::Interrupted`].
 pub fn run(
     plan: &dyn Fn() -> Result<Plan, RunError>,
     threads: usize,
@@ -272,7 +275,7 @@ pub fn run(
     }
 }
 
-/// Continues a partitioned run from a checkpoint, on one thread for each part.
+/// Continues a partitioned run from a checkpoint, with one thread for each part.
 pub fn resume(
     parts: Parts,
     options: ParallelOptions,
@@ -282,7 +285,8 @@ pub fn resume(
     run_parts(parts, ParallelOptions { min_events_per_window: (0, 0), ..options }, clock, watcher)
 }
 
-/// Executes the windows on all threads, then the rest in step, and unites the parts.
+/// Executes the windows of a partitioned run on all threads, then the rest in step on one thread,
+/// and unites the parts.
 fn run_parts(
     mut parts: Parts,
     options: ParallelOptions,
@@ -328,7 +332,8 @@ fn run_parts(
     })
 }
 
-/// Executes the windows of all parts on all threads. Returns why they ended, and how often a thread slept.
+/// Executes the windows of all parts on all threads. Returns the reason why they ended, and how
+/// often a thread slept.
 fn run_windows(
     parts: &mut Parts,
     until: Time,
@@ -349,11 +354,11 @@ fn run_windows(
     })
 }
 
-/// Length of a slice executed in step between two calls of the watcher, in windows.
+/// Length of simulated time executed in step between two calls of the observer, in windows.
 const WINDOWS_IN_STEP: u64 = 1024;
 
-/// Executes the rest of the run in step. Returns the last event of the run, or why it has to be repeated
-/// undivided.
+/// Executes the rest of the run in step on one thread. Returns the last event of the run, or the
+/// reason why the run must be repeated undivided.
 fn run_rest_in_step(
     parts: &mut Parts,
     until: Time,

@@ -1,5 +1,6 @@
-//! Traces of the windows of selected senders: a row is written when congestion window, threshold or phase
-//! differs from the previous row. The first row of a sender is written when it first has data to send.
+//! Traces of the congestion windows of selected senders. A row is written when congestion window,
+//! slow-start threshold or phase differs from the previous row of the sender, the first row when
+//! the sender first has data to send.
 
 use crate::connections::Connections;
 use crate::scenario::Senders;
@@ -9,27 +10,29 @@ use eastwest_transport::tcp::sender_state::{SenderState, WindowPhase};
 use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// Values of the last row of a window.
+/// Values of a sender's latest row: congestion window, slow-start threshold (`None` before it is
+/// set), and phase.
 type Seen = (u64, Option<u64>, WindowPhase);
 
 /// Traces of the congestion windows of selected TCP senders.
 #[derive(Serialize, Deserialize)]
 pub struct Tracer {
     senders: Senders,
-    /// By slot of the endpoint: `None` if it is not traced.
+    /// Values of the latest row of each traced sender, by slot of the endpoint; the outer `None`:
+    /// not traced, the inner one: no row yet.
     slots: Vec<Option<Option<Seen>>>,
     /// Rows of the table of congestion windows.
     pub rows: TraceTable,
 }
 
 impl Tracer {
-    /// Returns a tracer of the congestion windows of these senders, whose table has at most `most`
+    /// Returns a tracer of the congestion windows of these senders; its table has at most `most`
     /// rows.
     pub fn new(senders: Senders, most: u64) -> Tracer {
         Tracer { senders, slots: Vec::new(), rows: TraceTable::new(most as usize) }
     }
 
-    /// Whether the congestion window of any sender is traced.
+    /// Whether the congestion window of at least one sender is traced.
     pub fn is_on(&self) -> bool {
         !self.senders.is_empty()
     }
@@ -48,7 +51,7 @@ impl Tracer {
         }
     }
 
-    /// Whether the state of a traced sender has changed.
+    /// Whether an endpoint is traced and its state differs from its latest row.
     fn is_news(&mut self, end: EndpointId, state: &SenderState) -> bool {
         let Some(Some(seen)) = self.slots.get_mut(end.slot()) else { return false };
         let now = Some((state.cwnd, state.ssthresh, state.phase));

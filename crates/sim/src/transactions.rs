@@ -1,4 +1,5 @@
-//! Results of transactions: a row for each, a row for each of their calls, and their part of the summary.
+//! Results of transactions: a table with a row for each transaction, a table with a row for each of
+//! their calls, and a section of the summary.
 
 use crate::drivers::Drivers;
 use crate::energy;
@@ -11,7 +12,7 @@ use eastwest_workload::Workload;
 use eastwest_workload::transactions::{Book, Call, Recorded, Transactions};
 use serde_json::{Value, json};
 
-/// A finished transaction with the one that it replays.
+/// A finished transaction, together with the recorded transaction that it replays.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     workload: u16,
@@ -24,12 +25,12 @@ impl<'a> Row<'a> {
         self.replay.book()
     }
 
-    /// Returns the recorded transaction that it replays.
+    /// Returns the recorded transaction that this transaction replays.
     fn recorded(&self) -> &'a Recorded {
         &self.book().transactions[self.record.recorded as usize]
     }
 
-    /// Returns the recorded call with this number.
+    /// Returns the recorded call with this number, from 0 within the transaction.
     fn call(&self, number: u32) -> &'a Call {
         &self.recorded().calls[number as usize]
     }
@@ -54,25 +55,26 @@ table! {
     pub Finished = "transactions" since 6
     of row in Row<'a>, names: &'a Names;
 
-    /// number within its workload, from 0 in order of arrival
+    /// number of the transaction within its workload, from 0 in order of arrival
     transaction: u32 = row.record.number;
 
     /// name of the workload
     workload: label(&names.workloads) = row.workload;
 
-    /// name in the replayed table: untrusted text
+    /// name of the transaction in the replayed table: untrusted text
     name: str = row.recorded().name.clone();
 
-    /// number of the transaction in the replayed table, from 0 in order of arrival
+    /// number of the transaction that is replayed in the table of recorded transactions, from 0 in
+    /// order of arrival
     recorded: u32 = row.record.recorded;
 
-    /// host of the client, or −1 if the transaction began in its first component
+    /// number of the client's host, or −1 if the transaction began in its first component
     client: i64 = row.record.client.map_or(-1, |host| i64::from(host.0));
 
-    /// time at which the state began
+    /// time at which the transaction arrived
     arrived_s: seconds = row.record.arrived();
 
-    /// time at which the response had arrived
+    /// time at which the response of the transaction had arrived
     finished_s: seconds = row.record.finished();
 
     /// response time: `finished_s` − `arrived_s`
@@ -96,16 +98,16 @@ table! {
     pub Calls = "calls" since 6
     of (row, number, call) in (Row<'a>, u32, &'a CallRecord), names: &'a Names;
 
-    /// number of the transaction
+    /// number of the transaction, as in the table `transactions`
     transaction: u32 = row.record.number;
 
     /// name of the workload
     workload: label(&names.workloads) = row.workload;
 
-    /// number within the transaction, from 0
+    /// number of the call within the transaction, from 0
     call: u32 = number;
 
-    /// number of the calling call, or −1 for the first call
+    /// number of the call that made this call, or −1 for the first call
     parent: i64 = row.call(number).parent.map_or(-1, i64::from);
 
     /// component that answers the call: untrusted text
@@ -117,25 +119,25 @@ table! {
     /// operation that the call requests: untrusted text
     operation: few = &row.book().operations[row.call(number).operation as usize];
 
-    /// host of the component
+    /// number of the host of the component
     host: u32 = row.replay.hosts()[row.call(number).component as usize].0;
 
-    /// payload of the request
+    /// payload bytes of the request
     request_bytes: u64 = row.call(number).request_bytes;
 
-    /// payload of the response
+    /// payload bytes of the response
     response_bytes: u64 = row.call(number).response_bytes;
 
-    /// time at which the request left
+    /// time at which the request of the call was sent
     sent_s: seconds = call.sent;
 
-    /// time at which the request had arrived
+    /// time at which the request of the call had arrived
     arrived_s: seconds = call.arrived;
 
-    /// time at which the response left
+    /// time at which the response of the call was sent
     answered_s: seconds = call.answered;
 
-    /// time at which the response had arrived
+    /// time at which the response of the call had arrived
     done_s: seconds = call.done;
 
     /// time in which the request and response of the call were in the network, on the critical path
@@ -145,7 +147,7 @@ table! {
     compute_us: us = call.compute;
 }
 
-/// Returns the part `transactions` of the summary: number, response times, rate per second, and
+/// Returns the section `transactions` of the summary: number, response times, rate per second, and
 /// rate per watt.
 pub fn summary(site: &Site) -> Value {
     let all = || site.probes.records.transactions.iter().map(|(_, t)| t);
@@ -166,8 +168,8 @@ pub fn summary(site: &Site) -> Value {
     })
 }
 
-/// Returns the rate of transactions over the time from the first arrival to the last response, and that rate
-/// over the mean power of links and switches.
+/// Returns the rate of transactions, per second from the first arrival to the last response, and
+/// this rate divided by the mean power of links and switches in watts.
 fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clone) -> (f64, f64) {
     let first = of.clone().map(TransactionRecord::arrived).min().unwrap_or_default();
     let last = of.clone().map(TransactionRecord::finished).max().unwrap_or_default();
@@ -176,7 +178,7 @@ fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clon
     (per_second, if watts > 0.0 { per_second / watts } else { 0.0 })
 }
 
-/// Returns mean and percentiles of a sample that is not empty.
+/// Returns mean and percentiles of values, as JSON; there must be at least one value.
 fn quantiles(mut values: Vec<f64>) -> Value {
     values.sort_by(f64::total_cmp);
     let at =

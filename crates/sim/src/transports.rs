@@ -1,4 +1,4 @@
-//! Transports of the data of workloads: TCP, the transports beside TCP, and streams of raw Ethernet frames.
+//! All transports of a run: TCP, the transports beside TCP, and streams of raw Ethernet frames.
 
 use crate::capture::Headers;
 use crate::connections::Opened;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! states {
     ($($module:ident: $Settings:ident => $Adapter:ident,)*) => {
-        /// State of the transports other than TCP that workloads use.
+        /// State of the transports other than TCP; `None` for a transport that no workload uses.
         #[derive(Serialize, Deserialize)]
         pub struct Further {
             $($module: Option<Box<crate::stream_transports::$module::$Adapter>>,)*
@@ -54,7 +54,8 @@ macro_rules! states {
                     .filter_map(|(used, number)| used.then_some(number))
             }
 
-            /// Returns the transport with a number, if a workload uses it.
+            /// Returns the transport (other than TCP) with this number; `None` if no workload uses
+            /// it.
             fn get(&self, number: TransportNumber) -> Option<&dyn FurtherTransport> {
                 use crate::stream_transports::Transport;
                 $(if number == Transport::$Adapter.number() {
@@ -63,7 +64,8 @@ macro_rules! states {
                 None
             }
 
-            /// Returns the transport with a number, if a workload uses it.
+            /// Returns mutable access to the transport (other than TCP) with this number; `None` if
+            /// no workload uses it.
             fn get_mut(&mut self, number: TransportNumber) -> Option<&mut dyn FurtherTransport> {
                 use crate::stream_transports::Transport;
                 $(if number == Transport::$Adapter.number() {
@@ -79,13 +81,13 @@ crate::stream_transports::further_transports!(states);
 /// All transports of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Transports {
-    /// TCP.
+    /// TCP: endpoints, connections and messages.
     pub tcp: Tcp,
-    /// Transports other than TCP that carry byte streams.
+    /// Transports other than TCP that carry byte streams, such as RoCEv2.
     pub further: Further,
-    /// Streams of raw Ethernet frames.
+    /// Streams of raw Ethernet frames, with their counters.
     pub streams: Streams,
-    /// Messages that travel as raw Ethernet frames.
+    /// Messages that travel as raw Ethernet frames, and the NICs that send them.
     pub ethernet_messages: EthernetMessages,
 }
 
@@ -106,14 +108,14 @@ impl Transports {
         self.further.get(number).expect("a workload uses the transport")
     }
 
-    /// Returns the transport with this number, which is not TCP, for changes. Panics if no workload
-    /// uses it.
+    /// Returns mutable access to the transport with this number, which is not TCP. Panics if no
+    /// workload uses it.
     pub fn further_mut(&mut self, number: TransportNumber) -> &mut dyn FurtherTransport {
         self.further.get_mut(number).expect("a workload uses the transport")
     }
 
-    /// Returns the transport with this number, TCP included, for changes. Panics if no workload
-    /// uses it.
+    /// Returns mutable access to the transport with this number, which may be TCP. Panics if no
+    /// workload uses it.
     pub fn of_mut(&mut self, number: TransportNumber) -> &mut dyn StreamTransport {
         match number {
             TransportNumber::TCP => &mut self.tcp,
@@ -121,7 +123,7 @@ impl Transports {
         }
     }
 
-    /// Returns the transport with this number, TCP included. Panics if no workload uses it.
+    /// Returns the transport with this number, which may be TCP. Panics if no workload uses it.
     pub fn of(&self, number: TransportNumber) -> &dyn StreamTransport {
         match number {
             TransportNumber::TCP => &self.tcp,
@@ -129,7 +131,7 @@ impl Transports {
         }
     }
 
-    /// Yields TCP and the transports beside it.
+    /// Yields TCP, then the other transports in use.
     fn all(&self) -> impl Iterator<Item = &dyn StreamTransport> {
         let further = self.further.all().map(|(_, transport)| transport as &dyn StreamTransport);
         std::iter::once(&self.tcp as &dyn StreamTransport).chain(further)
@@ -149,7 +151,7 @@ impl Transports {
         }
     }
 
-    /// Returns the headers of a packet in a capture.
+    /// Returns the headers of a packet for a packet capture.
     pub fn headers(&self, packet: &Packet, sack: Option<&SackBlocks>) -> Headers {
         let direction = |opened: &Opened, sender: EndpointId| {
             let (src, dst) = opened.stream_of(sender);
@@ -213,8 +215,8 @@ impl Transports {
         })
     }
 
-    /// Returns how many undelivered messages have arrived in part, and how many not at all. Only
-    /// messages with a row in the table of flows count.
+    /// Returns the number of undelivered messages of which a part has arrived, and of those of
+    /// which nothing has arrived. Only messages with a row in the table of flows count.
     pub fn unfinished(&self) -> [u64; 2] {
         let mut counts = [0; 2];
         for transport in self.all() {

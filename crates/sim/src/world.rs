@@ -1,5 +1,5 @@
-//! Main event loop of a run that simulates packets: takes the next event, lets its layer handle it, and
-//! dispatches the requests of that layer to the others.
+//! Event loop of a run in packet mode: takes the next event, lets its layer handle it, and passes
+//! the requests of this layer to the others.
 
 use crate::critical_path::Prompt;
 use crate::network::Source;
@@ -18,32 +18,34 @@ use eastwest_types::{EndpointId, Packet, Span, Time};
 use eastwest_workload::Event;
 use serde::{Deserialize, Serialize};
 
-/// A run that simulates packets.
+/// Complete state of a run in packet mode.
 #[derive(Serialize, Deserialize)]
 pub struct World {
-    /// Network, transports, drivers, probes.
+    /// State that all modes share: network, transports, workloads, probes.
     pub(crate) site: Site,
-    /// Whether workloads have received the event that the run begins.
+    /// Whether workloads have been notified that the run begins.
     has_started: bool,
-    /// In a partitioned run: state that this part exchanges with others.
+    /// In a partitioned run: state of this part that other parts need; `None` in an undivided run.
     pub(crate) part_state: Option<Box<PartState>>,
-    /// Number of links visited by events since the caller last decided whether to continue.
+    /// Number of links visited by events since the caller was last asked whether to continue.
     #[serde(skip)]
     links_visited: usize,
 }
 
-/// Number of events after which the caller is asked whether to go on.
+/// Number of events after which the caller is asked whether the run continues.
 const EVENTS_PER_CHECK: u64 = 1 << 16;
-/// Number of links visited by events after which the caller is asked, too: a sample visits all links.
+/// Number of links visited by events after which the caller is also asked whether the run
+/// continues: a sample visits all links.
 const LINKS_PER_CHECK: usize = 1 << 22;
 
 impl World {
-    /// Builds the world of a plan. Fails if routes cannot be followed.
+    /// Builds the state of a run from its plan. Fails if routes cannot be followed.
     pub fn new(plan: Plan) -> Result<World, String> {
         Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
 
-    /// Returns the objects of the run (network, transports, workloads, probes) for changes.
+    /// Returns mutable access to the state that all modes share (network, transports, workloads,
+    /// probes).
     pub fn site_mut(&mut self) -> &mut Site {
         &mut self.site
     }
@@ -53,7 +55,8 @@ impl World {
         self.site.progress()
     }
 
-    /// Returns the digest of the run, 32 hexadecimal digits; to be called once, at the end.
+    /// Returns the digest of the run, 32 hexadecimal digits. It must be called only once, at the
+    /// end.
     pub fn digest(&mut self) -> String {
         self.site.digest()
     }
@@ -64,9 +67,9 @@ impl World {
         self.site.conserved()
     }
 
-    /// Runs to the end. `keep_running` is called regularly; if it returns false the run stops with
-    /// [`RunError::Interrupted`], between two events: a checkpoint can be written, and a further call
-    /// continues.
+    /// Runs to the end. `keep_running` is called regularly; if it returns false, the run stops
+    /// between two events with [`RunError::Interrupted`]. A checkpoint can then be written, and a
+    /// further call continues the run.
     pub fn run(
         &mut self,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
@@ -81,7 +84,8 @@ impl World {
         max_events: u64,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        // runs without detailed probes or DCB ports have a loop of their own, without a branch per event
+        // Runs without detailed probes or without DCB ports have their own variants of the event
+        // loop, which saves branches for each event.
         let (probes, network) = (&self.site.probes, &self.site.network);
         let ended = match (probes.look_inside(network), network.fabric.has_dcb()) {
             (false, false) => self.run_loop::<false, false>(max_events, keep_running),
@@ -96,12 +100,13 @@ impl World {
         ended
     }
 
-    /// Returns the number of the event after which the caller is asked.
+    /// Returns the number of the event after which the caller is next asked whether the run
+    /// continues.
     fn next_check(&self, max_events: u64) -> u64 {
         max_events.min((self.site.events / EVENTS_PER_CHECK + 1) * EVENTS_PER_CHECK)
     }
 
-    /// Notifies all workloads, at the first call only, that the run begins.
+    /// Notifies all workloads that the run begins; does so at the first call only.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
             for w in 0..self.site.drivers.all.len() {
@@ -111,7 +116,8 @@ impl World {
         }
     }
 
-    /// Runs events until the run is over, the caller interrupts it, or `max_events` is reached.
+    /// Executes events until the run is over, the caller interrupts it, or `max_events` events were
+    /// executed.
     fn run_loop<const INSIDE: bool, const DCB: bool>(
         &mut self,
         max_events: u64,
@@ -134,12 +140,14 @@ impl World {
         Ok(())
     }
 
-    /// Main event loop: handles the next event until `events` in total. Returns whether the run is over.
+    /// Main event loop: executes events until `events` events were executed in total. Returns
+    /// whether the run is over.
     ///
-    /// `Tournament::winner` names the source with the next event and removes nothing: the handler of the
-    /// event sets the next time of that source.
+    /// `Tournament::winner` returns the source with the next event and removes nothing: the handler
+    /// of the event sets the next time of that source.
     ///
-    /// It is a separate function so that the packet path is compiled without the code of the outer loop.
+    /// It is a separate function so that the packet path is compiled without the code of the outer
+    /// loop.
     #[inline(never)]
     pub(crate) fn run_events<const INSIDE: bool, const DCB: bool>(
         &mut self,
@@ -194,7 +202,8 @@ impl World {
         self.site.drivers.stuck.take().map_or(Ok(true), Err)
     }
 
-    /// Dispatches an event that is not a link's, in a partitioned run or not.
+    /// Executes an event of a source other than a link, in an undivided run or in a part of a
+    /// partitioned run.
     fn dispatch_other(&mut self, source: u32) {
         let source = self.site.network.source(source).expect("it is not a link");
         match self.part_state.is_some() {
@@ -254,7 +263,7 @@ impl World {
                 }
             }
             Source::Faults if site.network.fabric.deadlock().is_some() => {
-                // packets in the deadlock never move again
+                // the packets of the deadlock never move again, so the run ends
                 site.network.set(Source::Faults, Key::NEVER);
                 site.drivers.unfinished = 0;
             }
@@ -271,7 +280,7 @@ impl World {
         }
     }
 
-    /// Captures a packet that a tap has seen.
+    /// Records in the packet capture a packet that a tap has seen.
     fn capture(&mut self, seen: &Seen) {
         let Site { probes, network, transports, .. } = &mut self.site;
         if let Some(capture) = &mut probes.capture {
@@ -280,7 +289,8 @@ impl World {
         }
     }
 
-    /// Traces the window of a sender, if it is traced and the window has changed.
+    /// Writes a row of the congestion window of a sender, if the sender is traced and the window
+    /// has changed.
     fn trace(&mut self, end: EndpointId) {
         let Site { probes, network, transports, .. } = &mut self.site;
         let tcp = &transports.tcp;
@@ -297,7 +307,7 @@ impl World {
         }
         let sack = network.fabric.pool.take_sack(packet.sack);
         if INSIDE && network.processing.is_some() {
-            // A delivered packet does not have its host.
+            // A delivered packet does not hold its host, so the endpoint gives it.
             let host = transports.tcp.stack.endpoint(packet.dst_endpoint).local();
             return network.receive_by_core(host, *packet, sack);
         }
@@ -324,7 +334,8 @@ impl World {
         }
     }
 
-    /// Carries out work that a core of a host has finished.
+    /// Passes on the work that a CPU core of a host has finished: a received segment to TCP, or a
+    /// burst to the network card.
     fn finish_work(&mut self, work: Work) {
         let Site { network, transports, probes, .. } = &mut self.site;
         match work {
@@ -355,7 +366,8 @@ impl World {
         }
     }
 
-    /// Delivers a packet that is not TCP's: of a queue pair, a promise of another part, a CNM, or a frame.
+    /// Delivers a packet that does not belong to TCP: of a queue pair, a promise of another part of
+    /// the run, a CNM of QCN, a datagram, or a raw frame.
     #[inline(never)]
     fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         let Site { network, transports, probes, .. } = &mut self.site;

@@ -1,14 +1,16 @@
-//! Mutated scenarios: for any content of a file, reading ends without a panic, and an accepted file resolves to
-//! a text that reads back as an equal scenario.
+//! Fuzz test of the scenario reader with mutated scenarios. For any content of a file, reading must
+//! end without a panic. An accepted file must give a text with all defaults that reads back as an
+//! equal scenario.
 //!
-//! Input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets the number of inputs.
+//! Input number `i` is the same in every run. The environment variable `EASTWEST_FUZZ_INPUTS` sets
+//! the number of inputs.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::problem::Problem;
 use eastwest_sim::scenario::{Context, Scenario, read};
 use std::path::Path;
 
-/// Default number of inputs.
+/// Number of mutated scenarios, unless `EASTWEST_FUZZ_INPUTS` sets another number.
 const INPUTS: u64 = 100_000;
 
 const TRACE: &str = "job0\t9\t9\t1762\t0\t14347\njob1\t18\t9\t970\t609\t697\n\
@@ -17,13 +19,14 @@ const MESH: &str = "hosts = ['a', 'b', 'c']\nswitches = ['s', 't']\n\
     [[cable]]\na = 'a'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 't'\nb = 'b'\nrate = '1 Gbit/s'\n\
     [[cable]]\na = 'c'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 's'\nb = 't'\nrate = '9 Gbit/s'\n";
 
-/// Properties of Hadoop: a setting, one with an assumed value, one that is not modelled, a reference.
+/// A Hadoop configuration file with four kinds of properties: a setting of the model, one with an
+/// assumed value, one that is not modelled, and one with a reference `${n}`.
 const SITE: &str = "<configuration><property><name>mapred.reduce.tasks</name><value>${n}</value>\
     </property><property><name>n</name><value>3</value><final>true</final></property>\
     <property name='mapreduce.map.output.compress' value='true'/>\
     <property name='hadoop.tmp.dir' value='/tmp'/></configuration>";
 
-/// Settings that the shipped scenarios do not use.
+/// A scenario with settings that the shipped scenarios do not use.
 const RARE: &str = "schema = 1
 [fabric]
 kind = 'graph'
@@ -100,7 +103,7 @@ count = 5
 interarrival = '10 s'
 ";
 
-/// Fabrics and routes that the shipped scenarios do not use.
+/// A scenario with fabrics and routes that the shipped scenarios do not use.
 const ROUTED: &str = "schema = 1
 [fabric]
 kind = 'two-groups'
@@ -177,7 +180,7 @@ bytes = '10 KB'
 ];
 const ROUTES: &str = "from,to,via\nh1,h3,left near0 far1 right\n";
 
-/// Values that are wrong at most keys, or large.
+/// Values that are wrong for most keys, or very large.
 const ODD: [&str; 24] = [
     "0",
     "-1",
@@ -237,7 +240,7 @@ impl Mutator {
         lines.join("\n")
     }
 
-    /// Replaces a value by an odd one, or by one of another line.
+    /// Mutation: replaces the value in a line by an unusual one, or by the value of another line.
     fn odd_value(&mut self, lines: &mut [String]) {
         let (to, from) = (self.below(lines.len()), self.below(lines.len()));
         let value = match lines[from].split_once('=') {
@@ -249,7 +252,7 @@ impl Mutator {
         }
     }
 
-    /// Replaces or inserts a digit of a number.
+    /// Mutation: replaces or inserts a digit of a number.
     fn number(&mut self, lines: &mut [String]) {
         let at = self.below(lines.len());
         let digits: Vec<usize> =
@@ -262,7 +265,7 @@ impl Mutator {
         }
     }
 
-    /// Inserts lines of another scenario.
+    /// Mutation: inserts lines of another scenario.
     fn splice(&mut self, lines: &mut Vec<String>) {
         let other = self.below(self.seeds.len());
         let donor: Vec<String> = self.seeds[other].lines().map(str::to_owned).collect();
@@ -272,7 +275,7 @@ impl Mutator {
         lines.splice(to..to, taken);
     }
 
-    /// Replaces a letter of a key.
+    /// Mutation: replaces a letter of a key.
     fn key(&mut self, lines: &mut [String]) {
         let at = self.below(lines.len());
         let letter = self.below(12);
@@ -281,7 +284,7 @@ impl Mutator {
         }
     }
 
-    /// Changes bytes anywhere.
+    /// Mutation: changes bytes at any position.
     fn bytes(&mut self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for _ in 0..1 + self.below(4) {
@@ -300,7 +303,7 @@ impl Mutator {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Returns overrides, mostly none.
+    /// Returns random overrides of settings; mostly none.
     fn overrides(&mut self) -> Vec<(String, String)> {
         const PATHS: [&str; 9] = [
             "fabric.queue.limit",

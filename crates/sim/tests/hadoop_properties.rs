@@ -1,7 +1,8 @@
-//! Clusters described by Hadoop's own properties: their meaning, refused properties, and damaged files.
+//! Tests of clusters described by Hadoop's own properties: their meaning, refused properties, and
+//! damaged files.
 //!
-//! `data/terasort_job_conf.xml.gz` is the configuration of a TeraSort on Hadoop 3.4.2 in its job history: 1,500
-//! properties.
+//! `data/terasort_job_conf.xml.gz` is the configuration of a TeraSort job on Hadoop 3.4.2, taken
+//! from its job history. It has 1,500 properties.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::problem::Problem;
@@ -16,7 +17,8 @@ fn context(files: &[(&str, &[u8])]) -> Context {
     Context { files: files.collect(), ..Context::default() }
 }
 
-/// Reads a cluster of four workers with these lines in its workload.
+/// Reads a scenario with a cluster of four workers; `lines` are further lines of its workload,
+/// `files` are (name, content).
 fn scenario(lines: &str, files: &[(&str, &[u8])]) -> Result<Scenario, Vec<Problem>> {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '50 Mbit/s'\n[[workload]]\n\
@@ -36,7 +38,8 @@ fn config(lines: &str, files: &[(&str, &[u8])]) -> (MapReduceConfig, Vec<String>
     ((**config).clone(), scenario.notes.clone())
 }
 
-/// Returns the problems, one per line.
+/// Returns the problems of the scenario with these lines and files, one per line; empty if it is
+/// accepted.
 fn refused(lines: &str, files: &[(&str, &[u8])]) -> String {
     let problems = scenario(lines, files).err().unwrap_or_default();
     problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
@@ -74,7 +77,7 @@ fn the_configuration_of_a_real_job_is_understood() {
     assert_eq!((config.shuffle.heap_bytes, config.shuffle.keep_alive), (700 << 20, false));
     assert_eq!(config.framework, Framework::Yarn);
     assert_eq!(config.scheduler, SchedulerKind::Capacity);
-    // two maps fit on a node, or a reduce beside an application master
+    // a node has memory for two map tasks, or for one reduce task beside an application master
     assert_eq!((config.yarn.node_memory, config.yarn.min_allocation), (2560 << 20, 256 << 20));
     assert_eq!((config.yarn.map_memory, config.yarn.reduce_memory), (1 << 30, 2 << 30));
     assert_eq!((config.control.slowstart, config.shuffle.parallel_copies), (1.0, 5));
@@ -292,7 +295,8 @@ fn a_machine_s_profile_stands_behind_what_is_given() {
     }
 }
 
-/// Number of files; `EASTWEST_FUZZ_INPUTS` sets another one.
+/// Number of damaged files to test; the environment variable `EASTWEST_FUZZ_INPUTS` sets another
+/// number.
 const INPUTS: u64 = 20_000;
 
 #[test]

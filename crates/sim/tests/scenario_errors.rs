@@ -1,5 +1,5 @@
-//! Tests of scenario files: shipped ones read back as themselves, wrong ones list all their problems, and the
-//! reference page is up to date.
+//! Tests of reading scenario files: shipped scenarios read back as themselves, wrong scenarios list
+//! all their problems, and the reference page is up to date.
 
 use eastwest_settings::problem::Problem;
 use eastwest_sim::scenario::{Context, Scenario, WorkloadKind, read, reference_page, schema};
@@ -17,7 +17,7 @@ fn context() -> Context {
     }
 }
 
-/// A fabric for workloads.
+/// A scenario with a star of four hosts, to which tests add workloads.
 const STAR: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n";
 
 fn problems_with(text: &str, context: &Context, overrides: &[(&str, &str)]) -> Vec<Problem> {
@@ -26,14 +26,14 @@ fn problems_with(text: &str, context: &Context, overrides: &[(&str, &str)]) -> V
     read(text, context, &owned).err().unwrap_or_default()
 }
 
-/// Returns the problems of a text, one per line.
+/// Returns the problems of a scenario text, one per line.
 fn listed(text: &str) -> String {
     let problems = problems_with(text, &context(), &[]);
     let lines = problems.iter().map(Problem::to_string);
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the only problem of a text.
+/// Returns the problem of a scenario text; fails unless there is exactly one.
 #[track_caller]
 fn only(text: &str) -> String {
     let listed = listed(text);
@@ -55,7 +55,7 @@ fn shipped() -> Vec<(String, String)> {
     paths.iter().map(|p| (p.display().to_string(), text(p))).collect()
 }
 
-/// Reads the resolved text of a scenario with its attached files held in memory.
+/// Reads the text with all defaults of a scenario, with its input files held in memory.
 fn reread(scenario: &Scenario) -> Scenario {
     let files = scenario.attached.iter().map(|a| (a.name.clone(), a.bytes.clone())).collect();
     let context = Context { files, ..Context::default() };
@@ -73,7 +73,7 @@ fn a_profile_without_sack_asks_for_nothing_that_needs_it() {
     };
     let scenario = read(&file(""), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
     assert!(!scenario.tcp.recovery.probes && !scenario.tcp.recovery.late_sacks);
-    // a setting that the file itself gives is refused
+    // a setting that the scenario itself gives is refused, in contrast to a preset
     assert!(only(&file("dsack = true\n")).contains("tcp.dsack"));
 }
 
@@ -87,8 +87,8 @@ fn shipped_scenarios_are_right_and_read_back_as_themselves() {
     }
 }
 
-/// Collects the paths of all values below a table, with members of arrays as `*`. The table of goals
-/// counts as one value: its keys are measures.
+/// Collects the paths of all values below a TOML table; members of arrays have the name `*`. The
+/// table of goals counts as one value, because its keys are names of measures.
 fn paths(value: &toml::Value, path: &str, found: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) if path != "goal" => {
@@ -119,7 +119,7 @@ fn every_key_that_is_read_is_in_the_schema_with_its_default() {
             let rows: Vec<_> = keys.iter().filter(|k| k["path"] == path.as_str()).collect();
             assert!(!rows.is_empty(), "{path} of {file} is not in the schema");
             let defaults = rows.iter().any(|k| !k["default"].is_null() || !k["absent"].is_null());
-            // Classes exist as soon as they are named.
+            // traffic classes exist as soon as they are named
             let stands = given.contains(&path) || path == "class.*.name";
             assert!(defaults || stands, "{path} of {file} has no default");
         }
@@ -349,7 +349,8 @@ fn impossible_shapes_are_refused_with_the_reason() {
     refuse(&cases);
 }
 
-/// Checks that each of these fabrics is refused for this reason.
+/// Checks that each scenario with these lines in `[fabric]` is refused with the message given
+/// beside it.
 fn refuse(cases: &[(&str, &str)]) {
     let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     for (fabric, reason) in cases {
@@ -587,7 +588,8 @@ fn traces_are_scaled_cut_and_attached() {
     assert_eq!(config.jobs[0].submit.as_secs_f64(), 2.0);
     assert_eq!(reread(&scenario), scenario);
 
-    // columns with names: fractions of seconds, and numbers of tasks other than by the rule
+    // A trace with named columns may give fractions of seconds, and numbers of tasks that differ
+    // from the rule.
     let named = "submit_s\tmaps\treduces\tinput_bytes\tshuffle_bytes\toutput_bytes\n\
         5\t\t\t10\t10\t10\n12.25\t9\t4\t3000\t600\t\n";
     let mut notes = read(&text, &with_files(&[("t.tsv", named)]), &[]).expect("one job");
@@ -731,7 +733,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     ] {
         assert_eq!(notes(acts), Vec::<String>::new(), "{acts}");
     }
-    // a single queue gets at most half of the memory
+    // a single queue can use at most half of the shared memory (alpha is 1)
     let text = format!(
         "{STAR}shared_buffer={{ size='120 KB' }}\nqueue={{ kind='red', min='50 packets', \
          max='60 packets' }}\n{FLOW}"
@@ -742,7 +744,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
         "{STAR}queue={{ kind='red', min='60 packets', max='50 packets' }}\n{FLOW}"
     ));
     assert!(found.contains("must be at most `max`, which is"), "{found}");
-    // marks that no transport can carry
+    // the queue marks packets, but no connection uses ECN
     let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
     assert!(found.len() == 1 && found[0].contains("connections do not use ECN"), "{found:?}");
@@ -771,8 +773,9 @@ fn the_schema_describes_every_key_and_the_page_is_current() {
     assert!(written == page, "docs/reference/scenario.md is out of date: EASTWEST_WRITE_DOCS=1");
 }
 
-/// Found with ten million mutated files: the transmission time of a packet at 1 kbit/s is outside the range of
-/// a setting whose default it is, so the resolved file was refused.
+/// Regression test, found with ten million mutated files: the default of a setting, the
+/// transmission time of a packet, is out of range at 1 kbit/s. The scenario text with all defaults
+/// was then refused.
 #[test]
 fn a_very_slow_fabric_resolves_to_a_file_that_reads_back() {
     let text = format!("{STAR}[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'\n");
@@ -816,7 +819,7 @@ fn common_ticks_without_ticks_are_noted() {
     assert!(!noted(""));
 }
 
-/// In Linux only CUBIC has HyStart (`tcp_cubic.c`).
+/// Checks that HyStart belongs to CUBIC only, as in Linux (`tcp_cubic.c`).
 #[test]
 fn the_linux_profile_has_hystart_with_cubic_only() {
     let workload = "[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
@@ -839,7 +842,8 @@ fn the_linux_profile_has_hystart_with_cubic_only() {
     assert_eq!(hystart("hystart = 'plus-plus'\n", &[]), "plus-plus");
 }
 
-/// Reads faults on a leaf–spine of two leaves and two spines with two cables between each pair.
+/// Returns the problems of a scenario with these faults, on a leaf–spine fabric of two leaves and
+/// two spines with two cables between each pair.
 fn with_faults(faults: &[&str]) -> String {
     let mut text = "schema = 1\nduration = '1 s'\n[fabric]\nleaves = 2\nhosts_per_leaf = 2\n\
         spines = 2\ncables_per_spine = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\n\
@@ -902,14 +906,15 @@ fn faults_of_one_kind_must_not_contradict_each_other() {
     assert!(found.contains("fault.1: overlaps on leaf0->spine1 at 2 s"), "{found}");
     let found = listed_with(&loss("h0->leaf0", 2, 4), &loss("h0", 1, 3));
     assert!(found.contains("fault.0: overlaps on h0->leaf0 at 2 s"), "{found}");
-    // all faults within a longer one are reported, also those that do not overlap each other
+    // all faults that overlap a longer one are reported, even if they do not overlap each other
     let within = [loss("h0", 1, 9), loss("h0", 2, 3), loss("h0->leaf0", 5, 6)];
     let found = listed(&with_faults(&within.each_ref().map(String::as_str)));
     for number in [1, 2] {
         assert!(found.contains(&format!("fault.{number}: overlaps on h0->leaf0")), "{found}");
     }
     assert_eq!(found.matches("with fault 0").count(), 2, "{found}");
-    // consecutive faults, other directions, other kinds, failures
+    // accepted: consecutive faults, faults of other directions, faults of other kinds, and
+    // overlapping failures
     for (a, b) in [
         (loss("h0", 1, 3), loss("h0", 3, 4)),
         (loss("h0->leaf0", 1, 3), loss("leaf0->h0", 2, 4)),
@@ -931,7 +936,7 @@ fn goals_are_read_and_handed_on() {
     let line = "goal = { \"bulk.fct_us.p99\" = \"< 1 ms\", \"jobs.makespan_s\" = \"minimal\" }\n";
     assert!(scenario.resolved().contains(line), "{}", scenario.resolved());
     assert_eq!(reread(&scenario).resolved(), scenario.resolved());
-    // Without its goals it is the same scenario.
+    // without its goals the scenario is the same
     assert_eq!(scenario.resolved().replace(line, ""), plain.resolved());
     let none = [("goal".to_owned(), "{}".to_owned())];
     let without = read(&with(goals), &context(), &none).expect("no goals");

@@ -1,8 +1,9 @@
-//! Applications in Python.
+//! Applications written in Python.
 //!
-//! A hook of the class asks for actions by methods of its base class (python/eastwest/mechanisms/application.py),
-//! which collects them; here they are carried out in their order. Objects in messages and timers wait on a
-//! shelf, and the message has their place.
+//! A method of the user's class (a hook) requests actions, such as sending a message, through
+//! methods of its base class (python/eastwest/mechanisms/application.py). The base class collects
+//! the actions, and this module executes them in order. Python objects that messages and timers
+//! carry are stored in the [`Shelf`]; a message carries only the index of its object.
 
 use super::object::{Object, Origin};
 use eastwest_types::Span;
@@ -14,14 +15,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An application written in Python: a class and its settings.
+/// An application written in Python: the user's class and its settings.
 pub struct Model {
     origin: Origin,
     shelf: Arc<Mutex<Shelf>>,
 }
 
 impl Model {
-    /// Returns the application of a class with its settings.
+    /// Returns the application defined by the Python class and settings in `origin`.
+    /// #125t
+    /// settings only: applications with equal settings are equal
     pub fn new(origin: Origin) -> Model {
         Model { origin, shelf: Arc::default() }
     }
@@ -60,7 +63,8 @@ impl ApplicationModel for Model {
     }
 }
 
-/// Objects of messages and timers on their way, shared by all processes.
+/// Python objects that messages in flight and pending timers carry, shared by all processes of an
+/// application.
 #[derive(Debug, Default)]
 pub struct Shelf {
     places: Vec<Option<Py<PyAny>>>,
@@ -68,7 +72,8 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Stores an object. Returns its place plus one; 0 for None.
+    /// Stores a Python object. Returns its index plus one; 0 for Python's `None`, which is not
+    /// stored.
     fn put(&mut self, object: &Bound<'_, PyAny>) -> u64 {
         if object.is_none() {
             return 0;
@@ -82,7 +87,7 @@ impl Shelf {
         place as u64 + 1
     }
 
-    /// Removes the object of a place plus one.
+    /// Removes and returns the object that [`Shelf::put`] stored under this number; `None` for 0.
     fn take(&mut self, place: u64) -> Option<Py<PyAny>> {
         let place = usize::try_from(place.checked_sub(1)?).ok()?;
         let object = self.places.get_mut(place)?.take();
@@ -91,7 +96,7 @@ impl Shelf {
     }
 }
 
-/// A process.
+/// A process of an application written in Python.
 #[derive(Debug)]
 struct SketchApplication {
     object: Object,
@@ -101,7 +106,7 @@ struct SketchApplication {
     shelf: Arc<Mutex<Shelf>>,
 }
 
-/// Action that a hook has asked for.
+/// Action that a method of the Python class has requested.
 enum Act {
     Send { to: u32, content: Content, request: bool },
     Reply { request: u64, content: Content },
@@ -120,7 +125,7 @@ impl SketchApplication {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the action of a tuple of the base class.
+    /// Returns the action described by a tuple of the Python base class: (name, arguments …).
     fn act(&self, act: &Bound<'_, PyTuple>) -> PyResult<Act> {
         let name: String = act.get_item(0)?.extract()?;
         let number = |at| act.get_item(at)?.extract::<u64>();
@@ -151,7 +156,8 @@ impl SketchApplication {
         })
     }
 
-    /// Calls a hook with arguments that `given` makes, and carries out its actions.
+    /// Calls the method `hook` of the Python object with the arguments that `given` makes, and
+    /// executes the actions that it requests.
     fn call(
         &self,
         p: &mut Process,
@@ -223,7 +229,7 @@ impl application::Application for SketchApplication {
     }
 }
 
-/// A message that has arrived.
+/// A message that has arrived, as the Python method `on_message` receives it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Message {
     sender: u32,

@@ -1,4 +1,4 @@
-//! Congestion controls in Python.
+//! Congestion controls written in Python.
 
 use super::object::{Object, Origin};
 use eastwest_transport::congestion::custom::CongestionModel;
@@ -10,10 +10,10 @@ use eastwest_transport::congestion::{
 use eastwest_types::{Span, Time};
 use pyo3::prelude::*;
 
-/// A congestion control written in Python: a class and its settings.
+/// A congestion control written in Python: the user's class and its settings.
 #[derive(Debug)]
 pub struct Model {
-    /// The class and its settings.
+    /// The Python class and its settings.
     pub origin: Origin,
 }
 
@@ -57,17 +57,19 @@ impl CongestionModel for Model {
     }
 }
 
-/// A sender. Methods that the class does not have behave as in RFC 5681.
+/// Congestion control of one sender, written in Python. Where the class does not define a method,
+/// the rule of RFC 5681 applies.
 #[derive(Debug)]
 struct SketchCongestion {
     object: Object,
     rules: CongestionRules,
     paces: bool,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate in bytes per second; `None`: the sender does not pace.
     pacing_rate: Option<u64>,
-    /// Delivery rates and the smallest round-trip time, for `observe`.
+    /// Estimator of the delivery rate, and the smallest round-trip time so far; `None` if the
+    /// Python class does not define `observe`.
     sampler: Option<Box<(RateSampler, Span)>>,
-    /// Whether `observe` has set the window for the latest ACK.
+    /// Whether the Python method `observe` has set the congestion window for the latest ACK.
     window_set: bool,
     on_ack: bool,
     after_loss: bool,
@@ -90,7 +92,8 @@ impl SketchCongestion {
         answer.unwrap_or_else(|| new_reno::threshold(w, flight, segment, &self.rules))
     }
 
-    /// Reads the pacing rate that the class has set. Called after each call of a method.
+    /// Reads the pacing rate that the Python class has set. It is called after each call of a
+    /// Python method, which may change the rate.
     fn read_pacing_rate(&mut self) {
         if self.paces {
             let bits = self.object.number("pacing_rate_bps", 8, false);
@@ -179,14 +182,15 @@ impl CongestionControl for SketchCongestion {
     }
 }
 
-/// The window of a sender, in bytes.
+/// Congestion window `cwnd` and slow-start threshold `ssthresh` of a sender, in bytes, for Python
+/// methods.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Window {
     cwnd: u64,
     ssthresh: u64,
 }
 
-/// An ACK that allows the window to grow.
+/// An ACK after which the congestion window may grow, as the Python method `on_ack` receives it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Ack {
     now_ps: u64,
@@ -196,7 +200,7 @@ struct Ack {
     in_slow_start: bool,
 }
 
-/// An ACK of any kind.
+/// An ACK of any kind, as the Python method `observe` receives it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Seen {
     now_ps: u64,

@@ -1,8 +1,9 @@
-//! Mechanisms written in Python: a first sketch of an idea, some hundred times slower than Rust.
+//! Mechanisms written in Python (sketches): a quick first version of an idea, several hundred times
+//! slower than Rust.
 //!
-//! A sketch is a class; every port, sender or switch gets an object of it. Its arguments and answers are
-//! described in `python/eastwest/mechanisms/sketch.py`. The first exception ends the run: from then on no
-//! sketch is called, and the exception is the run's error.
+//! A sketch is a class; every port, sender or switch has its own object of it. The arguments and
+//! return values of its methods are described in `python/eastwest/mechanisms/sketch.py`. The first
+//! exception ends the run: after it no sketch is called, and the exception is the error of the run.
 
 mod application;
 mod congestion;

@@ -1,4 +1,4 @@
-//! Sketches, their objects, and calls of their methods.
+//! Sketches (Python classes that are mechanisms), their objects, and calls of their methods.
 
 use super::settings::Settings;
 use eastwest_engine::random::Stream;
@@ -16,19 +16,20 @@ use std::time::Instant;
 pub struct Sketch {
     /// Kind of mechanism: `queue`, `congestion`, `routing` or `application`.
     pub kind: String,
-    /// Name of the sketch in scenarios.
+    /// Name by which scenarios refer to the sketch.
     pub name: String,
-    /// One line that explains the sketch, for the schema and error messages.
+    /// One line that explains the sketch, for the schema of scenarios and for error messages.
     pub doc: String,
-    /// Name of its stream of random numbers.
+    /// Name of the random number stream of the sketch's objects.
     stream: String,
-    /// Name, type, default as TOML text, of each parameter.
+    /// Parameters of the sketch: name, type, and default as TOML text.
     parameters: Vec<(String, String, String)>,
-    /// Names of the methods that the class defines.
+    /// Names of the methods that the Python class defines.
     methods: Vec<String>,
     #[pyo3(attribute("class_"))]
     class: Py<PyAny>,
-    /// Name and meaning of each role of an application.
+    /// Roles of the processes of an application: name and meaning of each; empty for other
+    /// mechanisms.
     pub roles: Vec<(String, String)>,
 }
 
@@ -50,7 +51,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Calls Python, unless a sketch has failed before.
+    /// Calls Python and counts the call. `None` if this call raises an exception, or if an earlier
+    /// call of a sketch in the run has failed; Python is not called then.
     fn ask<R>(&self, question: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
         if self.failed() {
             return None;
@@ -90,12 +92,12 @@ impl Watch {
     }
 }
 
-/// A sketch (mechanism in Python) with its settings; makes the Python objects of ports, senders or
-/// switches.
+/// A sketch (mechanism in Python) with its settings, from which the Python objects of ports,
+/// senders or switches are made.
 pub struct Origin {
     /// The Python class and its description.
     pub sketch: Arc<Sketch>,
-    /// Values of the parameters of the sketch.
+    /// Values of the parameters of the sketch, from the scenario.
     pub settings: Settings,
     watch: Arc<Watch>,
 }
@@ -107,7 +109,8 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Origin {
-    /// Reads the settings of a sketch from a scenario. `watch` counts the calls of its objects.
+    /// Reads the settings of a sketch (mechanism in Python) from a scenario. `watch` counts the
+    /// calls of the sketch's objects.
     pub fn read(
         s: &mut eastwest_mechanism::parameters::Section,
         sketch: &Arc<Sketch>,
@@ -117,9 +120,9 @@ impl Origin {
         Origin { sketch: sketch.clone(), settings, watch: watch.clone() }
     }
 
-    /// Returns a Python object of the sketch's class. Its settings, its random stream and the
-    /// attributes from `set` are set before its `__init__`. If a step fails, the object is empty,
-    /// and [`Watch`] holds the exception.
+    /// Returns a new Python object of the sketch's class. Before its `__init__`, it gets its
+    /// settings, its random stream and the attributes that `set` sets. If a step fails, the object
+    /// is empty and [`Watch`] holds the exception.
     pub fn object(
         &self,
         random: impl Fn(&str) -> Stream,
@@ -138,7 +141,8 @@ impl Origin {
     }
 }
 
-/// A Python object of a sketch; empty, so that calls return `None`, if its creation failed.
+/// A Python object of a sketch (mechanism in Python); empty if its creation failed, and then all
+/// calls return `None`.
 #[derive(Debug)]
 pub struct Object {
     object: Option<Py<PyAny>>,
@@ -146,8 +150,8 @@ pub struct Object {
 }
 
 impl Object {
-    /// Calls a method of the Python object and converts its answer with `take`. `None` if this or
-    /// any earlier call of a sketch in the run has failed.
+    /// Calls a method of the Python object and converts its return value with `take`. `None` if
+    /// this call, or any earlier call of a sketch in the run, has failed.
     pub fn call<A, R>(
         &self,
         method: &str,
@@ -164,7 +168,7 @@ impl Object {
         })
     }
 
-    /// Calls a method like [`Object::call`] with arguments that `arguments` makes.
+    /// Calls a method as [`Object::call`] does, with arguments that the function `arguments` makes.
     pub fn call_with<R>(
         &self,
         method: &str,
@@ -178,8 +182,9 @@ impl Object {
         })
     }
 
-    /// Reads an attribute of the Python object: a number from `least` on, or `None` unless it is `needed`. Also
-    /// `None` if this or an earlier call of a sketch in the run has failed.
+    /// Reads an attribute of the Python object, an integer of at least `least`. Python's `None` is
+    /// allowed unless the value is `needed`. Returns `None` for it, and if this or an earlier call
+    /// of a sketch in the run has failed.
     pub fn number(&self, attribute: &str, least: u64, needed: bool) -> Option<u64> {
         let object = self.object.as_ref()?;
         if self.watch.failed() {
@@ -201,7 +206,7 @@ impl Object {
     }
 }
 
-/// Returns the exception for a wrong value of an attribute that holds a number.
+/// Returns the exception for an attribute of a Python object whose value is not an allowed number.
 fn wrong_attribute(
     object: &Bound<'_, PyAny>,
     attribute: &str,
@@ -220,13 +225,13 @@ fn class_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "the sketch".to_owned(), |n| n.to_string())
 }
 
-/// Returns the beginning of the text of a value.
+/// Returns the text (`repr`) of a Python value, cut to a short length for messages.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "something else".to_owned(), |r| r.to_string());
     text.chars().take(60).collect()
 }
 
-/// Returns the exception for a wrong answer of a method.
+/// Returns the exception for a wrong return value of a Python method.
 fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAny>) -> PyErr {
     let (class, answer) = (class_name(object), shown(answer));
     let should = match method {
@@ -240,7 +245,8 @@ fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAn
     PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))
 }
 
-/// A stream of random numbers that depends on the seed of the run alone.
+/// A stream of random numbers for a sketch, which depends only on the seed of the run and the place
+/// of the object.
 #[pyclass(module = "eastwest")]
 struct Random {
     stream: Stream,
@@ -248,17 +254,17 @@ struct Random {
 
 #[pymethods]
 impl Random {
-    /// Returns a number uniform in [0, 1).
+    /// Returns a random number uniform in [0, 1).
     fn unit(&mut self) -> f64 {
         self.stream.unit()
     }
 
-    /// Returns an exponentially distributed time in ps.
+    /// Returns an exponentially distributed random time with the mean `mean_ps`, in ps.
     fn exponential(&mut self, mean_ps: u64) -> u64 {
         eastwest_workload::arrivals::exponential(Span(mean_ps), &mut self.stream).0
     }
 
-    /// Returns a whole number from 0 to `n` - 1.
+    /// Returns a random integer, uniform from 0 to `n` - 1.
     fn below(&mut self, n: u64) -> PyResult<u64> {
         match n {
             0 => Err(pyo3::exceptions::PyValueError::new_err("there is no number below 0")),

@@ -1,4 +1,4 @@
-//! Queue disciplines in Python.
+//! Queue disciplines written in Python.
 
 use super::object::{Object, Origin};
 use eastwest_network::pool::Stored;
@@ -7,18 +7,19 @@ use eastwest_types::{Limit, PacketKind, Span, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A queue discipline written in Python: a class and its settings.
+/// A queue discipline written in Python: the user's class and its settings.
 #[derive(Debug)]
 pub struct Model {
-    /// The class and its settings.
+    /// The Python class and its settings.
     pub origin: Origin,
-    /// How the queue signals congestion: its settings `ecn` and `protection`.
+    /// How the queue signals congestion (drop or ECN mark), and which packets it protects: the
+    /// settings `ecn` and `protection`.
     pub signal: Signal,
     /// Limit of the queue, in packets or IP bytes.
     pub limit: Limit,
 }
 
-/// Shortest period of a timer, in ps.
+/// Minimum period of a timer of a queue discipline, in ps (100 ns).
 const SHORTEST_PERIOD: u64 = 100_000;
 
 impl QueueModel for Model {
@@ -161,12 +162,14 @@ impl CustomQueue for SketchQueue {
         let seen = Timer { now_ps: timer.now.0, delay_ps: timer.delay.0 };
         let rests =
             self.object.call("at_timer", (seen,), |answer| answer.extract::<Option<bool>>());
-        // After an exception no sketch is called: the other periods may be left out.
+        // After an exception the timer reports rest (true), so that it is not scheduled again: the
+        // run ends.
         rests.is_none_or(|rests| rests.unwrap_or(false))
     }
 }
 
-/// Returns the number of a verdict in `Verdict` of python/eastwest/mechanisms/sketch.py.
+/// Returns the number that stands for a verdict (enqueue, drop, mark …) in Python, see `Verdict` in
+/// python/eastwest/mechanisms/sketch.py.
 fn number(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Enqueue => 0,
@@ -176,7 +179,8 @@ fn number(verdict: Verdict) -> u8 {
     }
 }
 
-/// Returns the verdict of a number of `Verdict` in python/eastwest/mechanisms/sketch.py.
+/// Returns the verdict (enqueue, drop, mark …) for a number that Python returned, see `Verdict` in
+/// python/eastwest/mechanisms/sketch.py.
 fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     match answer.extract::<u8>()? {
         0 => Ok(Verdict::Enqueue),
@@ -187,7 +191,7 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     }
 }
 
-/// A packet as disciplines see it.
+/// Properties of a packet that queue disciplines in Python can read.
 #[derive(Clone, Copy)]
 struct Packet {
     ip_bytes: u32,
@@ -197,7 +201,8 @@ struct Packet {
     signal: Signal,
 }
 
-/// Defines an object that a sketch gets, with its own fields and the properties of its packet.
+/// Defines a Python class for an argument of a queue discipline's methods: the given fields, and
+/// the properties of a packet.
 macro_rules! with_packet {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
@@ -246,7 +251,8 @@ macro_rules! with_packet {
             fn dscp(&self) -> u8 {
                 self.packet.stored.dscp()
             }
-            /// Returns the number of the verdict of a congestion signal, for `Queue.signal`.
+            /// Returns the number of the verdict with which the queue signals congestion for this
+            /// packet (mark or drop), for `Queue.signal` in Python.
             #[getter]
             fn signal_verdict(&self) -> u8 {
                 number(self.packet.signal.verdict(&self.packet.stored))
@@ -256,7 +262,8 @@ macro_rules! with_packet {
 }
 
 with_packet! {
-    /// A packet that arrives at a port.
+    /// A packet that arrives at a port, with the state of its queue, as the Python method
+    /// `at_enqueue` receives it.
     Arrival {
         now_ps: u64,
         queued_packets: usize,
@@ -267,7 +274,7 @@ with_packet! {
 }
 
 with_packet! {
-    /// A packet at the head of a queue.
+    /// A packet at the head of a queue, as the Python method `at_dequeue` receives it.
     Head {
         now_ps: u64,
         waited_ps: u64,
@@ -277,7 +284,7 @@ with_packet! {
     }
 }
 
-/// The end of a period.
+/// Expiry of a periodic timer of a queue, as the Python method `at_timer` receives it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Timer {
     now_ps: u64,

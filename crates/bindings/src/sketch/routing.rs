@@ -1,13 +1,13 @@
-//! Choices among equal paths in Python.
+//! Choice among equal-cost paths, written in Python.
 
 use super::object::{Object, Origin};
 use eastwest_network::routing::{self, CustomRouting, RoutingModel, SwitchPlace};
 use pyo3::prelude::*;
 
-/// A choice among equal paths written in Python: a class and its settings.
+/// A choice among equal-cost paths written in Python: the user's class and its settings.
 #[derive(Debug)]
 pub struct Model {
-    /// The class and its settings.
+    /// The Python class and its settings.
     pub origin: Origin,
 }
 
@@ -41,7 +41,7 @@ impl CustomRouting for SketchRouting {
     }
 }
 
-/// A packet with several possible paths.
+/// A packet that has several equal-cost paths at a switch, as the Python method receives it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Choice {
     now_ps: u64,

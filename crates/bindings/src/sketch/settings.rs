@@ -1,4 +1,5 @@
-//! Settings of a sketch: read with the reader of scenarios, set on its objects.
+//! Settings of a sketch (mechanism in Python): read from the scenario, and set as attributes of its
+//! Python objects.
 
 use eastwest_mechanism::parameters::{Key, Quantity, Ratio, Section, key};
 use eastwest_types::Span;
@@ -6,7 +7,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Value of a setting.
+/// Value of one setting of a sketch (mechanism in Python).
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Whole(u64),
@@ -20,8 +21,8 @@ enum Value {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Reads the parameters of a sketch from a scenario. They are declared as name, type and
-    /// default; sketch.py checks the types.
+    /// Reads the parameters of a sketch (mechanism in Python) from a scenario. Each is declared as
+    /// (name, type, default); sketch.py has already checked the types.
     pub fn read(s: &mut Section, parameters: &[(String, String, String)]) -> Settings {
         let read = |(name, kind, default): &(String, String, String)| {
             let name = lasting(name);
@@ -54,8 +55,8 @@ fn declared<T: Quantity>(name: &'static str, default: &str) -> Key<T> {
     key(name, "A parameter of the sketch.").default(lasting(default))
 }
 
-/// Returns the text with the lifetime of the program. The reader of scenarios needs static names; sketches have
-/// few, and each is stored once.
+/// Returns the text with the lifetime of the program: the reader of scenarios needs static names.
+/// Each different text is stored once, and sketches have few.
 pub fn lasting(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

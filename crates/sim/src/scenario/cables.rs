@@ -1,4 +1,4 @@
-//! Cables: how they are read, and which ones a topology has.
+//! Cables: functions that read their settings, and that list the cables of a topology.
 
 use eastwest_network::energy::LinkRates;
 use eastwest_network::topology::{CableConfig, Topology};
@@ -48,7 +48,7 @@ pub fn cable(rate: Rate, delay: Span) -> CableConfig {
     CableConfig { rate, delay }
 }
 
-/// Returns the rate of the slowest host cable, "the host rate"; 1 Gbit/s without a topology.
+/// Returns the rate of the slowest cable of a host; 1 Gbit/s without a topology.
 pub fn host_rate(topology: Option<&Topology>) -> Rate {
     match topology {
         Some(
@@ -64,7 +64,7 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
-/// Returns the different rates of the cables of a topology in ascending order; none without a
+/// Returns the distinct rates of the cables of a topology in ascending order; empty without a
 /// topology.
 pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     let mut rates = match topology {
@@ -80,7 +80,7 @@ pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     rates
 }
 
-/// Returns the different cables (rate and delay) of a topology; none without a topology.
+/// Returns the distinct cable types (rate and delay) of a topology; empty without a topology.
 pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     let mut cables = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
@@ -95,7 +95,7 @@ pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     cables
 }
 
-/// Returns the rates of the cables of hosts, and of the cables between switches.
+/// Returns the distinct rates of the cables of hosts, and of the cables between switches.
 pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
     let (host, fabric) = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {

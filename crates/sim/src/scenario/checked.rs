@@ -1,4 +1,4 @@
-//! A checked scenario.
+//! A checked scenario: the result of reading a scenario file.
 
 use super::classes::TrafficClassConfig;
 use super::fidelity::Fidelity;
@@ -13,26 +13,26 @@ use eastwest_network::config::FabricConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
-/// Version of the scenario format that this program reads.
+/// Version of the scenario format that this program reads, the key `schema`.
 pub const SCHEMA: u32 = 1;
 
 /// A checked scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Version of the format.
+    /// Version of the scenario format, the key `schema`.
     pub schema: u32,
     /// Name of the scenario.
     pub name: String,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Whether packets or flows are simulated.
+    /// Level of detail: whether packets or flows are simulated.
     pub fidelity: Fidelity,
     /// Simulated time at which the run ends even if there is work left; `None`: it ends when all
     /// workloads have finished.
     pub duration: Option<Span>,
-    /// Nodes, cables, queues, routes.
+    /// Settings of the network: nodes, cables, queues, routes.
     pub fabric: FabricConfig,
-    /// Power of switches.
+    /// Power model of switches.
     pub switch_power: SwitchPower,
     /// Settings of every TCP endpoint that no override matches.
     pub tcp: TcpConfig,
@@ -41,26 +41,26 @@ pub struct Scenario {
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports other than TCP that workloads use.
     pub further: FurtherSettings,
-    /// Time that hosts take for packets, if any.
+    /// Settings of the processing of packets by hosts; `None`: hosts take no time.
     pub hosts: Option<ProcessingConfig>,
-    /// Traffic classes, by [`eastwest_types::ClassId`].
+    /// Traffic classes, indexed by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
-    /// Workloads of the scenario.
+    /// Workloads of the scenario, in the order of the file.
     pub workloads: Vec<WorkloadSpec>,
-    /// Measurements.
+    /// Settings of the measurements of the run.
     pub measure: MeasureConfig,
     /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files to which the scenario refers, by their names in the resolved text. Whoever stores that
-    /// text must store these files beside it.
+    /// Files that the scenario reads, under the names used in its text with all defaults. Whoever
+    /// stores that text must store these files beside it.
     pub attached: Vec<Attached>,
     /// The scenario as TOML text with all defaults.
     pub(super) resolved: String,
 }
 
 impl Scenario {
-    /// Returns the scenario as TOML with all defaults. Reading it, with [`Scenario::attached`] beside it, gives
-    /// an equal scenario.
+    /// Returns the scenario as TOML text with all defaults. Reading this text, with the files
+    /// [`Scenario::attached`] beside it, gives an equal scenario.
     pub fn resolved(&self) -> &str {
         &self.resolved
     }

@@ -1,7 +1,7 @@
-//! `[[class]]`: traffic classes, which name rows in tables and give packets their codepoint.
+//! `[[class]]`: traffic classes, which name rows in tables and give packets their codepoint (DSCP).
 //!
-//! A class exists as soon as a workload names it; the table is only needed to give it a priority or a DSCP.
-//! Priority p stands for the class selector CSp (RFC 2474, 4.2.2).
+//! A class exists as soon as a workload names it. The table `[[class]]` is only needed to give it a
+//! priority or a DSCP. Priority p stands for the class selector CSp (RFC 2474, 4.2.2).
 
 use eastwest_network::config::FabricConfig;
 use eastwest_network::scheduler::SchedulerConfig;
@@ -12,7 +12,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_settings::resolve::{Body, Out};
 use eastwest_types::ClassId;
 
-/// A traffic class.
+/// A traffic class of a scenario: its name and its codepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficClassConfig {
     /// Name of the class.
@@ -21,14 +21,15 @@ pub struct TrafficClassConfig {
     pub dscp: u8,
 }
 
-/// Most classes.
+/// Maximum number of traffic classes of a scenario.
 const MOST: usize = 64;
 
-/// Traffic classes that the scenario has named so far, while it is read.
+/// Traffic classes that the scenario has named so far; used while the scenario is read.
 pub struct Classes {
-    /// Classes by [`ClassId`].
+    /// Traffic classes, indexed by [`ClassId`].
     pub list: Vec<TrafficClassConfig>,
-    /// Number of classes that the file declares.
+    /// Number of classes that the scenario declares with `[[class]]`; the others are named by
+    /// workloads only.
     declared: usize,
     used: Vec<bool>,
 }
@@ -90,8 +91,8 @@ impl Classes {
         ClassId(at_most(index))
     }
 
-    /// Writes the traffic classes into the resolved text, and adds notes about settings that look
-    /// unintended.
+    /// Writes the traffic classes into the scenario text with all defaults, and adds notes about
+    /// settings that look unintended.
     pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;

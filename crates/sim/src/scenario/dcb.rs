@@ -1,4 +1,4 @@
-//! Consequences of data-centre bridging for the rest of a scenario.
+//! Checks of data-centre bridging against the rest of a scenario.
 
 use eastwest_network::config::PortSet;
 use eastwest_network::dcb::DcbConfig;

@@ -1,5 +1,5 @@
-//! Consequences of data-centre bridging for the rest of a scenario: cycles of pauses, and traffic without
-//! retransmission.
+//! Checks of data-centre bridging against the rest of a scenario: cycles of pauses (deadlock), and
+//! traffic without retransmission.
 
 use super::classes::TrafficClassConfig;
 use super::workload::spec::WorkloadSpec;

@@ -1,4 +1,4 @@
-//! Consequences of the energy settings of links for the rest of a scenario.
+//! Checks of the energy settings of links against the rest of a scenario.
 
 use eastwest_network::config::PortSet;
 use eastwest_network::energy::{EnergyConfig, LinkRates};
@@ -22,7 +22,8 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     })
 }
 
-/// Returns a note for each class of links whose transceivers are made for another rate than that of a link.
+/// Returns a note for each group of links (of hosts, of switches) whose configured transceiver is
+/// made for another rate than that of the links.
 pub fn note_phys(energy: &EnergyConfig, rates: &LinkRates) -> Vec<String> {
     [("hosts", &energy.host, &rates.host), ("switches", &energy.fabric, &rates.fabric)]
         .into_iter()
@@ -37,7 +38,7 @@ pub fn note_phys(energy: &EnergyConfig, rates: &LinkRates) -> Vec<String> {
         .collect()
 }
 
-/// Returns a note if low-power idle is logged although no link falls asleep; otherwise `None`.
+/// Returns a note if low-power idle is logged although no link can fall asleep; otherwise `None`.
 pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
     let never = !energy.host.policy.falls_asleep() && !energy.fabric.policy.falls_asleep();
     (never && *ports != PortSet::default()).then(|| {

@@ -1,10 +1,15 @@
 //! `[fabric]`: nodes, cables, queues and routes.
 //!
-//! Defaults: Ethernet's framing (IEEE 802.3: preamble 8 B, header 14 B, FCS 4 B, gap 12 B) and MTU
-//! (RFC 894); 5 µs per link, which stands for cable, switch pipeline and a share of the hosts' own
-//! delay and puts the base round trip of a leaf–spine fabric between 40 and 100 µs at 1 Gbit/s (the
-//! fabric of Alizadeh et al. 2010 stays below 250 µs); shallow ports of 200 packets (E-EON, table
-//! 5.1); NIC queues of 1000 packets (Linux, txqueuelen). Numbers of nodes and rates have no default.
+//! Sources of the defaults:
+//!
+//! * Ethernet framing: IEEE 802.3 (preamble 8 B, header 14 B, FCS 4 B, gap 12 B); MTU: RFC 894.
+//! * Delay of a link, 5 µs: it stands for cable, switch pipeline and a share of the delay of hosts.
+//!   The base round trip of a leaf–spine fabric is then between 40 and 100 µs at 1 Gbit/s (the
+//!   fabric of Alizadeh et al. 2010 stays below 250 µs).
+//! * Switch ports of 200 packets: shallow buffers (E-EON, table 5.1).
+//! * NIC queues of 1000 packets: Linux, txqueuelen.
+//!
+//! Numbers of nodes and rates have no default.
 
 use super::cables::{
     cable, cables, host_rate, link_rates, rates, read_host_cable, read_uplink_cable,
@@ -28,10 +33,10 @@ use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};
 
-/// Upper end of the range of `processing_jitter`.
+/// Maximum value of the setting `processing_jitter`.
 const MOST_JITTER: Span = Span::from_secs(1);
 
-/// Most nodes and most cables a fabric may have.
+/// Maximum number of nodes, and of cables, of a fabric.
 const MOST_NODES: u64 = 1_000_000;
 const MOST_CABLES: u64 = 4_000_000;
 
@@ -44,15 +49,15 @@ enum Kind {
     Graph,
 }
 
-/// The fabric of a scenario, and its properties on which other settings depend.
+/// The fabric of a scenario as read, and its properties on which other settings depend.
 pub struct Fabric {
-    /// The checked settings; placeholders where problems were reported.
+    /// Checked settings of the fabric; placeholder values where a problem was reported.
     pub config: FabricConfig,
-    /// Power of the switches of the fabric.
+    /// Power model of the switches of the fabric.
     pub switch_power: SwitchPower,
     /// Nodes by name and number; `None` if the topology could not be read.
     pub nodes: Option<Nodes>,
-    /// MTU in bytes; `None` if it is wrong.
+    /// MTU in bytes; `None` if the setting is wrong.
     pub mtu: Option<u32>,
 }
 
@@ -60,7 +65,9 @@ const SWITCH_QUEUE: &str = "Limit of the queue, in packets or IP bytes. The pack
                             does not count (E-EON, table 5.1: 200 packets; deep: 2000).";
 const HOST_QUEUE: &str = "Limit of the queue, in packets or IP bytes (Linux, txqueuelen: 1000).";
 
-/// Reads all settings of the fabric, the table `[fabric]`.
+/// Reads all settings of the fabric, from the table `[fabric]`.
+/// #958t
+/// limited for rates below about 12 kbit/s
 pub fn read(
     s: &mut Section,
     context: &Context,
@@ -124,7 +131,7 @@ pub fn read(
         routing,
         equal_paths,
         processing_jitter,
-        // the section `measure` names the ports
+        // filled later, when the section `measure` is read
         energy,
         measured: PortSet::default(),
         reference_ports,
@@ -145,7 +152,7 @@ fn read_jitter(s: &mut Section, packet: Span) -> Span {
     )
 }
 
-/// Sizes of packets on a link.
+/// Sizes of packets on a link, in bytes.
 struct Packets {
     mtu: u32,
     framing: u32,
@@ -326,7 +333,8 @@ fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     Topology::FatTree { k, hosts_per_edge, host, uplink }
 }
 
-/// Notes by how much the hosts' rate exceeds the uplinks'.
+/// Adds a note if the total rate of the hosts of a switch exceeds the rate of its uplinks
+/// (over-subscription).
 fn note_over_subscription(
     notes: &mut Vec<String>,
     fabric: &str,
@@ -345,7 +353,7 @@ fn note_over_subscription(
     }
 }
 
-/// Returns `down / up`, rounded up to hundredths, without zeros at the end: "1.25", "2".
+/// Returns `down / up` as text, rounded up to hundredths, without trailing zeros: "1.25", "2".
 fn hundredths(down: u128, up: u128) -> String {
     let ratio = (down * 100).div_ceil(up.max(1));
     let digits = format!("{}.{:02}", ratio / 100, ratio % 100);

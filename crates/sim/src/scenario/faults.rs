@@ -1,9 +1,9 @@
-//! `[[fault]]`: faults of cables, directions of cables and nodes, and their times.
+//! `[[fault]]`: faults of cables, of single directions of cables and of nodes, and their times.
 //!
-//! Defaults: a failure is known after 65 ms, the convergence time measured on PortLand after one failure
-//! (Niranjan Mysore et al. 2009, section 5; a fabric routed by OSPF takes longer, one with local detours less);
-//! a flapping link is up half of the time. No other setting has a default that fits all fabrics: it must be
-//! given, or is off.
+//! Defaults: routing reacts to a failure after 65 ms, the convergence time measured on PortLand
+//! after one failure (Niranjan Mysore et al. 2009, section 5; a fabric routed by OSPF takes longer,
+//! one with local detours less). A flapping link is up half of the time. All other settings must be
+//! given or are off: no default fits all fabrics.
 
 use super::fabric::Fabric;
 use super::nodes::Nodes;
@@ -17,9 +17,9 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// Most faults of a scenario.
+/// Maximum number of tables `[[fault]]` of a scenario.
 const MOST: usize = 10_000;
-/// Most links of all faults together.
+/// Maximum number of links of all faults together; a link counts once for each fault.
 const MOST_LINKS: usize = 4_000_000;
 
 #[derive(Clone, Copy)]
@@ -31,11 +31,12 @@ enum Kind {
     Down,
 }
 
-/// Names of nodes and the links between them, to find the places of faults.
+/// Nodes of the fabric and the cables between them, to translate the places of faults into link
+/// numbers.
 struct Ground<'a> {
     nodes: &'a Nodes,
     graph: Graph,
-    /// Cables by their ends, the smaller number first.
+    /// Numbers of the cables between each pair of nodes, the smaller node number first.
     between: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
@@ -49,8 +50,9 @@ impl<'a> Ground<'a> {
         Ground { nodes, graph, between }
     }
 
-    /// Returns the links of a place: a node, a range of nodes `h0..h7`, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
-    /// among parallel cables.
+    /// Returns the numbers of the links that a place names: a node, a range of nodes `h0..h7`, a
+    /// cable `a--b`, or one of its directions `a->b`. A suffix such as `#1` chooses among parallel
+    /// cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
             None => (text, None),
@@ -74,7 +76,7 @@ impl<'a> Ground<'a> {
             return self.choose(place, chosen, a, b);
         }
         if place.contains("--") && self.nodes.number(place).is_none() {
-            // the message for one direction tells which of the two names is wrong
+            // the message about one direction, `a->b`, tells which of the two names is wrong
             let one_way = place.replacen("--", "->", 1);
             return match places::port(&one_way, self.nodes) {
                 Err((message, near)) => {
@@ -99,7 +101,8 @@ impl<'a> Ground<'a> {
         Ok(of_nodes.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
     }
 
-    /// Returns the nodes of `a--b`; names may contain dashes.
+    /// Returns the numbers of the two nodes of a cable `a--b`. Names may contain dashes, so every
+    /// `--` is tried.
     fn cable(&self, text: &str) -> Option<(u32, u32)> {
         text.match_indices("--").find_map(|(at, dashes)| {
             let a = self.nodes.number(text[..at].trim())?;
@@ -108,7 +111,8 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Returns the links between two nodes, of all cables or of the chosen one.
+    /// Returns the numbers of the links between two nodes: of all cables, or only of the chosen
+    /// one.
     fn choose(
         &self,
         place: &str,
@@ -177,11 +181,12 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     faults.into_iter().flatten().map(|(_, fault)| fault).collect()
 }
 
-/// Begin and end of a fault, and its number.
+/// Begin and end of a fault (simulated time), and its index in the scenario.
 type Stay = (Time, Time, usize);
 
-/// Returns the faults that are in force at one link together with others of their kind. Failures may be: a link
-/// is up when none of them is in force.
+/// Returns a message for each fault, by index, that overlaps in time with another fault of the same
+/// property (loss, rate or delay) on a link. Failures may overlap: a link is up when no failure is
+/// in effect.
 fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize, String> {
     let mut times: BTreeMap<(u8, u32), Vec<Stay>> = BTreeMap::new();
     for (number, fault) in faults.iter().copied() {
@@ -198,7 +203,7 @@ fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize
     let mut found = BTreeMap::new();
     for ((_, link), mut times) in times {
         times.sort_unstable();
-        // of those that have begun, the one that lasts longest
+        // the fault that lasts longest among those that have begun
         let mut longest = times[0];
         for &(from, until, second) in &times[1..] {
             let (_, end, first) = longest;
@@ -290,7 +295,7 @@ fn read_effect(f: &mut Section) -> Option<Effect> {
     })
 }
 
-/// Returns the links of a fault, each once and in order.
+/// Returns the numbers of the links of a fault, each once, in ascending order.
 fn read_links(f: &mut Section, on: &Places, ground: &Ground) -> Option<Vec<u32>> {
     let mut links = Vec::new();
     for text in &on.0 {
@@ -442,7 +447,7 @@ fn read_down(f: &mut Section) -> Effect {
     let period: Option<Span> = f.find(
         key("period", "Flapping: time from one failure to the next.")
             .optional("the link fails once")
-            // Routes are recomputed for each failure that becomes known.
+            // The minimum bounds the work: routes are recomputed for each failure.
             .range("1 ms", "480 h"),
     );
     let up_share = f.find(

@@ -1,13 +1,13 @@
-//! `fidelity`: simulation of packets, or of flows.
+//! `fidelity`: whether packets or flows are simulated.
 
 use eastwest_settings::reader::Section;
 
 /// Level of detail of the simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fidelity {
-    /// Every packet on every hop.
+    /// Packet mode: every packet is simulated on every link.
     Packet,
-    /// Flows with max–min fair rates: approximate.
+    /// Flow mode: flows share links with max–min fair rates; approximate.
     Flow,
 }
 

@@ -1,5 +1,6 @@
-//! Files of a scenario: found only below its directory or among the shipped data, limited in size, and kept so
-//! that a result folder contains all inputs of its run.
+//! Files that a scenario reads. They must be below its directory or among the data that ships with
+//! Eastwest, and their size is limited. They are recorded, so that a result folder contains all
+//! inputs of its run.
 
 use eastwest_mechanism::Mechanisms;
 use std::collections::BTreeMap;
@@ -7,21 +8,21 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Directories and files that a scenario may use.
+/// Directories, files and mechanisms that a scenario may use.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Directory of the scenario file.
     pub base_dir: PathBuf,
     /// Directory of the data that ships with Eastwest.
     pub data_dir: PathBuf,
-    /// Files in memory, by the name in the scenario; they have priority over files on disk.
+    /// Files in memory, by the name that scenarios use; they have priority over files on disk.
     pub files: BTreeMap<String, Arc<[u8]>>,
     /// Mechanisms that scenarios may name beside the built-in ones.
     pub mechanisms: Mechanisms,
 }
 
 impl Context {
-    /// Whether a name is that of a folder below the scenario's directory.
+    /// Whether `name` is a folder below the directory of the scenario.
     pub fn is_folder(&self, name: &str) -> bool {
         !self.files.contains_key(name) && self.base_dir.join(name).is_dir()
     }
@@ -30,28 +31,30 @@ impl Context {
 /// An input file that a scenario reads, under its name in the resolved scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Name of the file in the resolved scenario, relative to the directory of the scenario.
+    /// Name of the file in the scenario text with all defaults, relative to the directory of the
+    /// scenario.
     pub name: String,
-    /// Content of the file; empty if there is a path.
+    /// Content of the file; empty if `path` is given.
     pub bytes: Arc<[u8]>,
-    /// Path of a file that is too large for memory and is read during the run; otherwise `None`.
+    /// Path of a file that is too large for memory and is read during the run; `None` for other
+    /// files.
     pub path: Option<PathBuf>,
 }
 
-/// Folder of attached files beside a resolved scenario.
+/// Folder of input files beside the stored scenario, in which a result folder keeps them.
 const FOLDER: &str = "inputs";
 
-/// Files that a scenario names and that have been read so far.
+/// Files that the scenario has named and that have been read so far.
 #[derive(Default)]
 pub struct Files {
-    /// Files in the order of reading, without duplicates.
+    /// Input files in the order of reading, without duplicates.
     pub attached: Vec<Attached>,
 }
 
 impl Files {
-    /// Reads the file `name` of the scenario, with at most `most` bytes, and attaches it to the
-    /// scenario. Fails with a message if it does not exist, is too large, or is outside the
-    /// scenario's directory.
+    /// Reads the file `name` of the scenario, with at most `most` bytes, and records it as an input
+    /// file. Fails with a message if it does not exist, is too large, or is outside the scenario's
+    /// directory.
     pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
         let bytes = match context.files.get(name) {
             Some(bytes) => bytes.clone(),
@@ -61,8 +64,8 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Reads a file that ships with Eastwest, with at most `most` bytes, and attaches it to the
-    /// scenario; `name` is its name in scenarios, `file` its path below the data directory.
+    /// Reads a file that ships with Eastwest, with at most `most` bytes, and records it as an input
+    /// file; `name` is its name in scenarios, `file` its path below the data directory.
     pub fn load_shipped(
         &mut self,
         context: &Context,
@@ -78,7 +81,7 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Attaches a file under a unique name.
+    /// Records an input file, under the name `base` with a number if another file has this name.
     fn attach(&mut self, base: &str, bytes: Arc<[u8]>) -> Attached {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -97,7 +100,7 @@ impl Files {
 }
 
 impl Files {
-    /// Attaches files, given as (name, path), without reading them, in a folder of their own.
+    /// Records input files, given as (name, path), in a folder of their own, without reading them.
     /// Returns the name of the folder.
     pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
         for number in 1u32.. {

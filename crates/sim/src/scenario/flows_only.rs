@@ -1,4 +1,4 @@
-//! Settings that flows do not support.
+//! Checks for settings that flow mode (simulation without packets) does not support.
 
 use super::checked::Scenario;
 use super::fidelity::Fidelity;
@@ -7,7 +7,7 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_settings::reader::Section;
 
-/// Returns the settings of a scenario that need packets: name of the key, and the reason.
+/// Returns the settings of a scenario that need packets: key, and the reason.
 fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];
@@ -72,7 +72,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
 }
 
 /// In flow mode, reports every setting that needs packets as a problem, and adds notes about
-/// settings without effect. Returns the scenario.
+/// settings without effect. Returns the scenario with these notes.
 pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
     if scenario.fidelity == Fidelity::Packet || s.describing() {
         return scenario;

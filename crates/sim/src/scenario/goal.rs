@@ -1,7 +1,8 @@
-//! The key `goal`: the values that measures of a run should have.
+//! The key `goal`: the values that measures of a run should reach.
 //!
-//! A run does not depend on its goals. They are checked for their form and are a part of the resolved text; the
-//! Python package compares them with the results (`python/eastwest/goals`).
+//! Goals do not change a run. Only their form is checked here, and they are a part of the scenario
+//! text with all defaults. The Python package compares them with the results
+//! (`python/eastwest/goals`).
 
 use eastwest_settings::problem::{nearest, shorten};
 use eastwest_settings::quantity::{Quantity, instead};
@@ -9,12 +10,12 @@ use eastwest_settings::reader::{Section, key};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Most goals of a scenario.
+/// Maximum number of goals of a scenario.
 const MOST_GOALS: usize = 16;
-/// Longest name of a measure and longest value of a goal, in bytes.
+/// Maximum length of the name of a measure, and of the value of a goal, in bytes.
 const LONGEST_MEASURE: usize = 200;
 const LONGEST_VALUE: usize = 60;
-/// Values of goals without a limit.
+/// Values of a goal that ask for an extreme instead of a limit.
 const EXTREMES: [&str; 2] = ["minimal", "maximal"];
 const FORM: &str = "write a limit such as \"< 1 ms\" (with <, <=, > or >=), \"minimal\" or \
                     \"maximal\"";
@@ -24,7 +25,8 @@ const FORM: &str = "write a limit such as \"< 1 ms\" (with <, <=, > or >=), \"mi
 struct Goals(BTreeMap<String, String>);
 
 impl Goals {
-    /// Adds the goals of a table; names of nested tables are joined by dots.
+    /// Adds the goals of a TOML table; names of nested tables are joined by dots, with the prefix
+    /// `before`.
     fn collect(&mut self, table: &Table, before: &str) -> Result<(), String> {
         for (name, value) in table {
             let name = format!("{before}{name}");
@@ -63,7 +65,8 @@ impl Quantity for Goals {
     }
 }
 
-/// Returns what is wrong with the text of a goal: it must be a limit, `minimal` or `maximal`.
+/// Returns what is wrong with the value of a goal, which must be a limit, `minimal` or `maximal`;
+/// `None` if it is right.
 fn objection(wanted: &str) -> Option<String> {
     let wanted = wanted.trim();
     if EXTREMES.contains(&wanted) {
@@ -82,7 +85,8 @@ fn objection(wanted: &str) -> Option<String> {
     None
 }
 
-/// Reads the key `goal`. No goals, also an empty table, leave nothing in the resolved text.
+/// Reads the key `goal`. Without goals, also with an empty table, the scenario text with all
+/// defaults does not mention it.
 pub fn read(s: &mut Section) {
     let goals = s.find(
         key::<Goals>(

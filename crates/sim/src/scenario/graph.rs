@@ -1,4 +1,4 @@
-//! Fabrics of any shape, from a file with hosts, switches and cables.
+//! Fabrics of any shape (`kind = 'graph'`), from a file that lists hosts, switches and cables.
 
 use super::files::{Context, Files};
 use eastwest_network::topology::{CableConfig, Topology};
@@ -9,7 +9,8 @@ use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
 use std::collections::BTreeMap;
 
-/// Limits of a topology file: bytes, and number of hosts, switches and cables.
+/// Maximum size of a topology file in bytes; the following constants limit its numbers of hosts,
+/// switches and cables.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_NODES: usize = 200_000;
 
@@ -153,7 +154,7 @@ fn read_cable(
     c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
 }
 
-/// Returns for each node whether it can be reached from the first node.
+/// Returns, for each node, whether it can be reached over cables from the node number 0.
 fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {

@@ -1,4 +1,4 @@
-//! Lists of hosts in workloads: by name, or as a range such as `"h1..h32"`.
+//! Lists of hosts in settings of workloads: by name, or as a range such as `"h1..h32"`.
 
 use super::nodes::Nodes;
 use eastwest_settings::quantity::{Name, Quantity, instead};
@@ -6,7 +6,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::HostId;
 use toml::Value;
 
-/// Hosts by names and ranges of names, as the file gives them.
+/// A list of hosts as written in the scenario: names and ranges of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostList(pub Vec<String>);
 
@@ -39,11 +39,11 @@ impl Quantity for HostList {
     }
 }
 
-/// Maximum number of hosts in a list of hosts: it limits the memory of workloads with long lists.
+/// Maximum number of hosts in a list of hosts. It limits the memory of workloads.
 pub const MOST_HOSTS: usize = 100_000;
 
 impl HostList {
-    /// Returns the hosts of the list.
+    /// Returns the numbers of the hosts in the list, or a message about the first wrong name.
     fn resolve(&self, nodes: &Nodes) -> Result<Vec<HostId>, String> {
         let number = |name: &str| match nodes.number(name) {
             Some(n) if n < nodes.hosts() => Ok(n),
@@ -67,8 +67,8 @@ impl HostList {
     }
 }
 
-/// Reads the key `name`, which names hosts. `said` tells users what its absence means; without it
-/// the key is required. Returns `None` if the key is absent or wrong.
+/// Reads the key `name`, a list of hosts. `said` describes for users what its absence means;
+/// without `said` the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_list(
     s: &mut Section,
     name: &'static str,
@@ -90,8 +90,8 @@ pub fn read_list(
     }
 }
 
-/// Reads the key `name`, which names one host. `said` tells users what its absence means; without
-/// it the key is required. Returns `None` if the key is absent or wrong.
+/// Reads the key `name`, one host. `said` describes for users what its absence means; without
+/// `said` the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_one(
     s: &mut Section,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The section `measure`: samples and logs of a run.
+//! The section `measure`: settings of the samples and logs of a run.
 
 use super::nodes::Nodes;
 use super::places::{self, Places};
@@ -9,14 +9,15 @@ use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Measurements of a run.
+/// Settings of the measurements of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct MeasureConfig {
-    /// Interval of the series over time; `None`: starts at 1 ms and adapts.
+    /// Interval between samples over time, in simulated time; `None`: the interval starts at 1 ms
+    /// and adapts to the duration of the run.
     pub sample_interval: Option<Span>,
     /// Maximum number of rows of the table of events; 0 records none.
     pub events: u64,
-    /// Ports whose queues are measured packet by packet.
+    /// Ports whose queue length and waiting time are measured for each packet.
     pub ports: PortSet,
     /// TCP senders whose congestion windows are traced.
     pub tcp_trace: Senders,
@@ -26,18 +27,18 @@ pub struct MeasureConfig {
     pub flow_parts: Senders,
     /// Maximum number of rows of the table `flow_parts`.
     pub flow_parts_rows: u64,
-    /// Senders whose throughput is sampled.
+    /// Senders whose throughput over time is sampled, with interval and limit.
     pub flow_samples: FlowSamplesConfig,
     /// Maximum number of rows of the table of MPI messages, and also of the table of states of MPI
     /// ranks.
     pub mpi_rows: u64,
-    /// Packet capture.
+    /// Settings of the packet capture.
     pub capture: CaptureConfig,
-    /// Low-power idle: ports whose periods are logged.
+    /// Ports whose low-power idle periods are logged, with time range and limit.
     pub lpi: LpiConfig,
-    /// PFC: ports whose pauses are logged.
+    /// Ports whose PFC pauses are logged, with the limit of rows.
     pub pauses: PausesConfig,
-    /// Part of the run in which the measures of workloads are taken.
+    /// Time interval of the run in which the measures of workloads are taken.
     pub window: WindowConfig,
 }
 
@@ -46,7 +47,7 @@ pub struct MeasureConfig {
 pub struct FlowSamplesConfig {
     /// The senders whose throughput is sampled.
     pub senders: Senders,
-    /// Length of the intervals over which throughput is taken.
+    /// Length of the intervals over which throughput is averaged, in simulated time.
     pub interval: Span,
     /// Maximum number of rows of the table `flow_samples`.
     pub rows: u64,
@@ -68,9 +69,10 @@ pub struct LpiConfig {
     pub ports: PortSet,
     /// Maximum number of rows of the table `lpi`, over all ports.
     pub rows: u64,
-    /// Simulated time; periods that end after it are logged.
+    /// Simulated time from which periods are logged: a period counts if it ends later.
     pub from: Span,
-    /// Simulated time; periods that begin before it are logged. `None`: until the end of the run.
+    /// Simulated time until which periods are logged: a period counts if it begins earlier. `None`:
+    /// until the end of the run.
     pub until: Option<Span>,
 }
 
@@ -87,14 +89,14 @@ pub struct CaptureConfig {
     pub until: Option<Span>,
 }
 
-/// Selected streams of data, each from one host to another.
+/// Selection of data streams, each from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Senders {
     /// Whether all streams are selected.
     all: bool,
     /// Hosts whose streams to all receivers are selected.
     hosts: BTreeSet<u32>,
-    /// Selected pairs of sender and receiver.
+    /// Selected streams as pairs of host numbers, sender and receiver.
     pairs: BTreeSet<(u32, u32)>,
 }
 
@@ -109,7 +111,8 @@ impl Senders {
         self.all || self.hosts.contains(&src.0) || self.pairs.contains(&(src.0, dst.0))
     }
 
-    /// Selects `*`, a host, or a pair such as `h0->h3`.
+    /// Adds to the selection the text of one entry: `*` (all streams), a host (all its streams), or
+    /// a pair such as `h0->h3`.
     fn add(&mut self, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
         if text == "*" {
             self.all = true;
@@ -126,7 +129,8 @@ impl Senders {
     }
 }
 
-/// Selects `*`, a node, or a port such as `leaf0->h3`.
+/// Adds to `ports` the text of one entry: `*` (all ports), a node (all its ports), or a port such
+/// as `leaf0->h3`.
 fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
     if text == "*" {
         ports.all = true;
@@ -138,7 +142,7 @@ fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), place
     Ok(())
 }
 
-/// Most rows of a table of single events, and packets of a capture.
+/// Maximum number of rows of a table of single events, and of packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
 /// Reads the section `measure`. `workloads` are the names of all workloads of the file.
@@ -223,7 +227,8 @@ pub(super) fn read(
     }
 }
 
-/// Reads the senders whose completion times are split, and the most rows of their table.
+/// Reads the senders whose completion times are split into parts, and the maximum number of rows of
+/// their table.
 fn read_flow_parts(s: &mut Section, nodes: Option<&Nodes>) -> (Senders, u64) {
     let mut senders = Senders::default();
     read_places(
@@ -372,7 +377,8 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
     CaptureConfig { ports, packets, from, until }
 }
 
-/// Reads a list of places and adds each of them; reports the first wrong one.
+/// Reads a list of places (ports, hosts or streams) and passes each of them to `add`; reports the
+/// first wrong one as a problem.
 fn read_places(
     s: &mut Section,
     name: &'static str,

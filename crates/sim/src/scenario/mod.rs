@@ -1,8 +1,9 @@
-//! Scenarios: the user's text, checked, with all defaults.
+//! Scenarios: reading of the user's text into checked settings with all defaults.
 //!
-//! This module defines the schema and its defaults. Each key is declared where it is read
-//! ([`reader`](eastwest_settings::reader)), and that declaration also gives the schema, the reference page and
-//! the resolved text of a result folder. Reading collects all problems of a file before it fails.
+//! This module defines all keys and their defaults. Each key is declared where it is read
+//! ([`reader`](eastwest_settings::reader)). The same declaration produces the schema, the reference
+//! page, and the text with all defaults that a result folder stores. Reading collects all problems
+//! of a file before it fails.
 
 #![cfg_attr(
     not(test),

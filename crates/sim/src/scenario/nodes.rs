@@ -23,7 +23,8 @@ fn nodes_of(topology: &Topology) -> u64 {
     tiers(topology).iter().map(|tier| tier.1).sum()
 }
 
-/// Returns prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
+/// Returns the name prefix and the number of nodes of every tier, hosts first. A graph counts as
+/// one tier with an empty prefix.
 fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     match topology {
         Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
@@ -51,7 +52,8 @@ fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     }
 }
 
-/// Returns the rack of every host: the number of its switch, counted from 0 among switches.
+/// Returns the rack of every host: the number of the switch to which the host is connected, counted
+/// from 0 among switches.
 pub fn racks(topology: &Topology) -> Vec<u32> {
     let even = |hosts: u32, per_rack: u32| (0..hosts).map(|h| h / per_rack.max(1)).collect();
     match topology {
@@ -111,8 +113,8 @@ impl Nodes {
         self.hosts
     }
 
-    /// Returns the number of links on the longest of the shortest paths between two hosts; in graphs only 2,
-    /// the cables of the hosts, as the minimum.
+    /// Returns the number of links on the longest of the shortest paths between two hosts. For a
+    /// graph it returns 2, a lower bound: the cables of the two hosts.
     pub fn longest_way(&self) -> u64 {
         match self.topology {
             Topology::LeafSpine { leaves, .. } if leaves > 1 => 4,
@@ -121,12 +123,13 @@ impl Nodes {
         }
     }
 
-    /// Returns the rack of every host: the number of its switch, counted from 0 among switches.
+    /// Returns the rack of every host: the number of the switch to which the host is connected,
+    /// counted from 0 among switches.
     pub fn racks(&self) -> Vec<u32> {
         racks(&self.topology)
     }
 
-    /// Describes the names of hosts, for messages.
+    /// Returns a description of the names of hosts, for messages to the user.
     pub fn host_names(&self) -> String {
         match &self.topology {
             Topology::Graph { hosts, .. } => {

@@ -1,16 +1,16 @@
-//! Places in a fabric as text: a host `"h3"`, or a connection of two nodes, `"leaf0->h3"`: the direction of a
-//! cable, or the stream from one host to another.
+//! Places in a fabric, written as text: a node such as `"h3"`, or two nodes such as `"leaf0->h3"`,
+//! which stand for one direction of a cable or for the data stream from one host to another.
 
 use super::nodes::Nodes;
 use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{Quantity, instead};
 use toml::Value;
 
-/// Places as the file gives them: a list, or a single one.
+/// Places as written in the scenario: a list, or a single one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places(pub Vec<String>);
 
-/// Longest text of a place: two names and an arrow.
+/// Maximum length of the text of a place: two names and an arrow.
 const LONGEST: usize = 140;
 
 impl Quantity for Places {
@@ -40,19 +40,19 @@ impl Quantity for Places {
 /// Message about a wrong place, and the most similar correct place, if there is one.
 pub type Wrong = (String, Option<String>);
 
-/// Returns the two names around the arrow of `a->b`; `None` if there is no arrow.
+/// Returns the texts before and after the arrow of `a->b`; `None` if there is no arrow.
 pub fn ends(text: &str) -> Option<(&str, &str)> {
     text.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
 }
 
-/// Returns the number of the node with this name, or a message that there is none.
+/// Returns the number of the node with this name, or a message that there is no such node.
 pub fn node(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     nodes.number(name).ok_or_else(|| {
         (format!("names {}, which is not a node", shorten(name)), nodes.nearest(name))
     })
 }
 
-/// Returns the number of the host with this name, or a message that there is none.
+/// Returns the number of the host with this name, or a message that there is no such host.
 pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     match nodes.number(name) {
         Some(n) if n < nodes.hosts() => Ok(n),
@@ -84,7 +84,7 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
         return Ok((a, b));
     }
     let message = format!("contains {}, but no cable joins these two nodes", shorten(text));
-    // One of the two names is probably right: a host rather than a switch.
+    // One of the two names is probably right: keep the name of a host rather than that of a switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))
     } else {

@@ -8,8 +8,8 @@ use eastwest_settings::problem::Problem;
 use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{overrides, syntax};
 
-/// Reads a scenario. `overrides` are paths of settings and their values, as in `--set`. Returns all
-/// problems if there are any.
+/// Reads a scenario from its text. `overrides` are (path of a setting, value), as in `--set`.
+/// Returns all problems if there are any.
 pub fn read(
     text: &str,
     context: &Context,
@@ -24,7 +24,8 @@ pub fn read(
     let (problems, set) = overrides::apply(&mut document.table, overrides);
     state.problems = problems;
     let inherited = tcp_overrides::inherit(&mut document.table);
-    // Overridden values are not those of the file's lines.
+    // The values of overrides are not written in lines of the file, so that messages must not name
+    // a line.
     for path in set {
         state.lines.remove(&path);
     }
@@ -37,7 +38,8 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
-/// Whether the file has a newer format: then this is its only problem, as nothing else in it can be checked.
+/// Whether the file has a newer format than this program. This is then its only problem, as nothing
+/// else in it can be checked.
 fn is_newer(state: &mut State, table: &toml::Table) -> bool {
     let Some(found) = table.get("schema") else { return false };
     let newer = found.as_integer().is_some_and(|version| version > i64::from(SCHEMA));

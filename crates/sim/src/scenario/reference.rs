@@ -23,7 +23,8 @@ pub fn rows_with(context: &Context) -> Vec<KeyDoc> {
     })
 }
 
-/// Returns the schema as JSON: one object per key, with its path, type, default, range and meaning.
+/// Returns the schema of scenarios as JSON: one object per setting, with its path, type, default,
+/// range and meaning.
 pub fn schema() -> Value {
     let keys: Vec<Value> = rows().iter().map(row_json).collect();
     json!({ "schema": SCHEMA, "keys": keys })
@@ -81,7 +82,7 @@ fn write_place(page: &mut String, place: &str, keys: &[&KeyDoc]) {
         r.path() == place.strip_suffix(".*").unwrap_or(place)
             && r.kind_of_value.starts_with("table")
     });
-    // A section of another file: name of the file, a colon, the section.
+    // A section of another file is named by the file, a colon and the section.
     let (file, section) = match place.rsplit_once(": ") {
         Some((file, section)) => (format!("{file}: "), section),
         None => (String::new(), place),

@@ -1,8 +1,8 @@
-//! `routing` and related keys: choice among equal paths, weights of ports, and explicit routes, in the scenario
-//! or in a file.
+//! The key `routing` and related keys: choice among equal-cost paths, weights of ports, and
+//! explicit routes, in the scenario or in a file.
 //!
-//! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via` lists the
-//! names of switches in their order, separated by spaces.
+//! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via`
+//! lists the names of the switches on the path in order, separated by spaces.
 
 use super::files::{Context, Files};
 use super::nodes::{MAX_HOPS, Nodes};
@@ -15,12 +15,13 @@ use eastwest_settings::reader::{Section, key};
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// Largest file of routes, in bytes.
+/// Maximum size of a file of routes, in bytes.
 const MOST_FILE_BYTES: u64 = 64 << 20;
-/// Most ports with a weight.
+/// Maximum number of ports with a weight.
 const MOST_WEIGHTS: usize = 100_000;
 
-/// Reads the settings of routing: choice among equal paths, weights of ports, and explicit routes.
+/// Reads the settings of routing: choice among equal-cost paths, weights of ports, and explicit
+/// routes.
 pub fn read(
     s: &mut Section,
     nodes: Option<&Nodes>,
@@ -69,7 +70,7 @@ pub fn read(
     (with_routes(s, routing, routes, nodes), equal_paths)
 }
 
-/// Adds the routes of explicit routing.
+/// Adds the routes that the scenario or its file lists to the settings of explicit routing.
 fn with_routes(
     s: &mut Section,
     routing: RoutingConfig,
@@ -134,8 +135,8 @@ fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)
     Some((a, b, weight))
 }
 
-/// Returns the problem of a path, if there is one: a gap, or a node that is passed twice, with the nodes
-/// between.
+/// Returns what is wrong with a path: two consecutive nodes without a cable, or a node that is
+/// passed twice (with the nodes of the loop). `None` if the path is right.
 fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     let names = |path: &[u32]| path.iter().map(|&n| nodes.name(n)).collect::<Vec<_>>().join(" -> ");
     if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
@@ -148,7 +149,8 @@ fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     })
 }
 
-/// Returns a route whose nodes are known, or its problem.
+/// Returns the explicit route from host `from` to host `to` through the nodes `via`, or what is
+/// wrong with it.
 fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitRoute, String> {
     if from == to {
         return Err("goes from a host to itself".to_owned());
@@ -231,10 +233,10 @@ fn read_file(
     }
 }
 
-/// Most problems that are reported for a file.
+/// Maximum number of problems that are reported for a file of routes.
 const MOST_PROBLEMS: usize = 20;
 
-/// Returns the routes of a file, or its problems, as `:line: what`.
+/// Returns the explicit routes in a file, or its problems, each as `:line: message`.
 fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ExplicitRoute>, Vec<String>> {
     let one = |message: String| vec![message];
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);

@@ -1,6 +1,6 @@
-//! Common functions of readers of tables.
+//! Common functions of the readers of CSV tables.
 
-/// Returns a message about an error of the CSV reader, with the line if it is known.
+/// Returns a message about an error of the CSV reader, with the line number if it is known.
 pub fn broken(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
@@ -11,7 +11,8 @@ pub fn broken(error: &csv::Error) -> String {
     }
 }
 
-/// Returns `good` with one to three faults: bytes changed, inserted (from `with`), removed, or the end cut off.
+/// Returns the text `good` with one to three random faults: bytes changed, inserted (from `with`)
+/// or removed, or the end cut off.
 #[cfg(test)]
 pub fn damaged(good: &[u8], with: &[u8], random: &mut eastwest_engine::random::Stream) -> Vec<u8> {
     let mut text = good.to_vec();

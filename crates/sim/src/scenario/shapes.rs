@@ -10,23 +10,23 @@ use eastwest_types::Span;
 /// Maximum number of nodes, and of cables, of a fabric with one of these shapes.
 const MOST_NODES: u64 = 200_000;
 const MOST_CABLES: u64 = 800_000;
-/// Most levels of a tree, and most dimensions of a torus.
+/// Maximum number of levels of a tree, and of dimensions of a torus.
 const MOST_LEVELS: usize = 16;
-/// Largest number in a list of sizes.
+/// Maximum value of a number in a list of sizes.
 const LARGEST: u32 = 100_000;
 
 /// Kinds of fabrics that are built from a few numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// k-ary n-tree of switches.
+    /// A k-ary n-tree of switches.
     KAryNTree,
-    /// Extended generalised fat tree.
+    /// An extended generalised fat tree (XGFT).
     Xgft,
-    /// Torus of switches.
+    /// A torus of switches: a grid whose lines are closed to rings in every dimension.
     Torus,
-    /// DCell, in which hosts forward packets too.
+    /// A DCell, in which hosts forward packets too.
     DCell,
-    /// Dumbbell: two switches joined by one cable.
+    /// A dumbbell: two switches joined by one cable, with hosts on both.
     Dumbbell,
     /// Two groups of hosts with several paths between them.
     TwoGroups,
@@ -45,7 +45,8 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     }
 }
 
-/// Builds the topology, or refuses one that is too large or whose settings `names` are wrong.
+/// Builds the topology. Reports a problem of the settings `names` if the topology is too large or
+/// cannot be built.
 fn lay_out(
     s: &mut Section,
     names: &[&'static str],
@@ -75,7 +76,8 @@ fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
     lay_out(s, &["k", "levels"], (tree.all_nodes(), tree.cables()), || tree.build(host, uplink))
 }
 
-/// Checks that a list has a number for every level, each of them in its range.
+/// Reports a problem unless the list of the setting `name` has one number for every level, each
+/// from `least` to the maximum.
 fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32) {
     s.demand((1..=MOST_LEVELS).contains(&list.len()), &[name], || {
         format!("must be a list of 1 to {MOST_LEVELS} numbers")

@@ -1,4 +1,5 @@
-//! `[[tcp.override]]`: other settings for the endpoints of some workloads, hosts or sides.
+//! `[[tcp.override]]`: TCP settings for the endpoints of some workloads, hosts or sides, which
+//! replace `[tcp]`.
 
 use super::files::Context;
 use super::hosts;
@@ -14,12 +15,13 @@ use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// Keys of an override that are not settings of TCP.
+/// Keys of a table `[[tcp.override]]` that are not settings of TCP: its name and its filters.
 const OWN: [&str; 6] = ["name", "inherit", "workloads", "hosts", "peers", "side"];
 
-/// A table `[[tcp.override]]` whose workloads are names, because the workloads are not read yet.
+/// A table `[[tcp.override]]` that names workloads by text, because it is read before the workloads
+/// are.
 pub struct Unplaced {
-    /// Names of workloads.
+    /// Filter: names of the workloads to which the settings apply; `None`: all workloads.
     workloads: Option<Vec<String>>,
     settings: TcpOverride,
 }
@@ -35,7 +37,7 @@ pub fn inherit(document: &mut Table) -> BTreeSet<String> {
         if table.get("inherit") == Some(&Value::Boolean(false)) {
             continue;
         }
-        // parameters belong to the congestion control of their own table
+        // `[tcp.parameters]` is valid only for the congestion control of its own table
         let other_control = table.contains_key("congestion");
         for (name, value) in tcp.iter() {
             let fits = name != "parameters" || !other_control;
@@ -88,7 +90,8 @@ pub fn read(
             });
             names.push(name);
         }
-        // `inherit` has already done it; the resolved text gives every key
+        // The function `inherit` has already added the inherited keys. The text with all defaults
+        // lists every key, so nothing is inherited when it is read again.
         let inherits = o.get::<bool>(
             key("inherit", "Whether keys that are not given here have their value from [tcp].")
                 .default("true"),
@@ -125,7 +128,7 @@ pub fn read(
         });
         let mut own_notes = Vec::new();
         let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
-        // notes about [tcp] are not repeated for inherited keys
+        // a note about [tcp] is not repeated for a key that was only inherited
         own_notes.retain(|note| !notes.contains(&note.replacen(o.path(), "tcp", 1)));
         notes.append(&mut own_notes);
         let set = |hosts: Option<Vec<HostId>>| hosts.map(|all| all.into_iter().collect());
@@ -136,8 +139,9 @@ pub fn read(
     })
 }
 
-/// Replaces the names of workloads in overrides by their numbers. `running` are the workloads that
-/// run, in order, `all` the names of all workloads of the file; `s` is the top of the file.
+/// Replaces the names of workloads in overrides by their numbers. `running` are the names of the
+/// workloads that run, in order, `all` the names of all workloads of the file; `s` is the top level
+/// of the file.
 pub fn place(
     s: &mut Section,
     unplaced: Vec<Unplaced>,

@@ -1,4 +1,4 @@
-//! Notes on settings that contradict each other: valid, but rarely meant.
+//! Notes on settings that are valid together but rarely intended.
 
 use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
@@ -9,11 +9,12 @@ use eastwest_transport::congestion::CongestionKind;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{Limit, Rate, Span};
 
-/// Bytes in the queue of a host above which a note is given: 100 packets of 1,500 B, which take 1.2 ms at 1 Gbit/s.
+/// Limit of a host's queue, in bytes, above which a note is given: 100 packets of 1,500 B, which
+/// take 1.2 ms at 1 Gbit/s.
 const LONG_QUEUE: u64 = 150_000;
 
-/// Returns notes about the TCP of all endpoints, given as `settings`, in this fabric. `asks_for_ecn` tells whether
-/// any connection uses ECN.
+/// Returns notes about TCP settings that do not suit this fabric. `settings` are the TCP settings
+/// of all endpoints; `asks_for_ecn` tells whether any connection uses ECN.
 pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let drops_only = |queue: &QueueConfig| matches!(queue, QueueConfig::DropTail(_));
@@ -50,11 +51,14 @@ pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool)
 /// IP bytes of an acknowledgement with timestamps.
 const ACK: u64 = 52;
 
-/// Ratio of the waiting time behind a full threshold to the idle round trip above which a note is given.
+/// A note is given if a queue at its marking threshold takes more than this many idle round trips
+/// to drain.
 const LATE: u64 = 4;
 
-/// Returns the rate of the hosts' links and the largest round-trip time of a full packet and its
-/// acknowledgement on an idle path; `None` for irregular fabrics.
+/// Returns the rate of the hosts' links, and the largest round-trip time on an idle path for a full
+/// packet and its acknowledgement; `None` for irregular fabrics.
+/// #1152t
+/// half of the jitter, on average, at each of both hosts
 fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     let (host, uplink, uplinks) = match &fabric.topology {
         Topology::LeafSpine { leaves, host, uplink, .. } => {
@@ -75,7 +79,10 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     Some((host.rate, round_trip))
 }
 
-/// Returns a note if DCTCP's threshold K is below C × RTT / 7, or takes longer to drain than several round trips.
+/// Returns a note if DCTCP's marking threshold K is below C × RTT / 7 (too low for full
+/// utilization), or if a queue of that length takes several round trips to drain (too high).
+/// #1154t
+/// rounded up to 10 ns for display
 fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     let QueueConfig::StepMarking(queue) = &fabric.switch_queue else { return None };
     let (rate, round_trip) = idle_round_trip(fabric)?;
@@ -111,7 +118,8 @@ fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     }
 }
 
-/// Returns a note if packets can wait long in the queue of their own host, which does not mark.
+/// Returns a note if packets can wait long in the queue of their own host, which does not mark
+/// packets.
 fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<String> {
     if settings.iter().all(|tcp| tcp.small_queues.on) {
         return None;
@@ -129,7 +137,8 @@ fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<Stri
     })
 }
 
-/// Returns a note if packets of a flow take several paths, and a transport repeats everything after a gap.
+/// Returns a note if packets of one flow take several paths, and so arrive out of order, although a
+/// transport in use retransmits all packets after a gap.
 pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> Option<String> {
     let name = match routing {
         RoutingConfig::Spray(_) => "spray",
@@ -149,7 +158,8 @@ pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> 
 mod tests {
     use crate::scenario::{Context, read};
 
-    /// Returns the notes on a leaf–spine fabric with these settings and one workload.
+    /// Returns the notes on a leaf–spine fabric with these lines in `[fabric]` and `[tcp]`, and one
+    /// workload.
     fn said(fabric: &str, tcp: &str, workload: &str) -> Vec<String> {
         let text = format!(
             "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
@@ -184,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_threshold_is_compared_with_the_round_trip() {
-        // a packet of 1,538 B and an ACK of 90 B over four links of 1 Gbit/s, two of them with a delay
+        // idle round trip: a packet of 1,538 B and an ACK of 90 B over four links of 1 Gbit/s, two
+        // of which have a delay
         let marks = |k: &str, delay: &str| {
             let fabric = format!(
                 "queue = {{ kind = 'step-marking', threshold = '{k}' }}\nhost_queue = {{ limit = '50 packets' }}\n\
@@ -193,7 +204,8 @@ mod tests {
             said(&fabric, "congestion = 'dctcp'", "")
         };
         assert_eq!(marks("10 packets", "10 us"), Vec::<String>::new());
-        // 452.1 µs: 56.5 kB in flight; the second packet is the first one above the threshold
+        // round trip of 452.1 µs: 56.5 kB in flight; with the threshold of one packet, marking
+        // begins at the second packet
         let low = marks("1 packets", "100 us");
         assert!(low[0].contains("from 2 packets (3076 B)"), "{low:?}");
         assert!(low[0].contains("below C × RTT / 7 = 80"), "{low:?}");

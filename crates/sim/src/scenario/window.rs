@@ -1,4 +1,5 @@
-//! The section `measure.window`: the part of a run in which the measures of workloads are taken.
+//! The section `measure.window`: the time interval of a run in which the measures of workloads are
+//! taken.
 
 use eastwest_settings::problem::nearest;
 use eastwest_settings::quantity::Name;
@@ -8,25 +9,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Part of the run in which the measures of workloads are taken. An exchange, flow, job, rank, round
-/// or transaction counts if its start satisfies all limits that are set.
+/// Time interval of a run in which the measures of workloads are taken. An exchange, flow, job,
+/// rank, round or transaction counts if its start satisfies all limits that are set.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WindowConfig {
-    /// Simulated time before which nothing counts; `None`: the begin of the run.
+    /// Simulated time before which nothing is counted; `None`: the begin of the run.
     pub from: Option<Span>,
-    /// Simulated time from which nothing counts; `None`: the end of the run.
+    /// Simulated time from which on nothing is counted; `None`: the end of the run.
     pub until: Option<Span>,
-    /// Time before the end of the run in which nothing counts; `None`: no such time.
+    /// Length of the time before the end of the run in which nothing is counted; `None`: zero.
     pub cool_down: Option<Span>,
-    /// Name of a workload: only the time counts in which it is active. `None`: the whole run.
+    /// Name of a workload: only the time in which this workload is active is counted. `None`: the
+    /// whole run.
     pub during: Option<String>,
-    /// Purpose of the flows of the workload `during` that count as its activity; `None`: all that
-    /// it does.
+    /// Purpose of those flows of the workload `during` that define its activity; `None`: all its
+    /// activity.
     pub purpose: Option<Purpose>,
 }
 
 impl WindowConfig {
-    /// Returns the limits that are given, as the part `window` of the summary; `None` if there are
+    /// Returns the limits that are set, as the section `window` of the summary; `None` if there are
     /// no limits.
     pub fn summary(&self) -> Option<Value> {
         let times =
@@ -47,7 +49,7 @@ impl WindowConfig {
     }
 }
 
-/// Reads the section `measure.window`. `names` are the names of all workloads of the file.
+/// Reads the section `measure.window`. `names` are the names of all workloads of the scenario.
 pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
     let from = s.find(
         key("from", "Time before which nothing counts.")

@@ -9,25 +9,26 @@ use eastwest_measure::frames::Direction;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
 use serde_json::Value;
 
-/// Event of a connection of which its workload is notified.
+/// Event of a connection of which the workload that opened it is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamNotice {
-    /// A message has completely arrived at this receiver.
+    /// A message has arrived completely at this receiver.
     Delivered,
-    /// The connection was given up after too many timeouts.
+    /// The transport has given up the connection after too many timeouts.
     Failed,
 }
 
-/// Transport of byte streams between two ends, on which messages are written.
+/// A transport of byte streams between two endpoints, on which workloads write messages.
 pub trait StreamTransport {
     /// Returns the messages in flight on all connections of this transport.
     fn messages(&self) -> &Messages;
 
-    /// Returns the messages in flight on all connections of this transport, for changes.
+    /// Returns mutable access to the messages in flight on all connections of this transport.
     fn messages_mut(&mut self) -> &mut Messages;
 
-    /// Opens connection `number` for a workload: `of` is the workload, its name for the connection and the
-    /// traffic class, `ends` are client and server. Returns `None` if all slots are in use.
+    /// Opens connection `number` for a workload. `of` is the number of the workload, its number for
+    /// the connection, and the traffic class; `ends` are client and server. Returns `None` if all
+    /// slots are in use.
     fn open(
         &mut self,
         network: &mut Network,
@@ -37,11 +38,12 @@ pub trait StreamTransport {
         ends: (HostId, HostId),
     ) -> Option<(EndpointId, Opened)>;
 
-    /// Returns the number of bytes that the side `from` has written so far, and its loss counts.
+    /// Returns the number of bytes that the side `from` has written so far, and its counts of
+    /// losses.
     fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts);
 
-    /// Writes a message on the side `from` of a connection. Returns whether it is the only message
-    /// of that side in flight.
+    /// Writes a message on the side `from` of a connection. Returns whether no other message of
+    /// this side is in flight.
     fn send(
         &mut self,
         network: &mut Network,
@@ -54,8 +56,8 @@ pub trait StreamTransport {
     /// Drops the bytes that the side `from` has written but not yet sent.
     fn truncate(&mut self, client: EndpointId, from: Side);
 
-    /// Closes the stream that an endpoint sends. Does nothing if the transport marks the end of a
-    /// stream by no packet.
+    /// Closes the stream that an endpoint sends. Does nothing for a transport that sends no packet
+    /// at the end of a stream.
     fn shut_down(&mut self, _: &mut Network, _: &mut Probes, _: EndpointId) {}
 
     /// Closes a connection after all its messages have been delivered.
@@ -76,11 +78,11 @@ pub trait StreamTransport {
     /// Returns the row of an arrived message in the table of flows.
     fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow;
 
-    /// Requests a notice to the workload when the next message to this receiver is complete.
+    /// Requests that the workload is notified when the next message to this receiver is complete.
     fn watch(&mut self, receiver: EndpointId);
 
-    /// Returns the term for a connection of this transport, such as "queue pair", for messages to
-    /// the user.
+    /// Returns the name of a connection of this transport in messages to the user, such as "queue
+    /// pair".
     fn noun(&self) -> &'static str;
 
     /// Returns the number of consecutive timeouts after which this endpoint gives up the
@@ -88,25 +90,26 @@ pub trait StreamTransport {
     fn timeouts_to_failure(&self, end: EndpointId) -> u32;
 }
 
-/// Transport other than TCP that carries byte streams.
+/// A transport other than TCP that carries byte streams, such as RoCEv2.
 pub trait FurtherTransport: StreamTransport {
-    /// Processes a packet that has reached its host. Returns its traffic class, and whether notices
-    /// to workloads are pending.
+    /// Processes a packet that has reached its host. Returns the traffic class of the packet, and
+    /// whether notices to workloads are pending.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool);
 
-    /// Processes an expired timer, which was armed with this number. Returns whether notices to
-    /// workloads are pending.
+    /// Processes the expiry of the timer that was armed with this number. Returns whether notices
+    /// to workloads are pending.
     fn on_timer(&mut self, network: &mut Network, number: u64) -> bool;
 
     /// Removes and returns the next notice to a workload, from an endpoint that still exists;
     /// `None` if there is none.
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)>;
 
-    /// Returns the connection of a packet, and the position of its payload in the sender's stream.
+    /// Returns the connection to which a packet belongs, and the position of its payload in the
+    /// sender's stream.
     fn origin_of(&self, packet: &Packet) -> (Opened, u64);
 
-    /// Returns the headers of a packet for captures, and the number of bytes after its payload
-    /// (such as a checksum).
+    /// Returns the headers of a packet for packet captures, and the number of bytes after its
+    /// payload (such as a checksum).
     fn headers(&self, packet: &Packet, direction: &Direction) -> (Vec<u8>, u32);
 
     /// Returns the counters of this transport, for the summary.

@@ -1,5 +1,6 @@
-//! Transports beside TCP that carry the messages of workloads. A transport is its stack and settings in
-//! `eastwest_transport`, its adapter in this folder, and one line of the list.
+//! Transports beside TCP that carry the messages of workloads. Each consists of its protocol stack
+//! and settings in `eastwest_transport`, its adapter in this folder, and one line in the list
+//! `further_transports`.
 
 pub mod interface;
 pub mod number;
@@ -10,8 +11,8 @@ use eastwest_settings::reader::Section;
 use eastwest_transport::settings::{Below, TransportSettings};
 use serde::{Deserialize, Serialize};
 
-/// Calls the macro `$make` with the list of transports beside TCP. A line names the module (which is also the
-/// name in scenarios), the settings, and the adapter.
+/// Calls the macro `$make` with the list of transports beside TCP. Each line names the module (also
+/// the name in scenarios), the type of the settings, and the type of the adapter.
 macro_rules! further_transports {
     ($make:ident) => {
         $make! {
@@ -26,19 +27,19 @@ macro_rules! kinds_and_settings {
         /// Transport of the connections of a workload.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Transport {
-            /// TCP.
+            /// TCP connections, the default.
             #[default]
             Tcp,
             $(
                 #[doc = concat!("Transport `", stringify!($module), "`.")]
                 $Adapter,
             )*
-            /// No transport: messages travel as raw frames.
+            /// No transport protocol: messages travel as raw Ethernet frames.
             Ethernet,
         }
 
         impl Transport {
-            /// Transports of byte streams: name in scenarios, value, explanation.
+            /// All transports of byte streams: name in scenarios, value, one line of explanation.
             pub const STREAMS: &[(&str, Transport, &str)] = &[
                 ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
                 $((
@@ -49,7 +50,7 @@ macro_rules! kinds_and_settings {
             ];
         }
 
-        /// Settings of the transports other than TCP that workloads use.
+        /// Settings of the transports other than TCP; `None` for a transport that no workload uses.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct FurtherSettings {
             $(
@@ -59,8 +60,8 @@ macro_rules! kinds_and_settings {
         }
 
         impl FurtherSettings {
-            /// Reads the tables of those transports other than TCP that are `used` or that the file
-            /// sets.
+            /// Reads the settings of the transports other than TCP: of those that workloads use
+            /// (`used`), and of those whose table the scenario gives.
             pub fn read(
                 s: &mut Section,
                 below: &Below,
@@ -79,7 +80,7 @@ macro_rules! kinds_and_settings {
                 false $(|| self.$module.is_some())*
             }
 
-            /// Whether a transport other than TCP reacts to ECN marks.
+            /// Whether a transport other than TCP is used and reacts to ECN marks.
             pub fn asks_for_marks(&self) -> bool {
                 false $(|| self.$module.as_ref().is_some_and(TransportSettings::asks_for_marks))*
             }
@@ -88,12 +89,12 @@ macro_rules! kinds_and_settings {
 }
 further_transports!(kinds_and_settings);
 
-// Two bits of a packet number the transports beside TCP: see `Packet::stream_transport`.
+// Packets have two bits for the number of a transport beside TCP, see `Packet::stream_transport`.
 const _: () = assert!(Transport::STREAMS.len() <= 1 + 4);
 
 impl Transport {
-    /// Returns the number of the transport that carries the connections of a workload. A workload
-    /// with raw frames has no connections; its number is that of TCP.
+    /// Returns the number of the transport that carries the connections of a workload. For raw
+    /// frames, which have no connections, it returns the number of TCP.
     pub fn number(self) -> TransportNumber {
         match self {
             Transport::Ethernet => TransportNumber::TCP,

@@ -1,18 +1,19 @@
-//! Numbers of transports, by which packets, timers and samples name them.
+//! Numbers of transports, which identify them in packets, timers and samples.
 
 use serde::{Deserialize, Serialize};
 
-/// Number of a transport: 0 is TCP.
+/// Number that identifies a transport; 0 is TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportNumber(pub u8);
 
 impl TransportNumber {
-    /// Number of TCP.
+    /// The number of TCP.
     pub const TCP: TransportNumber = TransportNumber(0);
-    /// Bits of a timer identifier that a transport may use; the number of the transport is above them.
+    /// Number of low bits of a timer identifier that the transport uses itself; the number of the
+    /// transport is above them.
     const TIMER_BITS: u32 = 40;
 
-    /// Returns the identifier, unique among all transports, of a timer of this transport; `number`
+    /// Returns the identifier of a timer of this transport, unique among all transports; `number`
     /// is the transport's own number of the timer, below 2^40.
     pub fn timer(self, number: u64) -> u64 {
         u64::from(self.0) << TransportNumber::TIMER_BITS | number

@@ -1,5 +1,5 @@
-//! Queue pairs of workloads with `transport = "rocev2"`: the [stack](eastwest_transport::rocev2), their
-//! numbers, and the messages on them.
+//! RoCEv2 in a run: queue pairs of workloads with `transport = "rocev2"` (the [protocol
+//! stack](eastwest_transport::rocev2)), their numbers, and the messages on them.
 
 use crate::connections::{Connections, Opened};
 use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
@@ -23,13 +23,13 @@ pub struct RoceV2 {
     stack: Stack,
     messages: Messages,
     connections: Connections,
-    /// Notices for applications; empty between two events.
+    /// Pending notices of queue pairs for workloads; empty between two events.
     #[serde(skip)]
     notices: Vec<(EndpointId, Notice)>,
 }
 
 impl RoceV2 {
-    /// Returns RoCEv2 without queue pairs; `number` is its number among the transports.
+    /// Returns RoCEv2 without queue pairs; `number` identifies it among the transports.
     pub fn new(number: TransportNumber, config: &RoceV2Config, workloads: usize) -> RoceV2 {
         RoceV2 {
             number,
@@ -40,7 +40,8 @@ impl RoceV2 {
         }
     }
 
-    /// Calls the stack; its notices for applications are queued in `notices`.
+    /// Calls the protocol stack with the function `call`. Packets and timers take effect at once;
+    /// notices for workloads are queued in `notices`.
     fn work<R>(
         &mut self,
         network: &mut Network,
@@ -52,7 +53,10 @@ impl RoceV2 {
     }
 }
 
-/// Sink of the actions of queue pairs into the network.
+/// Receiver of the actions of queue pairs (packets to send, timers to arm), which it passes to the
+/// network.
+/// #1563t
+/// the queue pair was aborted after the notice
 struct NetworkSink<'a> {
     number: TransportNumber,
     network: &'a mut Network,

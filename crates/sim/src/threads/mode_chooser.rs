@@ -1,35 +1,39 @@
-//! Chooses at run time whether the parts of a run are executed in parallel, or one after the other on one
-//! thread.
+//! Chooses at run time whether the parts of a partitioned run are executed in parallel, or one
+//! after the other on one thread.
 //!
-//! Several threads are slower than one if cores are used by other processes, or if there are few events between
-//! two barriers. Therefore the rate of events is measured: first in parallel, then on one thread, each for many
-//! time slices of the scheduler. The faster mode is kept for longer; one thread is kept twice as long each
-//! consecutive time. If threads begin to sleep at barriers, one thread is tried at once. If one thread is
-//! faster from the beginning, the partitioned run is abandoned: an undivided run is faster than parts on one
-//! thread, and little is lost by starting again. The choice does not change results.
+//! Several threads are slower than one if other processes use the cores, or if there are few events
+//! between two barriers. Therefore the rate of events is measured: first in parallel, then on one
+//! thread, each for many time slices of the operating system's scheduler. The faster mode is then
+//! used for a longer time. Each consecutive time that one thread is faster, it is used for twice as
+//! long as before. If threads begin to sleep at barriers, one thread is tried at once.
+//!
+//! If one thread is faster from the beginning, the partitioned run is abandoned: an undivided run
+//! is faster than parts on one thread, and little is lost by starting again. The choice does not
+//! change results.
 
 use std::time::Duration;
 
-/// Clock of the caller: time since any instant, of which only differences are used.
+/// Clock given by the caller: wall-clock time since an arbitrary instant. Only differences are
+/// used.
 pub type Clock<'a> = &'a dyn Fn() -> Duration;
 
-/// Times for which parallel execution and one thread are tried, and for which the faster one is
-/// kept.
+/// Wall-clock times for which parallel execution and one thread are tried, and for which the faster
+/// one is then used.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialTimes {
-    /// Time for which several threads are tried.
+    /// Wall-clock time for which several threads are tried.
     pub try_together: Duration,
-    /// Time for which one thread is tried.
+    /// Wall-clock time for which one thread is tried.
     pub try_alone: Duration,
-    /// Time for which several threads are kept after they were faster.
+    /// Wall-clock time for which several threads are used after a trial in which they were faster.
     pub together: Duration,
-    /// Least time for which one thread is kept after it was faster.
+    /// Minimum wall-clock time for which one thread is used after a trial in which it was faster.
     pub alone: Duration,
-    /// Number of consecutive trials from the beginning in which one thread was faster, after which the
-    /// partitioned run is abandoned.
+    /// Number of consecutive trials, counted from the begin of the run, after which a partitioned
+    /// run is abandoned if one thread was faster in all of them.
     pub max_failed_trials: u32,
-    /// Time from the beginning after which the partitioned run is no longer abandoned, since too
-    /// much would be lost.
+    /// Wall-clock time since the begin of the run after which a partitioned run is no longer
+    /// abandoned, because too much work would be lost.
     pub trial_period: Duration,
 }
 
@@ -47,10 +51,11 @@ impl Default for TrialTimes {
     }
 }
 
-/// Number of windows after which sleeping threads are counted, and the count at which one thread is tried.
+/// Number of windows between two counts of the sleeps of threads at barriers. If there were
+/// `MANY_SLEEPS` sleeps or more in this time, one thread is tried.
 const SLEEP_CHECK_WINDOWS: u64 = 64;
 const MANY_SLEEPS: u64 = 32;
-/// The time for which one thread is kept is doubled at most five times.
+/// Maximum number of times that the duration for which one thread is used is doubled.
 const MOST_DOUBLINGS: u32 = 5;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,51 +66,54 @@ enum Phase {
     Alone,
 }
 
-/// Work that all parts of a partitioned run have done so far.
+/// Work that all parts of a partitioned run have done since its begin.
 #[derive(Clone, Copy, Default)]
 pub struct Done {
     /// Number of executed events.
     pub events: u64,
     /// Number of executed windows.
     pub windows: u64,
-    /// How many times a thread slept at a barrier.
+    /// Number of times that a thread slept at a barrier.
     pub sleeps: u64,
 }
 
 impl Done {
-    /// Returns the events per second since `then`, of which `spent` is the time.
+    /// Returns the rate of events per second since the earlier state `then`, over the wall-clock
+    /// time `spent`.
     fn rate(self, then: Done, spent: Duration) -> u64 {
         let events = u128::from(self.events.saturating_sub(then.events));
         u64::try_from(events * 1_000_000_000 / spent.as_nanos().max(1)).unwrap_or(u64::MAX)
     }
 }
 
-/// Chooses between several threads and one thread.
+/// Chooses at run time between several threads and one thread for a partitioned run.
 pub struct ModeChooser<'a> {
     clock: Clock<'a>,
     spans: TrialTimes,
     phase: Phase,
-    /// Begin of the run.
+    /// Wall-clock time at which the run began.
     start: Duration,
-    /// Begin of the current phase, and the work before it.
+    /// Wall-clock time at which the current phase began; the work done before it is in the next
+    /// field.
     began: Duration,
     before: Done,
-    /// Time of the last check of sleeping threads, and the work before it.
+    /// Wall-clock time of the last count of sleeping threads, and the work done until then.
     last_check: (Duration, Done),
-    /// Events per second when several threads were last tried.
+    /// Events per second that were measured when several threads were last tried.
     together: u64,
-    /// Number of consecutive trials in which one thread was faster.
+    /// Number of consecutive trials in which one thread was faster than several.
     failed_trials: u32,
-    /// Whether one thread has been tried because others slept; that is not repeated before several threads have
-    /// been kept for their time: threads with uneven parts sleep and may yet be faster.
+    /// Whether one thread was tried because threads slept at barriers. It is tried for this reason
+    /// only once until several threads have been used for their full time: threads with uneven
+    /// parts sleep, but may be faster nevertheless.
     tried_after_sleeps: bool,
-    /// Whether several threads have been faster in any trial.
+    /// Whether several threads were faster in at least one trial.
     has_been_faster: bool,
 }
 
 impl<'a> ModeChooser<'a> {
-    /// Returns a chooser that begins with several threads. `events` is the number of events before:
-    /// if there are any, the run was resumed from a checkpoint, and is not abandoned.
+    /// Returns a chooser that begins with several threads. `events` is the number of events
+    /// executed before; if it is not 0, the run was resumed from a checkpoint and is not abandoned.
     pub fn new(clock: Clock<'a>, spans: TrialTimes, events: u64) -> ModeChooser<'a> {
         let (began, phase) = (clock(), Phase::TryTogether);
         let before = Done { events, ..Done::default() };
@@ -125,7 +133,8 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Whether one thread is to execute all parts next; `done` is the work of all parts so far.
+    /// Whether one thread executes the next window of all parts; `done` is the work of all parts so
+    /// far.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
         let now = (self.clock)();
         let spent = now.saturating_sub(self.began);
@@ -152,8 +161,8 @@ impl<'a> ModeChooser<'a> {
         matches!(self.phase, Phase::TryAlone | Phase::Alone)
     }
 
-    /// Whether the partitioned run is to be abandoned: several threads were never faster, and little is
-    /// lost.
+    /// Whether the partitioned run should be abandoned for an undivided one: several threads were
+    /// never faster, and little work would be lost.
     pub fn is_worse_than_undivided(&self) -> bool {
         let tried = !self.has_been_faster && self.failed_trials >= self.spans.max_failed_trials;
         tried && self.began.saturating_sub(self.start) <= self.spans.trial_period
@@ -164,7 +173,7 @@ impl<'a> ModeChooser<'a> {
             Phase::TryTogether => self.spans.try_together,
             Phase::TryAlone => self.spans.try_alone,
             Phase::Together => self.spans.together,
-            // for a short time: little is lost if several threads turn out slower
+            // A short phase: little is lost if several threads are slower.
             Phase::Alone
                 if !self.has_been_faster && self.failed_trials < self.spans.max_failed_trials =>
             {
@@ -177,13 +186,15 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Returns the events per second above which one thread counts as faster. At the beginning the alternative
-    /// to several threads is an undivided run, which is a quarter faster than parts on one thread.
+    /// Returns the number of events per second above which one thread counts as faster. At the
+    /// beginning the alternative to several threads is an undivided run, which is a quarter faster
+    /// than parts on one thread.
     fn worth(&self) -> u64 {
         if self.has_been_faster { self.together } else { self.together / 5 * 4 }
     }
 
-    /// Ends a phase with `rate` events per second.
+    /// Ends the current phase, in which `rate` events per second were executed, and begins the next
+    /// one.
     fn end_phase(&mut self, rate: u64) {
         self.phase = match self.phase {
             Phase::TryTogether => {
@@ -211,9 +222,9 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the milliseconds, of 20,000, in which one thread did everything, and the time at which that
-    /// ended. One thread executes 100 events in a millisecond, all threads together execute `together`. Ends
-    /// early once threads are given up.
+    /// Simulates a chooser for 20,000 ms. Returns the milliseconds in which one thread did all
+    /// work, and the time at which this ended, early if the partitioned run is abandoned. One
+    /// thread executes 100 events per millisecond; several threads execute `together(ms)`.
     fn alone(together: impl Fn(u64) -> u64, sleeps: bool) -> (u64, u64) {
         let now = Cell::new(0);
         let clock = || Duration::from_millis(now.get());
@@ -232,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_is_faster_is_kept() {
-        // 40 of 1,140 ms are used for trials
+        // 40 of every 1,140 ms are spent on trials of one thread
         let (spent, _) = alone(|_| 150, false);
         assert!((600..760).contains(&spent), "{spent}");
     }
@@ -243,7 +254,7 @@ mod tests {
         assert!((280..290).contains(&until), "{until}");
         let (_, until) = alone(|_| 115, false);
         assert!((280..290).contains(&until), "{until}");
-        // sleeping threads are detected at once
+        // sleeping threads are detected early, before the regular trial
         let (_, until) = alone(|_| 60, true);
         assert!((90..110).contains(&until), "{until}");
     }
@@ -254,7 +265,7 @@ mod tests {
         let clock = || Duration::from_millis(now.get());
         let mut chooser = ModeChooser::new(&clock, TrialTimes::default(), 0);
         let mut done = Done::default();
-        // windows that take 150 ms, as in a very large fabric
+        // each window takes 150 ms, as in a very large fabric
         let alone = (0..100).filter(|_| {
             now.set(now.get() + 150);
             let runs_on_one_thread = chooser.runs_on_one_thread(done);
@@ -268,7 +279,8 @@ mod tests {
 
     #[test]
     fn one_thread_is_kept_ever_longer_and_cores_that_become_free_are_used_again() {
-        // of the last 19 seconds 100 ms after 0.2, 0.4, 0.8 … 6.4 each
+        // in the last 19 s several threads are tried for 100 ms after 0.2, 0.4, 0.8 … 6.4 s on one
+        // thread
         let (spent, until) = alone(|ms| if ms < 1_000 { 150 } else { 50 }, false);
         assert!(until == 20_000 && (17_500..18_700).contains(&spent), "{spent}");
         let busy_for_two_seconds = |ms| if (1_000..3_000).contains(&ms) { 50 } else { 180 };

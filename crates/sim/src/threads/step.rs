@@ -1,6 +1,6 @@
-//! Execution in step: one thread executes the events of all parts in the order of the undivided run. It is
-//! needed to find the last event of the run, for samples, which visit all links, and for timers that inspect
-//! the peer of a connection.
+//! Execution in step: one thread executes the events of all parts of a partitioned run in the order
+//! of the undivided run. It is needed to find the last event of the run, for samples, which visit
+//! all links, and for TCP timers that inspect the peer of a connection.
 
 use crate::network::Source;
 use crate::site::Site;
@@ -8,9 +8,9 @@ use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::Time;
 
-/// Executes the events of all parts on this thread in the order of the undivided run, up to and
-/// including time `until`, or until `flows` flows are done. Returns the last event (key, source) if
-/// the flows are done, otherwise `None`.
+/// Executes the events of all parts on this thread in the order of the undivided run, until the
+/// simulated time `until` (inclusive) or until `flows` flows are done. Returns the last event (key,
+/// source) if the flows are done, otherwise `None`.
 pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     for world in worlds.iter_mut() {
         world.site.until = until;
@@ -34,7 +34,8 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
             let first = w.site.network.sources.winner();
-            // a promise goes before the event to which it refers, which is executed with it
+            // an arrival that another part has promised sorts first: it is executed together with
+            // the event of the arrival
             (
                 w.site.network.sources.order().of(first),
                 w.site.network.fabric.promised(first.1).is_none(),
@@ -52,7 +53,8 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return None;
         }
         last = Some(first);
-        // a promised delivery is an event of two parts: that of the receiver comes first
+        // a promised delivery is executed in two parts: in the part of the receiver first, then in
+        // that of the sender
         if let Some((number, owner)) = worlds[part].site.network.fabric.promised(first.1) {
             let handed =
                 |w: &World| w.site.network.fabric.links[first.1 as usize].counters.packets as u32;
@@ -66,7 +68,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
-/// Executes the next event of a part, and delivers its messages to other parts at once.
+/// Executes the next event of a part, and passes its messages to other parts at once.
 fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     if worlds[part].site.network.source(source) == Some(Source::Timers)
         && let Some(end) = worlds[part].timer_across()
@@ -103,7 +105,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     worlds[part].partition_mut().out = out;
 }
 
-/// Takes a sample of all parts.
+/// Takes a sample over the links of all parts.
 fn sample_all(worlds: &mut [&mut World], now: Time) {
     let rest = worlds.iter().all(|world| world.site.is_idle());
     for world in worlds.iter_mut() {

@@ -1,20 +1,22 @@
-//! Interface of a partitioned run to its caller: progress, requests to stop or to write a checkpoint.
+//! Interface between a partitioned run and its caller: progress, and requests to stop or to write a
+//! checkpoint.
 
 use crate::progress::Progress;
 use crate::world::World;
 use eastwest_types::{Span, Time};
 use serde::Serialize;
 
-/// All parts of a partitioned run between two windows, for a checkpoint.
+/// All parts of a partitioned run between two windows, to be saved in a checkpoint.
 #[derive(Serialize)]
 pub struct PartsSnapshot<'a> {
-    /// The parts of the run.
+    /// State of each part of the run.
     pub(super) worlds: Vec<&'a World>,
-    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
+    /// Simulated time by which a part can run ahead of other parts (lookahead): the smallest delay
+    /// of all cables.
     pub(super) lookahead: Span,
-    /// Latest end of the run.
+    /// Simulated time at which the run ends at the latest.
     pub(super) until: Time,
-    /// Number of flows in the run.
+    /// Number of flows in the run, over all workloads.
     pub(super) total: u64,
     /// For each workload: true if the run may end before this workload has finished.
     pub(super) background: &'a [bool],
@@ -27,9 +29,9 @@ impl PartsSnapshot<'_> {
     }
 }
 
-/// Observer of a partitioned run on several threads.
+/// Observer of a partitioned run: receives the progress and can stop the run.
 pub trait Watcher {
-    /// Receives the progress, regularly. Returns whether the run continues, and whether a
+    /// Receives the progress; called regularly. Returns whether the run continues, and whether a
     /// checkpoint is written.
     fn on_progress(&mut self, progress: &Progress) -> Request;
 
@@ -40,7 +42,7 @@ pub trait Watcher {
 /// Request of the observer of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whether the run continues.
+    /// Whether the run continues; false stops it.
     pub proceed: bool,
     /// Whether a checkpoint is written before the run continues or stops.
     pub checkpoint: bool,

@@ -1,5 +1,5 @@
-//! Windows of a partitioned run: every part executes the events before the end of the window, then all meet at
-//! a barrier and exchange messages.
+//! Windows of a partitioned run: every part executes its events before the end of the window, then
+//! all parts wait at a barrier and exchange messages.
 
 use super::mode_chooser::{Clock, Done, ModeChooser};
 use super::step::in_step;
@@ -11,19 +11,21 @@ use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Report of one part of a partitioned run to the others between two windows; also the sum of such
-/// reports.
+/// Report of one part of a partitioned run to the other parts between two windows. The same type
+/// holds the sum over all parts.
 #[derive(Clone, Copy)]
 pub struct PartReport {
-    /// Time of its next event, or of the first event that it sends to others.
+    /// Simulated time of the part's next event, or of the first event that it sends to other parts
+    /// if that is earlier.
     next: Time,
-    /// Next time at which it has to be executed in step with the others.
+    /// Next simulated time at which the part must be executed in step with the others, on one
+    /// thread.
     step: Time,
-    /// Number of delivered messages (flows).
+    /// Number of delivered messages (flows) of the part.
     pub done: u64,
-    /// Number of executed events, without those that every part executes.
+    /// Number of events that the part has executed, without events that every part executes.
     pub events: u64,
-    /// Packet transmissions, as of a few windows ago.
+    /// Number of packet transmissions of the part; it may be some windows old.
     hops: u64,
     abort_reason: Option<&'static str>,
     last_open: Option<Time>,
@@ -45,7 +47,7 @@ impl PartReport {
         alone: false,
     };
 
-    /// Returns the report of a part without its next times.
+    /// Returns the report of a part of a partitioned run, without the times of its next events.
     fn of(world: &World) -> PartReport {
         let part_state = world.part_state();
         PartReport {
@@ -78,9 +80,11 @@ impl PartReport {
         }
     }
 
-    /// Returns why the partitioned run has to be repeated undivided; `None` if it can continue.
+    /// Returns the reason why the partitioned run must be repeated undivided; `None` if it can
+    /// continue.
     pub fn obstacle(&self) -> Option<&'static str> {
-        // a freed slot may be reused by the next connection, and the order of events decides which slot
+        // After a connection has ended, the next one may reuse its slot. Which slot is reused
+        // depends on the order of events in different parts, which is not known here.
         let reused = match (self.first_over, self.last_open) {
             (Some(over), Some(open)) => over <= open,
             _ => false,
@@ -92,26 +96,26 @@ impl PartReport {
 /// State that the threads of a partitioned run share: parts, barrier, messages and reports.
 pub struct Exchange<'a> {
     worlds: Vec<Mutex<&'a mut World>>,
-    /// Barrier between two windows.
+    /// Barrier at which the threads wait between two windows.
     pub meeting: Meeting,
-    /// Messages by parity of the window, sending part and receiving part.
+    /// Messages between parts, by parity of the window, sending part and receiving part.
     mail: Vec<Mutex<Mail>>,
-    /// Reports by parity of the window and part.
+    /// Reports of the parts, by parity of the window and part.
     reports: Vec<Mutex<PartReport>>,
     lookahead: Span,
     until: Time,
-    /// Number of finished flows after which the rest is executed in step.
+    /// Number of finished flows from which on the rest of the run is executed in step.
     flows: u64,
 }
 
-/// Locks a mutex, also after a thread that held it has panicked.
+/// Locks a mutex, even if a thread has panicked while it held the lock.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Exchange<'a> {
-    /// Returns the shared state of these parts. Each part can run ahead of the others by
-    /// `lookahead`; after `flows` finished flows the rest is executed in step.
+    /// Returns the state that the threads of these parts share. Each part can run ahead of the
+    /// others by `lookahead`; after `flows` finished flows the rest is executed in step.
     pub fn new(worlds: &'a mut [World], lookahead: Span, until: Time, flows: u64) -> Exchange<'a> {
         let parts = worlds.len();
         Exchange {
@@ -125,7 +129,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Returns the number of parts, which is the number of threads.
+    /// Returns the number of parts, which equals the number of threads.
     pub fn parts(&self) -> usize {
         self.worlds.len()
     }
@@ -141,7 +145,7 @@ impl<'a> Exchange<'a> {
         locked(&self.mail[(parity * self.parts() + from) * self.parts() + to])
     }
 
-    /// Publishes the messages of a part to others, and its report.
+    /// Publishes the messages of a part to other parts, and its report, at the end of a window.
     fn publish(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
         let mut next = world.site.network.sources.winner().0.time();
         let cut = world.partition_mut();
@@ -161,13 +165,14 @@ impl<'a> Exchange<'a> {
             PartReport { next, step, alone, ..PartReport::of(world) };
     }
 
-    /// Returns the sum of the reports of all parts.
+    /// Returns the sum of the reports of all parts for a window of this parity.
     fn combined_report(&self, parity: usize) -> PartReport {
         let all = &self.reports[parity * self.parts()..][..self.parts()];
         all.iter().fold(PartReport::NOTHING, |sum, report| sum.and(*locked(report)))
     }
 
-    /// Takes the messages of other parts to this one.
+    /// Delivers the messages of other parts for the part number `me` to its world (the state of the
+    /// part).
     fn receive(&self, parity: usize, me: usize, world: &mut World) {
         for from in 0..self.parts() {
             let mut mail = self.mail(parity, from, me);
@@ -175,7 +180,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Returns why no more windows follow, if so.
+    /// Returns the reason why no further window follows; `None` if the run continues.
     fn ends(&self, all: &PartReport) -> Option<Windows> {
         if let Some(why) = all.obstacle() {
             return Some(Windows::Sequential(why));
@@ -183,7 +188,7 @@ impl<'a> Exchange<'a> {
         (all.next > self.until || all.done >= self.flows).then_some(Windows::Last)
     }
 
-    /// Returns the end of the next window.
+    /// Returns the simulated time at which the next window ends.
     fn end(&self, all: &PartReport) -> Time {
         (all.next + self.lookahead).min(all.step).min(Time(self.until.0 + 1))
     }
@@ -193,42 +198,43 @@ impl<'a> Exchange<'a> {
 pub enum Windows {
     /// The run is nearly done: the rest is executed in step, event by event.
     Last,
-    /// The run has to be repeated undivided, for this reason.
+    /// The run must be repeated undivided, for the reason given.
     Sequential(&'static str),
-    /// The watcher has stopped the run.
+    /// The observer has stopped the run.
     Interrupted,
 }
 
-/// State of the thread of part 0, which also coordinates the others.
+/// State of the thread of part 0, which also coordinates the other threads.
 pub struct Coordinator<'a> {
     /// Observer of the run, which receives the progress and writes checkpoints.
     pub watcher: &'a mut dyn Watcher,
-    /// Time between two calls of the observer.
+    /// Wall-clock time between two calls of the observer.
     pub check_interval: Duration,
-    /// Clock of the caller.
+    /// Clock given by the caller, which measures wall-clock time.
     pub clock: Clock<'a>,
-    /// Time of the last call of the observer, on the clock of the caller.
+    /// Wall-clock time of the last call of the observer.
     pub last_check: Duration,
-    /// Latest end of the run.
+    /// Simulated time at which the run ends at the latest.
     pub until: Time,
-    /// Number of windows, and least mean number of events per window: with fewer events in that
-    /// many first windows the run is repeated undivided.
+    /// Number of windows after which the run is checked once, and the minimum mean number of events
+    /// per window: with fewer events the run is repeated undivided.
     pub min_events_per_window: (u64, u64),
     /// Number of flows in the run, over all workloads.
     pub total: u64,
     /// For each workload: true if the run may end before this workload has finished. Used only to
     /// write checkpoints.
     pub background: Vec<bool>,
-    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
+    /// Simulated time by which a part can run ahead of other parts (lookahead): the smallest delay
+    /// of all cables.
     pub lookahead: Span,
-    /// Chooses between several threads and one; `None`: always several threads.
+    /// Chooses between several threads and one; `None`: several threads are always used.
     pub mode_chooser: Option<ModeChooser<'a>>,
-    /// Request of the observer for a checkpoint, which is written when all parts have ended a
-    /// window.
+    /// Latest request of the observer; a requested checkpoint is written when all parts have ended
+    /// a window.
     pub request: Request,
     /// Number of windows executed so far.
     pub windows: u64,
-    /// Number of windows that one thread executed for all parts, since that was faster.
+    /// Number of windows in which one thread executed all parts, because this was faster.
     pub alone: u64,
     /// Number of events that all parts have executed so far.
     pub events: u64,
@@ -242,7 +248,8 @@ impl Coordinator<'_> {
             .is_some_and(|chooser| chooser.runs_on_one_thread(Done { events, windows, sleeps }))
     }
 
-    /// Counts a window. Returns why no more windows follow, if so.
+    /// Counts a window. Returns the reason why no further window follows; `None` if the run
+    /// continues.
     fn after_window(&mut self, all: &PartReport, world: &World) -> Option<Windows> {
         self.windows += 1;
         self.events = all.events;
@@ -297,8 +304,10 @@ impl Coordinator<'_> {
     }
 }
 
-/// Executes the windows of part number `me` on this thread. Part 0 has the coordinator. Returns why
-/// the windows ended.
+/// Executes the windows of part number `me` on the calling thread. The thread of part 0 also gets
+/// the coordinator. Returns the reason why the windows ended.
+/// #1718t
+/// the other threads cannot know of this end
 pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
     locked(&x.worlds[me]).start_workloads();
@@ -350,8 +359,11 @@ fn run_window(world: &mut World, end: Time) {
     }
 }
 
-/// Executes on one thread what has to be executed in step, or, while that is faster, the windows of all parts.
-/// Between two windows no message is in flight from one part to another, so a checkpoint can be written.
+/// Executes on one thread the events that must be executed in step or, as long as this is faster,
+/// the windows of all parts. Between two windows no message is in flight from one part to another,
+/// so that a checkpoint can be written.
+/// #1720t
+/// every thread finds this reason in the next reports
 fn run_on_one_thread(
     worlds: &mut [&mut World],
     x: &Exchange,

@@ -1,4 +1,5 @@
-//! Tests of adaptive routing on CNMs of QCN, in the network of two groups of three hosts.
+//! Tests of adaptive routing, which reacts to congestion notification messages (CNMs) of QCN, in a
+//! network of two groups of three hosts.
 
 use crate::dcb::goes_on;
 use crate::harness::{Outcome, attempt, outcome, scenario};
@@ -16,7 +17,7 @@ fn text(routing: &str, workload: &str) -> String {
 const THREE: &str = "pattern = 'pairs'\nsources = ['h0', 'h1', 'h2']\n\
     destinations = ['h3', 'h4', 'h5']\nload = 0.9";
 
-/// Returns the received bits per second of each stream.
+/// Returns the received rate of each stream in bit/s.
 fn rates(run: &Outcome) -> Vec<f64> {
     let bytes = run.u64s("streams", "bytes_received");
     bytes.iter().map(|&b| b as f64 * 8.0 / run.number("simulated_s")).collect()
@@ -28,14 +29,14 @@ fn flows_that_contend_only_because_of_routing_get_more_than_the_link_they_share(
     assert!(rates(&fixed).iter().sum::<f64>() < 1.02e10, "{:?}", rates(&fixed));
     let run = outcome(&text("adaptive", THREE), &[]);
     assert_eq!(run.count("packets.dropped"), 0);
-    // the exact gain depends on which flows meet while they search free links
+    // the exact gain depends on which flows collide while they search for free links
     assert!(rates(&run).iter().sum::<f64>() > 1.3e10, "{:?}", rates(&run));
     let [absorbed, marked] = ["adaptive.absorbed", "adaptive.marked"].map(|n| run.count(n));
     assert!(absorbed >= 2 && marked >= absorbed && run.count("adaptive.moved") > 1_000);
     let [sent, arrived, left] =
         ["packets.sent", "packets.delivered", "packets.in_flight"].map(|n| run.count(n));
     assert_eq!(sent, arrived + left + absorbed);
-    // frames on a new path overtake queued ones for a short time
+    // frames on a new path overtake frames that are still queued on the old path, for a short time
     let reordered = run.u64s("streams", "frames_reordered").iter().sum::<u64>();
     assert!(reordered > 0 && reordered < run.count("streams.frames_received") / 50, "{reordered}");
     assert!(run.count("streams.resequenced_most") > 0);

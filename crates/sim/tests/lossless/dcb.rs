@@ -1,5 +1,5 @@
-//! Tests of data-centre bridging in whole runs: no loss with PFC, shares of ETS, sources of QCN, reports of
-//! deadlocks.
+//! Tests of data-centre bridging in whole runs: no loss with PFC, shares of ETS, rate limits of
+//! QCN, and reports of deadlocks.
 
 use crate::harness::{
     Outcome, attempt, context, context_with, graph, outcome, scenario, scenario_in,
@@ -13,7 +13,8 @@ use eastwest_sim::scenario::{Scenario, read};
 use eastwest_sim::world::World;
 use serde_json::Value;
 
-/// Returns a star with the settings of the study at 10 Gbit/s.
+/// Returns a star of `hosts` hosts at 10 Gbit/s, with the PFC settings of the study by Gusat et al.
+/// (2009) and the lines `more`.
 fn star(hosts: u32, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '10 Gbit/s'\n\
@@ -40,13 +41,15 @@ fn pfc_loses_nothing_where_drop_tail_loses_a_lot() {
     assert_eq!(done.count("streams.frames_received"), 12_000);
     assert!(done.count("dcb.pauses") > 100 && done.number("dcb.paused_s") > 1e-3);
     assert_eq!(done.count("dcb.overflow_drops") + done.count("dcb.watchdog_drops"), 0);
-    // all ingress buffers are empty again, and none ever held more than threshold and headroom
+    // at the end all ingress buffers are empty, and none ever held more than its XOFF threshold and
+    // headroom
     let (most, headroom) =
         (done.u64s("pfc", "input_most_bytes"), done.u64s("pfc", "headroom_bytes"));
     assert!(done.u64s("pfc", "input_bytes").iter().all(|b| *b == 0));
     let largest = most.iter().copied().max().unwrap();
     assert!(largest <= 150_000 && largest > 150_000 - headroom.iter().max().unwrap(), "{largest}");
-    // three hosts share a link of 10 Gbit/s equally; the fourth has a link alone
+    // three hosts share a link of 10 Gbit/s equally; the stream of the fourth host has a link to
+    // itself
     let rates = done.f64s("streams", "throughput_bps");
     for rate in &rates[..3] {
         assert!((rate / (10e9 / 3.0 * 1500.0 / 1538.0) - 1.0).abs() < 0.05, "{rates:?}");
@@ -58,13 +61,14 @@ fn pfc_loses_nothing_where_drop_tail_loses_a_lot() {
 fn sources_back_up_while_they_are_paused_and_the_wait_counts() {
     let done = four_to_one("[fabric.pfc]");
     let waits = done.f64s("streams", "latency_us_max");
-    // 3000 frames at 60 % each, 180 % of the link: the last ones wait for 0.8 of the total time
+    // three hosts send 3,000 frames each at 60 % of the link rate, in total 180 %: the last frames
+    // wait for 0.8 of the time in which the frames were generated
     assert!(waits[0] > 2_000.0 && waits[3] < 200.0, "{waits:?}");
 }
 
 #[test]
 fn headroom_is_tight_on_a_long_link_with_traffic_both_ways() {
-    // full packets go in the other direction as well, so that PAUSE frames have to wait for them
+    // full packets are also sent in the opposite direction, so that PAUSE frames must wait for them
     let both = FOUR_TO_ONE.replace("'h3']", "'h4']").replace("'h5']", "'h0']");
     let text = format!(
         "{}{both}",
@@ -77,7 +81,8 @@ fn headroom_is_tight_on_a_long_link_with_traffic_both_ways() {
     let headroom = *room.iter().max().unwrap();
     assert_eq!(headroom, 50_000 + 2 * 1538 + 84 + 1500);
     let largest = *most.iter().max().unwrap();
-    // headroom counts bytes on the link, ingress buffers count IP bytes: 2.5 % fewer
+    // headroom is computed in bytes on the link, but ingress buffers count IP bytes, which are 2.5
+    // % fewer
     assert!(largest > 100_000 - 5_000 && largest <= 100_000, "{largest} B of 100 kB were of use");
 }
 
@@ -88,7 +93,7 @@ fn other_priorities_and_other_directions_go_on() {
         frames = 500\n";
     let done = outcome(&format!("{}{FOUR_TO_ONE}{lossy}", star(6, "[fabric.pfc]")), &[]);
     assert_eq!(done.count("packets.dropped"), 0);
-    // lossless frames of the host wait for milliseconds
+    // the lossless frames of the same host wait for milliseconds
     let waits = done.f64s("streams", "latency_us_max");
     assert!(waits[0] > 2_000.0 && waits[4] < 100.0, "{waits:?}");
 }
@@ -129,7 +134,8 @@ fn bridged_runs_have_one_digest_and_go_on_from_checkpoints() {
     }
 }
 
-/// Saves a run in the middle and continues from the checkpoint.
+/// Checks that a run which is saved in the middle and continued from the checkpoint has the results
+/// of the run `whole`.
 pub fn goes_on(scenario: &Scenario, whole: &Outcome) {
     let mut world = World::new(Plan::new(scenario).expect("a plan")).expect("a world");
     world.run_to(whole.count("events") / 2, &mut |_| true).expect_err("it stops half-way");
@@ -172,7 +178,7 @@ fn ets_gives_each_class_its_share_and_strict_ones_what_they_want() {
     assert!((rates[0] / 1e9 - 1.0).abs() < 0.06, "{rates:?}");
     for (rate, share) in rates[1..].iter().zip([0.6, 0.3, 0.1]) {
         let got = rate / (line - rates[0]);
-        // the standard allows a deviation of 10 percent of the link
+        // the standard (IEEE 802.1Q, ETS) allows a deviation of 10 % of the link rate
         assert!((got - share).abs() < 0.02, "{got} for {share}: {rates:?}");
     }
 }
@@ -193,7 +199,7 @@ fn ets_shares_the_link_and_not_the_payload() {
     }
     let done = outcome(&text.replacen("schema = 1", "schema = 1\nduration = '5 ms'", 1), &[]);
     let rates = done.f64s("streams", "throughput_bps");
-    // 38 B of framing: 1538 and 84 B on the link
+    // frames of 1500 and 46 B with 38 B of framing take 1538 and 84 B on the link
     let (long, short) = (rates[0] * 1538.0 / 1500.0, rates[1] * 84.0 / 46.0);
     assert!((long / 5e9 - 1.0).abs() < 0.05 && (short / 5e9 - 1.0).abs() < 0.05, "{rates:?}");
 }
@@ -206,7 +212,7 @@ fn a_host_holds_no_more_than_its_queue_and_counts_what_it_loses() {
     assert!(lost > 1_000, "{lost}");
     assert_eq!(done.count("streams.frames_received") + lost, 12_000);
     assert_eq!(done.count("dcb.overflow_drops"), 0);
-    // ten packets and the one that is being sent
+    // a port of a host holds at most ten packets and the one that is being sent
     let (link, most) = (done.u64s("pfc", "link"), done.u64s("pfc", "output_most_bytes"));
     for (link, most) in link.into_iter().zip(most) {
         assert!(link % 2 == 1 || most <= 11 * 1500, "link {link} from a host: {most}");
@@ -229,7 +235,7 @@ fn qcn_holds_the_queue_near_its_set_point_and_spares_the_pauses() {
     assert_eq!(pfc.count("dcb.qcn_samples"), 0);
     let (with, without) = (qcn.number("dcb.paused_s"), pfc.number("dcb.paused_s"));
     assert!(with < 0.2 * without, "paused for {with} s with QCN, {without} s without");
-    // the link is still used while all hosts send; flows with more CNMs end later
+    // all hosts use the link until 60 ms; flows that got more CNMs finish later
     let cut = |more| {
         outcome(&text(more).replacen("schema = 1", "schema = 1\nduration = '60 ms'", 1), &[])
     };
@@ -238,7 +244,8 @@ fn qcn_holds_the_queue_near_its_set_point_and_spares_the_pauses() {
     assert!(ratio > 0.85, "{ratio}");
 }
 
-/// Returns three switches in a ring with three hosts each; all traffic goes two switches clockwise.
+/// Returns a scenario and its topology file: three switches in a ring with three hosts each. All
+/// traffic goes two switches clockwise, so that pauses can form a cycle.
 pub fn ring(more: &str) -> (String, String) {
     let hosts: Vec<String> = (0..9).map(|h| format!("h{h}")).collect();
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
@@ -300,12 +307,13 @@ fn routes_that_allow_a_deadlock_are_told_before_the_run() {
     let (text, topology) = ring("");
     let note = told(&text, &topology).expect("there is a cycle");
     assert!(note.contains("s0 -> s1 -> s2 -> s0"), "{note}");
-    // without pauses, and on shortest paths, each of which has one link between switches
+    // no cycle without PFC, and none with shortest paths, each of which has only one link between
+    // switches
     assert_eq!(told(&text.replace("[fabric.pfc]\npriorities = [3]\n", ""), &topology), None);
     let routes = text.find("[[fabric.route]]").unwrap()..text.find("[[workload]]").unwrap();
     let shortest = text.replace(&text[routes], "").replace("routing = 'explicit'\n", "");
     assert_eq!(told(&shortest, &topology), None);
-    // no route may turn where two of them wait for the third
+    // no cycle if the two routes that close the ring at a switch are missing
     let part = text
         .replace("from = 'h6'\nto = 'h3'\nvia = ['s2', 's0', 's1']", "")
         .replace("from = 'h7'\nto = 'h4'\nvia = ['s2', 's0', 's1']", "")
@@ -313,7 +321,7 @@ fn routes_that_allow_a_deadlock_are_told_before_the_run() {
         .replace("[[fabric.route]]\n\n", "");
     assert_ne!(part, text);
     assert_eq!(told(&part, &topology), None);
-    // topologies built by Eastwest have no cycle
+    // a star, a topology that Eastwest builds, has no cycle
     assert_eq!(told(&format!("{}{FOUR_TO_ONE}", star(6, "[fabric.pfc]")), ""), None);
 }
 
@@ -365,12 +373,13 @@ fn what_is_taken_for_a_deadlock_never_moves_again() {
         };
         let first = found("", None);
         let Some(at) = first.value("dcb.deadlock.at_s").as_f64() else { continue };
-        // with a watchdog that does not expire yet, the run continues where the other ended
+        // the run with a watchdog, which does not expire in this time, continues after the time at
+        // which the other run reports the deadlock
         let later = found("watchdog = '20 ms'\n", Some(at + 300e-6));
-        // the cables between the switches come after those of nine hosts
+        // the cables between the switches have the numbers after those of the nine hosts
         let carried = |done: &Outcome| done.u64s("links", "packets")[18..24].to_vec();
         for (before, after) in carried(&first).into_iter().zip(carried(&later)) {
-            // two frames are on the cable, and one is being sent
+            // at the time of the deadlock two frames may be on the cable, and one is being sent
             assert!(after <= before + 3, "seed {seed}, load {load}: {before} and {after} packets");
         }
     }
@@ -389,7 +398,8 @@ fn a_watchdog_breaks_the_ring_drops_and_counts() {
     assert_eq!(done.count("streams.frames_received") + dropped, 30_000);
 }
 
-/// Checks that every port of the cycle ends where the next one begins.
+/// Checks that the ports of a reported deadlock form a cycle: each ends at the switch at which the
+/// next one begins.
 fn assert_is_cycle(found: &Value) {
     let ports: Vec<(String, String)> = found["cycle"]
         .as_array()
@@ -404,7 +414,8 @@ fn assert_is_cycle(found: &Value) {
     }
 }
 
-/// Returns a fabric of some switches in a ring with chords, or in a tree, and traffic between all hosts.
+/// Returns a random scenario and its topology file: some switches in a ring with chords or in a
+/// tree, and traffic between all hosts.
 pub fn random_fabric(random: &mut Stream) -> (String, String) {
     let switches: Vec<String> = (0..2 + random.below(6)).map(|s| format!("s{s}")).collect();
     let hosts: Vec<String> = (0..4 + random.below(9)).map(|h| format!("h{h}")).collect();
@@ -470,8 +481,8 @@ pub fn random_fabric(random: &mut Stream) -> (String, String) {
 
 #[test]
 fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named_with_its_cycle() {
-    // For thousands of cases: EASTWEST_CASES=3000. EASTWEST_DIGESTS=FILE writes each digest
-    // (benches/digests.py).
+    // EASTWEST_CASES=3000 tests 3,000 cases; EASTWEST_DIGESTS=FILE writes each digest (for
+    // benches/digests.py).
     let mut digests = String::new();
     let cases = std::env::var("EASTWEST_CASES").map_or(100, |n| n.parse().expect("a number"));
     let (mut whole, mut stuck, mut paused) = (0, 0, 0u64);

@@ -1,8 +1,10 @@
-//! Tests of raw Ethernet sources: offered frames arrive or are lost, and the wait at the source counts.
+//! Tests of raw Ethernet sources: all offered frames arrive or are counted as lost, and waiting at
+//! the source counts as latency.
 
 use crate::harness::{Outcome, attempt, outcome, scenario};
 
-/// Returns a star of 10 Gbit/s without framing: 1.2 µs for each frame of 1500 B.
+/// Returns a star of `hosts` hosts at 10 Gbit/s without framing, where a frame of 1500 B takes 1.2
+/// µs per link; `workload` are further lines.
 fn star(hosts: u32, workload: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '10 Gbit/s'\n\
@@ -24,7 +26,8 @@ fn uniform_traffic_arrives_and_every_stream_has_a_row() {
     assert_eq!((sum(&done, "frames_sent"), sum(&done, "bytes_received")), (6_000, 9_000_000));
     assert_eq!(done.count("streams.frames_lost") + done.count("streams.frames_reordered"), 0);
     assert!(done.number("streams.jain") > 0.95);
-    // two hops of 1.2 µs and 1 µs each, and some waiting
+    // idle latency: two links, each 1.2 µs of transmission and 1 µs of delay; the rest of the mean
+    // is waiting
     let mean = done.number("latency_us.mean");
     assert!(mean > 4.4 && mean < 8.0, "{mean}");
     let rate = done.number("streams.throughput_bps");
@@ -36,7 +39,7 @@ fn the_wait_at_the_source_is_part_of_the_latency() {
     let one = "pattern = 'pairs'\nsources = 'h0'\ndestinations = 'h1'\nframes = 10\n\
                rate = '1 Gbit/s'\nburst = 10\narrivals = 'periodic'\n";
     let done = outcome(&star(2, one), &[]);
-    // the last of ten waits for nine at its own NIC, and for no other frame later
+    // the last of ten frames waits for nine frames at its own NIC, and for no other frame after it
     assert_eq!(done.number("latency_us.max"), 9.0 * 1.2 + 4.4);
     assert_eq!(done.f64s("streams", "latency_us_max"), [9.0 * 1.2 + 4.4]);
     let jitter = done.f64s("streams", "jitter_us")[0];
@@ -48,7 +51,7 @@ const INCAST: &str = "pattern = 'pairs'\nsources = ['h0', 'h1', 'h2']\n\
 
 #[test]
 fn what_is_lost_is_counted_and_the_run_ends_all_the_same() {
-    // two of the three sources share a destination: 180 % of its link
+    // two of the three sources share a destination, whose link they load with 180 %
     let text = star(6, &INCAST.replace("'h4'", "'h3'").replace("'h5'", "'h4'"));
     let text = text.replace("'h3', 'h3', 'h4'", "'h3', 'h5', 'h5'");
     let done = outcome(&text, &[]);
@@ -88,14 +91,14 @@ fn the_time_of_a_stream_is_split_up_to_its_last_frame() {
                rate = '1 Gbit/s'\nburst = 10\narrivals = 'periodic'\n";
     let done = outcome(&star(2, one), &[("measure.flow_parts", "*")]);
     let of = |part: &str| done.f64s("flow_parts", part)[0];
-    // it waits for nine frames of 1.2 µs at its NIC, and takes two hops of 1.2 µs and 1 µs
+    // the frame waits for nine frames of 1.2 µs at its NIC, then takes two links of 1.2 µs and 1 µs
     let parts = ["injection_us", "queueing_us", "flight_us", "retransmission_us"].map(of);
     assert_eq!(parts, [10.8, 0.0, 4.4, 0.0]);
     assert_eq!(
         (done.i64s("flow_parts", "flow"), done.i64s("flow_parts", "stream")),
         (&[-1][..], &[0][..])
     );
-    // two of three sources share a destination; the parts add up
+    // two of three sources share a destination, so that frames wait; the parts must still add up
     let text = star(6, &INCAST.replace("'h4', 'h5'", "'h5', 'h5'"));
     let done = outcome(&text, &[("measure.flow_parts", "*")]);
     let columns = ["completion_us", "injection_us", "queueing_us", "flight_us"]

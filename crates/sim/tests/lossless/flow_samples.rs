@@ -1,11 +1,11 @@
-//! Tests of throughput over time of frames, queue pairs and MPI messages: sums are the received bytes, and
-//! flows on one link have equal shares.
+//! Tests of throughput over time of raw frames, queue pairs and MPI messages: the sums are the
+//! received bytes, and flows on one link have equal shares.
 
 use crate::harness::{Outcome, attempt, outcome, scenario, scenario_in};
 use eastwest_sim::scenario::Context;
 use std::collections::BTreeMap;
 
-/// Returns hosts at 10 Gbit/s around a switch with PFC.
+/// Returns a star of `hosts` hosts at 10 Gbit/s with PFC; `rest` are further lines.
 fn star(hosts: u32, rest: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '10 Gbit/s'\n\
@@ -14,7 +14,8 @@ fn star(hosts: u32, rest: &str) -> String {
     )
 }
 
-/// Returns the bytes of each stream in total, by this column of numbers; streams of other kinds are left out.
+/// Returns the total bytes of each stream, by its number in this column of the table
+/// `flow_samples`. Rows of other kinds of streams are left out.
 fn sums(done: &Outcome, column: &str) -> BTreeMap<i64, u64> {
     let mut sums = BTreeMap::new();
     let numbers = done.i64s("flow_samples", column);
@@ -25,7 +26,7 @@ fn sums(done: &Outcome, column: &str) -> BTreeMap<i64, u64> {
     sums
 }
 
-/// Returns the bytes of the interval that ends at this millisecond, by sender.
+/// Returns (sender, bytes) for the interval that ends at `ms` milliseconds.
 fn at(done: &Outcome, ms: f64) -> Vec<(u64, u64)> {
     let times = done.f64s("flow_samples", "time_s");
     let (from, bytes) = (done.u64s("flow_samples", "src"), done.u64s("flow_samples", "bytes"));
@@ -40,7 +41,8 @@ fn streams_that_share_a_link_have_a_share_each_and_one_alone_has_all_of_it() {
         [[workload]]\nname = 'later'\nkind = 'ethernet'\npattern = 'pairs'\nsources = 'h3'\n\
         destinations = 'h4'\nload = 0.5\nstart = '3 ms'\nframes = 1000\n";
     let done = outcome(&star(5, frames), &[]);
-    // 1500 of 1538 B are the frame; in a millisecond the link carries 812 frames and a part of one
+    // 1500 of 1538 B on the link are the frame; in a millisecond the link carries 812 frames and a
+    // part of another one
     let whole = 1e-3 * 10e9 / 8.0 * 1500.0 / 1538.0;
     for ms in 2..=10 {
         let shares = at(&done, f64::from(ms));
@@ -49,7 +51,8 @@ fn streams_that_share_a_link_have_a_share_each_and_one_alone_has_all_of_it() {
         assert!((of(0) as f64 + of(1) as f64 - whole).abs() <= 1500.0, "{ms} ms: {shares:?}");
         assert_eq!(of(3) > 0, (4..=5).contains(&ms) || (ms == 6 && of(3) > 0), "{ms} ms");
     }
-    // the table `streams` has a row for each stream that has sent a frame, in the order of their numbers
+    // the table `streams` has a row for each stream that has sent a frame, in the order of stream
+    // numbers
     let received = done.u64s("streams", "bytes_received");
     assert_eq!(sums(&done, "stream").into_values().collect::<Vec<_>>(), received);
     assert_eq!(sums(&done, "stream").into_keys().collect::<Vec<_>>(), [0, 1, 2]);
@@ -58,7 +61,7 @@ fn streams_that_share_a_link_have_a_share_each_and_one_alone_has_all_of_it() {
 
 #[test]
 fn numbers_of_streams_are_those_of_their_rows() {
-    // of 30 possible streams only few get a frame
+    // only few of the 30 possible streams get a frame
     let few = "[[workload]]\nname = 'few'\nkind = 'ethernet'\nload = 0.5\nframes = 7\n";
     let done = outcome(&star(6, few), &[]);
     let received = done.u64s("streams", "bytes_received");
@@ -84,7 +87,8 @@ fn two_flows_under_dcqcn_have_near_half_of_the_link_each_and_all_of_their_bytes(
     let numbers = done.u64s("flows", "connection").into_iter().map(|n| n as i64);
     let expect: BTreeMap<i64, u64> = numbers.zip(done.u64s("flows", "bytes")).collect();
     assert_eq!(sums(&done, "connection"), expect);
-    // 1024 of 1106 B are payload; both flows recover at times
+    // 1024 of 1106 B on the link are payload; each flow has half of the link, with small deviations
+    // after CNPs
     let half = 0.5 * 10e-3 * 10e9 / 8.0 * 1024.0 / 1106.0;
     for ms in [20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0] {
         let shares = at(&done, ms);
@@ -118,7 +122,7 @@ fn messages_of_mpi_are_counted_over_frames_and_over_tcp() {
     };
     let (frames, tcp) = (run("transport = 'ethernet'\n"), run(""));
     std::fs::remove_dir_all(folder).expect("the folder is there");
-    // two messages with an envelope each
+    // the stream carries two messages, each with an envelope
     let expect = BTreeMap::from([(0, 1_005_032)]);
     assert_eq!((sums(&frames, "stream"), sums(&frames, "connection").len()), (expect.clone(), 0));
     assert_eq!((sums(&tcp, "connection"), sums(&tcp, "stream").len()), (expect, 0));

@@ -1,4 +1,6 @@
 //! Tests of raw Ethernet and data-centre bridging in whole runs.
+//! #1956t
+//! other test programs use more of this file
 
 mod adaptive;
 mod dcb;

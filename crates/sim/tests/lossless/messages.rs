@@ -1,5 +1,5 @@
-//! Tests of MPI programs over raw Ethernet on a lossless network: duration of messages, their order, no
-//! blocking of other messages, and the error when a frame is lost.
+//! Tests of MPI programs over raw Ethernet on a lossless network: the duration of messages, their
+//! order, that a message does not block others, and the error when a frame is lost.
 
 use crate::dcb::goes_on;
 use crate::harness::{Outcome, attempt, outcome, scenario_in};
@@ -7,11 +7,11 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::RunError;
 use std::path::PathBuf;
 
-/// A trace in a folder of its own, which is deleted afterwards.
+/// A trace in a temporary folder, which is deleted when this value is dropped.
 struct Trace(PathBuf);
 
 impl Trace {
-    /// Writes the calls of each rank, separated by semicolons.
+    /// Writes a trace; `ranks` has the calls of each rank, separated by semicolons.
     fn new(name: &str, ranks: &[&str]) -> Trace {
         let folder =
             std::env::temp_dir().join(format!("eastwest-messages-{name}-{}", std::process::id()));
@@ -40,7 +40,8 @@ impl Drop for Trace {
     }
 }
 
-/// Returns a scenario with 10 Gbit/s and 1 µs everywhere, no framing: 1.2 µs for each frame of 1500 B.
+/// Returns a scenario in which all links have 10 Gbit/s and a delay of 1 µs, without framing: a
+/// frame of 1500 B takes 1.2 µs.
 fn text(fabric: &str, workload: &str) -> String {
     format!(
         "schema = 1\n[fabric]\n{fabric}\nhost_rate = '10 Gbit/s'\nhost_delay = '1 us'\nframing = 0\n\
@@ -53,7 +54,8 @@ fn star(hosts: u32) -> String {
     format!("kind = 'star'\nhosts = {hosts}")
 }
 
-/// Returns the times from the call of the send to the arrival of the last byte, in microseconds.
+/// Returns the duration of each MPI message in µs, from the call of the send to the arrival of the
+/// last byte.
 fn times(run: &Outcome) -> Vec<f64> {
     let rows = run.f64s("mpi_messages", "sent_s").iter().zip(run.f64s("mpi_messages", "arrived_s"));
     rows.map(|(sent, arrived)| (arrived - sent) * 1e6).collect()
@@ -63,18 +65,21 @@ fn times(run: &Outcome) -> Vec<f64> {
 fn a_message_takes_the_time_of_its_frames_and_three_ways_if_it_asks() {
     let trace = Trace::new("times", &["send 1 0 10000", "recv 0 0 10000"]);
     let run = trace.run(&star(2), "");
-    // 10,001 B back to back on the first link; the last frame leaves the switch after a full one
+    // 10,001 B back to back on the first link; at the switch the last, short frame waits for the
+    // full frame before it
     let expected = 10_001.0 * 0.0008 + 1.2 + 2.0;
     assert!((times(&run)[0] - expected).abs() < 1e-6, "{:?} for {expected}", times(&run));
     assert_eq!(
         (run.count("streams.frames_sent"), run.count("streams.bytes_received")),
         (7, 10_001)
     );
-    // request and answer have the minimum size of Ethernet, over two links twice
+    // rendezvous: request and answer have the minimum size of an Ethernet frame, and each passes
+    // two links
     let asks = trace.run(&star(2), "eager_limit = '9999 B'\n");
     let small = 2.0 * (46.0 * 0.0008 + 1.0);
     assert!((times(&asks)[0] - expected - 2.0 * small).abs() < 1e-6, "{:?}", times(&asks));
-    // smaller frames wait less at the switch; the last of 21 has one byte, and the minimum size of Ethernet
+    // smaller frames wait less at the switch; the last of 21 frames has 1 B of payload and the
+    // minimum size of an Ethernet frame
     let frames = trace.run(&star(2), "frame = 500\n");
     let expected = 10_046.0 * 0.0008 + 0.4 + 2.0;
     assert!((times(&frames)[0] - expected).abs() < 1e-6, "{:?} for {expected}", times(&frames));
@@ -86,10 +91,11 @@ fn long_messages_fill_their_link_and_no_card() {
     let run = Trace::new("long", &calls).run(&star(3), "");
     assert_eq!(run.count("packets.dropped"), 0);
     assert!(run.count("dcb.pauses") > 100);
-    // 40 MB over one link of 10 Gbit/s, plus the start
+    // 40 MB over one link of 10 Gbit/s take 32 ms, plus the start
     let runtime_us = run.number("mpi.runtime_s") * 1e6;
     assert!((32_000.0..32_020.0).contains(&runtime_us), "{runtime_us}");
-    // frames taken by a NIC, and one frame that is being sent
+    // each host's port holds at most the frames that its NIC accepts, and one frame that is being
+    // sent
     let hosts: Vec<u64> = run
         .texts("links", "tier")
         .into_iter()
@@ -104,14 +110,16 @@ fn long_messages_fill_their_link_and_no_card() {
 
 #[test]
 fn partners_that_exchange_long_messages_need_no_longer_than_one_of_them() {
-    // the answer to the later request does not wait behind the data that the earlier one has released
+    // the answer to the later request must not wait behind the data that the earlier request has
+    // released
     let calls = [
         "irecv 1 0 1e6; isend 1 0 1e6; waitall",
         "irecv 0 0 1e6; compute 4e3; isend 0 0 1e6; waitall",
     ];
     let run = Trace::new("exchange", &calls).run(&star(2), "");
     let runtime_us = run.number("mpi.runtime_s") * 1e6;
-    // 800 µs of data; 4 µs of computing, request and answer behind the 38 µs that a NIC holds, two links
+    // 800 µs for the data; 4 µs of computing; request and answer wait behind the 38 µs of data that
+    // a NIC holds; two links
     assert!((800.0..860.0).contains(&runtime_us), "{runtime_us}");
     assert_eq!(run.count("streams.count"), 4);
 }
@@ -127,7 +135,7 @@ fn small_messages_leave_back_to_back() {
     assert!((runtime_us - expected).abs() < 1e-3, "{runtime_us} for {expected}");
 }
 
-/// Fabric of six hosts whose static routes meet on one link, with QCN and adaptive routing.
+/// A fabric of six hosts whose static routes share one link, with QCN and adaptive routing.
 const TWO_GROUPS: &str = "kind = 'two-groups'\nuplink_rate = '10 Gbit/s'\nuplink_delay = '1 us'\n\
     routing = 'adaptive'\nqcn = {}";
 
@@ -154,8 +162,8 @@ fn messages_keep_their_order_where_frames_do_not() {
 
 #[test]
 fn a_limited_flow_holds_up_no_other_of_its_host() {
-    // three hosts send to host 3 until QCN limits them; rank 0 then also sends to rank 4, which has no other
-    // traffic
+    // Three hosts send to host 3 until QCN limits them. Rank 0 then also sends to rank 4, which
+    // gets no other traffic.
     let busy = "send 3 0 6e6";
     let calls = [
         "isend 3 0 6e6; compute 2e6; isend 4 0 1e6; waitall",
@@ -169,10 +177,12 @@ fn a_limited_flow_holds_up_no_other_of_its_host() {
     let run = trace.run(&fabric, "eager_limit = '1 GB'\n");
     assert!(run.count("dcb.qcn_messages") > 10);
     let at = run.u64s("mpi_messages", "to").iter().position(|to| *to == 4).expect("it came");
-    // 800 µs at line rate, 1,200 µs beside a flow that is limited to its third of the other link
+    // alone at line rate the message takes 800 µs, beside a flow that QCN limits to a third of the
+    // other link 1,200 µs
     let took = times(&run)[at];
     assert!((800.0..1_500.0).contains(&took), "{took}");
-    // with pauses alone the NIC serves both in turn, and this message is as slow as the other: 2,400 µs
+    // with PFC only, the NIC serves both messages in turn, so this message is as slow as the paused
+    // one: 2,400 µs
     let paused = trace.run(&star(5), "eager_limit = '1 GB'\n");
     let at = paused.u64s("mpi_messages", "to").iter().position(|to| *to == 4).expect("it came");
     assert!((2_200.0..3_000.0).contains(&times(&paused)[at]), "{:?}", times(&paused));
@@ -202,7 +212,7 @@ fn cg_sends_over_ethernet_what_it_sends_over_tcp() {
     }
     assert_ne!(tcp.digest(), ethernet.digest());
     ethernet.assert_conserved();
-    // no handshake, no window, no headers
+    // raw Ethernet is faster than TCP: it has no handshake, no window and no headers
     let [slow, fast] = [&tcp, &ethernet].map(|run| run.number("mpi.runtime_s"));
     assert!(fast < slow, "{fast} against {slow}");
     assert_eq!(ethernet.u64s("streams", "bytes_sent"), ethernet.u64s("streams", "bytes_received"));

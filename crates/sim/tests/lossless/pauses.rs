@@ -1,10 +1,11 @@
-//! Tests of the log of pauses: a first pause against its closed form to the picosecond, sums against the
-//! counters, pauses that have not ended, and shares of the rows.
+//! Tests of the log of PFC pauses: the first pause against its closed form to the picosecond, sums
+//! against the counters, pauses that have not ended, and the shares of ports in the rows.
 
 use crate::dcb::ring;
 use crate::harness::{Outcome, attempt, context_with, finish, outcome, scenario, scenario_in};
 
-/// Returns link, priority, begin, end and cause of the end of every pause.
+/// Returns (link, priority, begin, end, cause of the end) of every logged pause; times are in
+/// seconds.
 fn pauses(done: &Outcome) -> Vec<(u64, u64, f64, f64, String)> {
     let (links, priorities) = (done.u64s("pauses", "link"), done.u64s("pauses", "priority"));
     let [began, until] = ["began_s", "until_s"].map(|column| done.f64s("pauses", column));
@@ -14,7 +15,8 @@ fn pauses(done: &Outcome) -> Vec<(u64, u64, f64, f64, String)> {
         .collect()
 }
 
-/// Returns a fast host behind a switch whose output link has a tenth of its rate.
+/// Returns a scenario with a fast host behind a switch whose output link has a tenth of the host's
+/// rate; `measure` are further lines.
 fn thin(measure: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 1\nspines = 1\n\
@@ -29,13 +31,14 @@ fn thin(measure: &str) -> String {
 #[test]
 fn a_first_pause_begins_and_ends_when_it_must() {
     let done = outcome(&thin("[measure]\npauses = 'h0'\n"), &[]);
-    // frames of 1500 B take 1538 B on the link, one after the other; a PAUSE frame takes 84 B
+    // frames of 1500 B take 1538 B on the link, back to back; a PAUSE frame takes 84 B
     let (fast, slow, told) = (1.2304, 12.304, 0.0672 + 1.0);
     let first = done.f64s("streams", "first_s")[0] * 1e6 + fast + 1.0;
-    // when frame n arrives at the switch, it holds n less those that have left: 20 · 1500 B at the 22nd, as two
-    // have left
+    // XOFF is sent at the arrival of frame 22: the switch then holds 20 frames of 1500 B, because
+    // two have left
     let began = first + 21.0 * fast + told;
-    // the host has begun its 24th frame by then; XON, 27,000 B, is reached when six have left
+    // the host has begun to send frame 24 by then; the XON threshold, 27,000 B, is reached when six
+    // frames have left
     let until = first + 6.0 * slow + told;
     let all = pauses(&done);
     let (link, priority, from, to, ended) = &all[0];

@@ -1,5 +1,5 @@
-//! Tests of lossless inputs that share the memory of their switch: nothing is lost, limits follow the free memory, and
-//! every pause ends or belongs to a deadlock.
+//! Tests of PFC with ingress buffers that share the memory of their switch: nothing is lost, limits
+//! follow the free memory, and every pause ends or belongs to a deadlock.
 
 use crate::dcb::random_fabric;
 use crate::harness::{Outcome, context, context_with, outcome, scenario, scenario_in};
@@ -7,7 +7,8 @@ use eastwest_engine::random::Stream;
 use eastwest_sim::run::run;
 use eastwest_sim::scenario::read;
 
-/// Four hosts send to one, each 60 % of the rate of a link; the ports of the switch share memory.
+/// Returns a scenario in which four hosts send to one, each with 60 % of the rate of a link; the
+/// ports of the switch share memory.
 fn four_to_one(pfc: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '10 Gbit/s'\n\
@@ -39,8 +40,8 @@ fn nothing_is_lost_and_every_input_is_empty_at_the_end() {
 
 #[test]
 fn inputs_hold_what_choudhury_and_hahne_say() {
-    // n inputs with unlimited demand hold alpha B / (1 + alpha n) each; one that is longest alone holds up to
-    // alpha B / (1 + alpha), and its headroom beyond it.
+    // Choudhury and Hahne: each of n inputs with unlimited demand holds alpha B / (1 + alpha n),
+    // where B is the memory. A single input holds up to alpha B / (1 + alpha), plus its headroom.
     let headroom = outcome(&four_to_one("shared = '1 MB'"), &[]).u64s("pfc", "headroom_bytes");
     let headroom = headroom.into_iter().max().expect("there are inputs");
     for alpha in [0.125, 1.0, 8.0] {

@@ -1,13 +1,13 @@
-//! Tests that ports without an event at the end of a transmission behave as ports with one do, in all
-//! combinations.
+//! Tests that the fast mode of ports, which has no event at the end of a transmission, gives the
+//! results of the two-event mode, in all combinations of settings.
 
 use crate::dcb::{goes_on, random_fabric};
 use crate::harness::{Outcome, context, context_with, scenario_in};
 use eastwest_engine::random::Stream;
 use eastwest_sim::run::run;
 
-/// Returns a variant of a lossless scenario: other disciplines, classes with shares, priorities that may be
-/// lost, connections, faults, events at equal instants.
+/// Returns a random variant of a lossless scenario: other disciplines, classes with shares,
+/// priorities without PFC, connections, faults, events at equal times.
 fn vary(random: &mut Stream, text: &str) -> String {
     let mut text = text.to_owned();
     let mut one_in = |n: u64| random.below(n) == 0;
@@ -63,7 +63,7 @@ fn vary(random: &mut Stream, text: &str) -> String {
 
 #[test]
 fn in_any_fabric_quiet_ports_do_what_ports_with_two_events_do() {
-    // for hundreds of cases: EASTWEST_CASES=500
+    // EASTWEST_CASES=500 tests 500 cases
     let cases = std::env::var("EASTWEST_CASES").map_or(40, |n| n.parse().expect("a number"));
     let (mut paused, mut told, mut saved) = (0, 0, 0);
     for case in 0..cases {
@@ -82,7 +82,7 @@ fn in_any_fabric_quiet_ports_do_what_ports_with_two_events_do() {
         for (a, b) in quiet.tables.iter().zip(&other.tables) {
             assert_eq!(a, b, "case {case}\n{text}\n{topology}");
         }
-        // printed so that two builds can be compared
+        // the digest is printed so that two builds can be compared
         println!("{case} {}", quiet.summary["digest"]);
         let count = |what: &str| quiet.summary["dcb"][what].as_u64().expect("ports are bridged");
         (paused, told) = (paused + count("pauses"), told + count("qcn_messages"));
@@ -96,8 +96,8 @@ fn in_any_fabric_quiet_ports_do_what_ports_with_two_events_do() {
     assert!(paused > 10 * cases && told > cases && saved > 100 * cases, "{paused} {told} {saved}");
 }
 
-/// Returns datagrams that overload one port of a star with QCN, with a scheduler that has several queues per
-/// port.
+/// Returns a scenario in which datagrams overload one port of a star with QCN; `scheduler` gives
+/// the port several queues.
 fn limited_flows_of_several_classes(scheduler: &str) -> String {
     format!(
         "schema = 1\nduration = '5 ms'\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\

@@ -1,11 +1,11 @@
-//! Tests of RoCEv2 queue pairs in whole runs: the rate of a link to the byte, go-back-N under random loss, no
-//! loss with PFC, shares and queues with DCQCN.
+//! Tests of RoCEv2 queue pairs in whole runs: the rate of a link exact to the byte, go-back-N under
+//! random loss, no loss with PFC, shares and queues with DCQCN.
 
 use crate::dcb::goes_on;
 use crate::harness::{attempt, context, finish, outcome, scenario};
 use eastwest_sim::scenario::read;
 
-/// Returns hosts at 10 Gbit/s around a switch.
+/// Returns a star of `hosts` hosts at 10 Gbit/s; `fabric` and `rest` are further lines.
 fn star(hosts: u32, fabric: &str, rest: &str) -> String {
     format!(
         "schema = 1\n{rest}\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '10 Gbit/s'\n\
@@ -14,7 +14,7 @@ fn star(hosts: u32, fabric: &str, rest: &str) -> String {
     )
 }
 
-/// Returns a scenario in which `senders` hosts send to the last one at once.
+/// Returns a scenario in which `senders` hosts send `bytes` to the last host at the same time.
 fn incast(senders: u32, bytes: &str) -> String {
     format!(
         "[[workload]]\nname = 'rdma'\nkind = 'incast'\ntransport = 'rocev2'\nreceiver = \
@@ -23,8 +23,8 @@ fn incast(senders: u32, bytes: &str) -> String {
     )
 }
 
-/// Queue of the congestion point of Zhu et al. (2015), figure 14, with a quarter of the thresholds at 10
-/// Gbit/s.
+/// RED settings of the congestion point of Zhu et al. (2015), figure 14, with a quarter of the
+/// thresholds because the links have 10 Gbit/s.
 const CP: &str = "queue = { kind = 'red', min = '5 KB', max = '200 KB', max_probability = 0.01, \
     weight = 1, even = false, gentle = false, limit = '1 MB' }\n";
 
@@ -33,7 +33,8 @@ fn one_flow_has_the_rate_of_its_link_to_the_byte() {
     let text = format!("{}{}", star(2, "", ""), incast(1, "10240000 B"));
     let done = outcome(&text, &[]);
     done.assert_conserved();
-    // 10,000 packets of 1024 B in 1106 B on the link, one more store-and-forward, two cables
+    // 10,000 packets of 1024 B take 1106 B each on the link; one more packet time for store and
+    // forward, and two cables
     let us = (10_000.0 + 1.0) * 1106.0 * 8.0 / 10e3 + 4.0;
     assert!(
         (done.f64s("flows", "fct_us")[0] - us).abs() < 1e-3,
@@ -42,7 +43,7 @@ fn one_flow_has_the_rate_of_its_link_to_the_byte() {
     );
     assert!((done.f64s("flows", "slowdown")[0] - 1.0).abs() < 1e-9);
     assert_eq!(done.count("rocev2.packets"), 10_000);
-    // 157: one for every 64 packets, the last of them with the end of the message
+    // 157 ACKs: one for every 64 packets, and the last one at the end of the message
     assert_eq!(done.count("rocev2.acks"), 157);
     assert_eq!(done.count("rocev2.retransmits") + done.count("rocev2.timeouts"), 0);
 }
@@ -55,17 +56,18 @@ fn a_lost_packet_costs_a_round_trip_at_full_rate() {
     let text = format!("{far}{}{fault}", incast(1, "512000000 B"));
     let done = outcome(&text, &[("rocev2.congestion", "\"none\"")]);
     done.assert_conserved();
-    // from the time of the lost packet until the NAK arrives: the next packet on both links, the NAK on both,
-    // four cables
+    // packets sent in vain after a loss, until the NAK arrives: the next packet passes two links,
+    // the NAK two links, and both together four cables
     let (full, nak): (f64, f64) = (1106.0 * 0.8, 86.0 * 0.8);
     let window = 1.0 + ((2.0 * full + 2.0 * nak + 4.0 * 50_000.0) / full).floor();
     let (naks, timeouts) = (done.number("rocev2.naks"), done.number("rocev2.timeouts"));
     let again = done.number("rocev2.retransmits");
-    // a packet that is lost twice would wait for the timer, and all data sent meanwhile would be sent again;
-    // this does not happen here
+    // A packet that is lost twice would wait for the timer, and all data sent meanwhile would be
+    // retransmitted. With this seed it does not happen.
     assert_eq!(timeouts, 0.0);
     assert!((again / naks - window).abs() <= 1.0, "{again} for {naks} of {window}");
-    // of n packets np are lost, except for those sent in vain after a lost one
+    // of n packets, the share p is lost; packets that follow a lost packet and are discarded by
+    // go-back-N do not count
     let expected = packets * 0.0002;
     assert!((naks - expected).abs() < 3.0 * f64::sqrt(expected), "{naks} of {expected}");
     let goodput = packets * full / 1e3 / done.f64s("flows", "fct_us")[0];
@@ -93,15 +95,16 @@ fn without_pfc_an_incast_is_sent_twice_and_with_it_nothing_is_lost() {
     assert_eq!(done.count("packets.dropped"), 0);
     assert_eq!(done.count("rocev2.retransmits") + done.count("rocev2.timeouts"), 0);
     assert!(done.count("dcb.pauses") > 100);
-    // the link is never idle: 8 · 1954 packets, the last one of each flow with 128 B
+    // the link is never idle: 8 flows of 1954 packets each, where the last packet has only 128 B
     let packets = 8.0 * (1953.0 * 1106.0 + 210.0) * 0.8e-3;
     let last = done.f64s("flows", "fct_us").iter().copied().fold(0.0, f64::max);
     assert!(last > packets && last < packets + 10.0, "{last} for {packets}");
     assert!(lossy.f64s("flows", "fct_us").iter().copied().fold(0.0, f64::max) > 1.1 * last);
-    // NICs hold back paused packets: at most two packets of each host wait at its port
+    // a NIC does not enqueue packets of a paused queue pair: at most two packets of each host wait
+    // at its port
     let most = done.u64s("pfc", "output_most_bytes");
     let link = done.u64s("pfc", "link");
-    // links from hosts have even numbers
+    // links from hosts to the switch have even numbers
     let hosts = link.iter().zip(&most).filter(|(l, _)| *l % 2 == 0).map(|(_, most)| *most);
     assert!(hosts.max() <= Some(2 * 1068 + 48), "{link:?} {most:?}");
 }
@@ -114,22 +117,23 @@ fn two_flows_under_dcqcn_share_a_link_in_halves_and_keep_its_queue_short() {
     done.assert_conserved();
     assert_eq!(done.count("packets.dropped"), 0);
     let times = done.f64s("flows", "fct_us");
-    // both have half of the link until one has finished; the other one is then alone for a short time
+    // each flow has half of the link until one has finished; the other one then has the link alone
+    // for a short time
     assert!((times[0] / times[1] - 1.0).abs() < 0.1, "{times:?}");
     let ideal = 100e6 / 1024.0 * 1106.0 * 8.0 / 10e3;
     let last = times[0].max(times[1]);
     assert!(last > ideal && last < 1.2 * ideal, "{last} for {ideal}");
     assert!(done.count("rocev2.cnps") > 50 && done.count("rocev2.rate_cuts") > 50);
     assert_eq!(free.count("rocev2.cnps") + free.count("rocev2.marked"), 0);
-    // pauses occur only at the start
+    // with DCQCN, pauses occur only at the start
     let (few, many) = (done.number("dcb.paused_s"), free.number("dcb.paused_s"));
     assert!(few < 0.05 * many, "{few} of {many}");
 }
 
 #[test]
 fn the_queue_of_two_flows_rests_near_the_fixed_point_of_the_fluid_model() {
-    // 40 Gbit/s as in the paper; python/eastwest/models/dcqcn.py gives 21,756 B for two flows, 45,705 B for
-    // four
+    // 40 Gbit/s as in the paper; the model in python/eastwest/models/dcqcn.py gives a queue of
+    // 21,756 B for two flows, and of 45,705 B for four
     for (flows, expected) in [(2u32, 21_756.0), (4, 45_705.0)] {
         let fabric = star(flows + 1, &CP.replace("1 MB", "4 MB"), "duration = '100 ms'")
             .replace("10 Gbit/s", "40 Gbit/s");
@@ -139,11 +143,12 @@ fn the_queue_of_two_flows_rests_near_the_fixed_point_of_the_fluid_model() {
         );
         let done = outcome(&text, &[]);
         let (times, bytes) = (done.f64s("queues", "time_s"), done.u64s("queues", "bytes"));
-        // samples with an empty queue have no row; the first samples show the start at full rate
+        // samples with an empty queue have no row; samples before 30 ms show the start at full rate
+        // and are left out
         let sum: u64 =
             times.iter().zip(&bytes).filter(|(t, _)| **t >= 0.03).map(|(_, bytes)| *bytes).sum();
         let mean = sum as f64 / 7_000.0;
-        // the documentation of the model explains why the mean is above, and by how much
+        // the documentation of the model explains why the simulated mean is larger, and by how much
         assert!((1.1..1.45).contains(&(mean / expected)), "{flows} flows: {mean} for {expected}");
     }
 }
@@ -204,7 +209,7 @@ fn flows_of_both_transports_share_a_fabric() {
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers.len(), 7, "{connections:?}");
-    // lost packets of queue pairs have the numbers of their queue pairs
+    // events of lost RoCEv2 packets name their queue pair
     let kinds = done.texts("events", "kind");
     assert!(kinds.contains(&"data") && done.count("rocev2.naks") > 0);
 }
@@ -264,7 +269,8 @@ fn captures_hold_packets_of_all_kinds_as_long_as_they_were() {
     let file = done.file("capture.pcapng").expect("a capture");
     assert_eq!(done.count("capture.left_out"), 0);
     let c = |name: &str| done.count(&format!("rocev2.{name}"));
-    // packets that arrived at the receiver and that it sent; the last answers may still be in flight
+    // the capture has all packets that arrived at the receiver and that it sent; the last answers
+    // may still be in flight
     let all = c("packets") + c("acks") + c("naks") + c("cnps");
     assert!(done.count("capture.packets") > all - 20, "{all}");
     assert!(c("cnps") > 0 && file.len() as u64 > 60 * (all - 20));

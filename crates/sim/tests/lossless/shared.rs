@@ -1,9 +1,10 @@
-//! Tests of a program over lossless Ethernet beside TCP connections that fill every NIC and every port: the
-//! shares that ETS guarantees to each.
+//! Tests of an MPI program over lossless Ethernet beside TCP connections that fill every NIC and
+//! every port: each gets the share that ETS guarantees.
 
 use crate::harness::{Outcome, outcome};
 
-/// Runs eight ranks of CG that only communicate, and endless connections between all hosts.
+/// Runs eight ranks of the MPI program CG without computation and, if `bulk` is true, endless TCP
+/// connections between all hosts.
 fn beside(scheduler: &str, bulk: bool) -> Outcome {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 8\nhost_rate = '10 Gbit/s'\nhost_delay = '1 us'\n\
@@ -41,20 +42,22 @@ fn shares_bound_what_a_program_and_connections_cost_each_other() {
         done.number("mpi.runtime_s") / alone
     };
     for share in [25, 50, 75] {
-        // traffic that always waits gets exactly its share at NICs and at ports of the switch; in addition, the
-        // first and the last frame of a message wait for turns at both
+        // Traffic that always has packets queued gets exactly its share, at NICs and at ports of
+        // the switch. In addition, the first and the last frame of a message wait for their turn at
+        // both.
         let least = 100.0 / f64::from(share);
         let found = factor(&shares(share));
         assert!((0.95 * least..1.12 * least).contains(&found), "{found} with {share} %");
     }
     let first = factor(&classes("", ""));
     assert!((1.0..1.08).contains(&first), "{first} before all others");
-    // in one queue every frame waits for the backlog of the connections at the NIC
+    // with a single queue, every frame waits for the backlog of the TCP connections at the NIC
     let queue = factor("");
     assert!(queue > 5.0, "{queue} in one queue");
 }
 
-/// Returns the share of a NIC's link that a connection gets beside frames that could use all of it.
+/// Returns the share of a NIC's link that a TCP connection gets beside frames that could use the
+/// whole link.
 fn part_of_a_connection(profile: &str, classes: &str) -> f64 {
     let text = format!(
         "schema = 1\nduration = '100 ms'\n[fabric]\nkind = 'star'\nhosts = 4\n\
@@ -74,7 +77,8 @@ fn part_of_a_connection(profile: &str, classes: &str) -> f64 {
 
 #[test]
 fn small_queues_leave_a_connection_its_share_of_the_card() {
-    // packets of a connection in the NIC leave in the turns of their class, not after the whole backlog
+    // packets of a TCP connection leave the NIC when it is the turn of their class, not after the
+    // whole backlog
     for share in [25, 50, 75] {
         let [plain, linux] = ["plain", "linux"].map(|p| part_of_a_connection(p, &shares(share)));
         let left = f64::from(100 - share) / 100.0;

@@ -1,11 +1,11 @@
-//! Tests of applications in whole scenarios: their counters and measures on a network of packets, checkpoints,
-//! flow mode, failures of hosts, and what is refused.
+//! Tests of applications in whole scenarios: their counters and measures in packet mode,
+//! checkpoints, flow mode, failures of hosts, and refused settings.
 
 use crate::checkpoint::goes_on_in;
 use crate::harness::{Outcome, context, outcome};
 use eastwest_sim::scenario::read;
 
-/// The five applications, on eight hosts.
+/// Workloads with the five built-in applications, on eight hosts.
 const KINDS: [&str; 5] = [
     "kind = 'fan-out'\nfront_ends = ['h0', 'h1']\nworkers = ['h1..h7']\nqueries = 40\n\
      deadline = '1300 us'\nresponse_bytes = '20 KB'\nserver_time = '50 us'",
@@ -51,7 +51,7 @@ fn every_application_ends_and_counts_its_operations() {
 fn a_fan_out_counts_each_response_once() {
     let done = outcome(&text("", KINDS[0]), &[]);
     let count = |name: &str| done.count(&format!("applications.app.counters.{name}"));
-    // Front end h1 is a worker, too: its own responses need no network.
+    // Front end h1 is also a worker: its own responses do not use the network.
     assert_eq!(count("responses") + count("late"), 80 * 7);
     assert!(count("missed") > 0 && count("missed") < 80, "{}", count("missed"));
     assert!(done.number("applications.app.query_us.max") <= 1_300.0);
@@ -91,7 +91,7 @@ fn every_application_runs_with_flows() {
         let flows = outcome(&text("fidelity = 'flow'", kind), &[]);
         let packets = outcome(&text("", kind), &[]);
         let completed = |done: &Outcome| done.count("flows.completed");
-        // Timeouts of an application depend on the network.
+        // The hedged application depends on timeouts, which expire differently in the two modes.
         if !kind.contains("hedged") {
             assert_eq!(completed(&flows), completed(&packets), "{kind}");
         }
@@ -108,7 +108,8 @@ fn the_start_is_the_first_time_at_which_anything_is_sent() {
 
 #[test]
 fn retries_survive_the_failure_of_a_server() {
-    // TCP gives up after `retries`; until then the application asks other servers.
+    // TCP gives up a connection after `retries` retransmissions; until then the application sends
+    // its requests to other servers.
     let fault = "[[fault]]\non = 'h5'\nkind = 'down'\nfrom = '5 ms'\n";
     let done = outcome(
         &text(

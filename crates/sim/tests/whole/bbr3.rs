@@ -1,8 +1,9 @@
-//! Tests of BBR version 3 over 100 Mbit/s and 10 ms, with packets of 1500 B without framing.
+//! Tests of BBR version 3 over a path of 100 Mbit/s and 10 ms, with packets of 1500 B without
+//! framing.
 
 use crate::harness::{CableText, Outcome, context_with, finish, graph, scenario_in};
 
-/// Runs flows of 60 MB each, one from each sender, through a queue of `limit` packets.
+/// Runs one flow of 60 MB from each of `senders` senders through a common queue of `limit` packets.
 fn flows(congestion: &str, limit: u32, senders: usize) -> Outcome {
     let names: Vec<String> = (0..senders).map(|n| format!("s{n}")).collect();
     let mut hosts: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -22,7 +23,8 @@ fn flows(congestion: &str, limit: u32, senders: usize) -> Outcome {
     finish(&scenario_in(&context, &text, &[]))
 }
 
-/// Returns the megabits per second until the last flow has finished, and the fraction of segments lost.
+/// Returns the goodput in Mbit/s until the last flow has finished, and the fraction of segments
+/// lost.
 fn goodput_and_loss(done: &Outcome, senders: usize) -> (f64, f64) {
     let last = done.f64s("flows", "fct_us").iter().copied().fold(0.0, f64::max);
     let bytes = senders as f64 * 60e6;
@@ -32,7 +34,7 @@ fn goodput_and_loss(done: &Outcome, senders: usize) -> (f64, f64) {
 
 #[test]
 fn fills_the_path_whatever_the_queue_and_loses_little() {
-    // 83 packets are a bandwidth-delay product; 96.5 Mbit/s of the link are left for payload
+    // 83 packets are the bandwidth-delay product; the link carries at most 96.5 Mbit/s of payload
     for (limit, least, most_lost) in [(500, 94.0, 0.0), (50, 93.0, 0.006), (10, 87.0, 0.008)] {
         let done = flows("bbr3", limit, 1);
         let (goodput, lost) = goodput_and_loss(&done, 1);
@@ -41,7 +43,7 @@ fn fills_the_path_whatever_the_queue_and_loses_little() {
         assert!(lost <= most_lost, "{limit} packets: {lost} lost");
         assert_eq!(done.count("tcp.timeouts"), 0);
     }
-    // version 1 does not react to losses
+    // BBR version 1 does not react to losses, so it loses many packets
     let (_, lost) = goodput_and_loss(&flows("bbr", 10, 1), 1);
     assert!(lost > 0.03, "{lost}");
 }

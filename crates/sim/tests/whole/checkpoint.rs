@@ -1,5 +1,6 @@
-//! Tests of checkpoints: a run that is saved in the middle and loaded ends with equal digest, tables and
-//! summary as an uninterrupted one. Files that are not checkpoints of the run are refused.
+//! Tests of checkpoints: a run that is saved in the middle and loaded again ends with the digest,
+//! tables and summary of an uninterrupted run. Files that are not checkpoints of the run are
+//! refused.
 
 use crate::harness::{context, scenario, scenario_in, shipped};
 use crate::mechanisms::try_read;
@@ -18,7 +19,7 @@ fn world(scenario: &Scenario) -> World {
     World::new(Plan::new(scenario).expect("a plan")).expect("a world")
 }
 
-/// Returns the checkpoint of a run after `events` events.
+/// Returns the checkpoint of a run that was stopped after `events` events.
 fn kept(scenario: &Scenario, events: u64) -> Vec<u8> {
     let mut world = world(scenario);
     let stopped = world.run_to(events, &mut |_| true);
@@ -46,12 +47,13 @@ fn assert_same(a: &Results, b: &Results) {
     }
 }
 
-/// Saves a run after a third and again after two thirds of its events, and continues each time.
+/// Checks a run that is saved after a third and after two thirds of its events, and continued each
+/// time, against an uninterrupted run; `sets` are overrides.
 fn goes_on(text: &str, sets: &[(&str, &str)]) {
     goes_on_in(&context(), text, sets);
 }
 
-/// Does the checks of `goes_on` for a scenario with files.
+/// Does the checks of `goes_on` for a scenario that reads files.
 pub fn goes_on_in(context: &Context, text: &str, sets: &[(&str, &str)]) {
     let scenario = scenario_in(context, text, sets);
     let whole = finish(world(&scenario));
@@ -76,8 +78,8 @@ fn shipped_scenarios_go_on() {
     goes_on(&shipped("service"), &[("duration", "3 s"), ("fabric.queue.limit", "20 packets")]);
 }
 
-/// Returns an all-to-all on two racks with two paths between them; `fabric`, `tcp` and `more` are further
-/// lines.
+/// Returns an all-to-all workload on two racks with two paths between them; `fabric`, `tcp` and
+/// `more` are further lines.
 fn shuffle(fabric: &str, tcp: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\n\
@@ -181,7 +183,7 @@ fn other_workloads_go_on() {
     }
 }
 
-/// Returns jobs that lose attempts, fetches, a worker and a cable.
+/// Returns Hadoop jobs during which task attempts, fetches, a worker and a cable fail.
 fn unlucky(framework: &str, scheduler: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\

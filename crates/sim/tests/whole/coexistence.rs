@@ -1,5 +1,5 @@
-//! Tests of TCP settings by workload, host, peer and side (`[[tcp.override]]`), and of transfers that last for
-//! a certain time (`kind = "bulk"`), alone and beside each other.
+//! Tests of TCP settings by workload, host, peer and side (`[[tcp.override]]`), and of transfers
+//! that last for a given time (`kind = "bulk"`), alone and beside each other.
 
 use crate::harness::{Outcome, attempt, context, outcome, scenario};
 use eastwest_sim::scenario::read;
@@ -14,7 +14,7 @@ fn with(more: &str, sets: &[(&str, &str)]) -> Outcome {
     outcome(&format!("{TWO}{more}"), sets)
 }
 
-/// Returns the bytes of the flows from each sender.
+/// Returns the bytes of the flows of each of the two senders.
 fn bytes(done: &Outcome) -> [u64; 2] {
     let mut all = [0; 2];
     for (src, bytes) in done.u64s("flows", "src").into_iter().zip(done.u64s("flows", "bytes")) {
@@ -34,7 +34,7 @@ fn bulk_transfers_fill_the_link_until_they_stop() {
     let done = with("", &[]);
     assert_eq!(done.count("flows.count"), 2);
     assert_eq!(done.value("flows.incomplete").as_u64().unwrap_or(0), 0);
-    // 1 Gbit/s for 0.4 s, of which 1448 of 1538 bytes are payload
+    // 1 Gbit/s for 0.4 s, where 1448 of 1538 B on the link are payload
     let most = 0.4e9 / 8.0 * 1448.0 / 1538.0;
     let sum = bytes(&done).iter().sum::<u64>() as f64;
     assert!(sum > 0.93 * most && sum < 1.01 * most, "{sum} of {most}");
@@ -45,7 +45,8 @@ fn bulk_transfers_fill_the_link_until_they_stop() {
 
 #[test]
 fn one_connection_stops_where_it_has_come_to() {
-    // bytes that the application wrote are dropped; bytes that TCP has sent, at most a window, are not
+    // when the time ends, bytes that TCP has not sent are dropped; bytes that it has sent, at most
+    // a window, still arrive
     let text = TWO.split("[[workload]]\nname = 'b'").next().expect("the first workload");
     let short = outcome(text, &[("workload.a.duration", "2 ms")]);
     let long = outcome(text, &[("workload.a.duration", "4 ms")]);
@@ -60,7 +61,7 @@ fn a_connection_that_stops_in_its_handshake_delivers_a_byte() {
     let done =
         outcome(text, &[("workload.a.duration", "1 us"), ("workload.a.start_window", "0 s")]);
     assert_eq!(bytes(&done)[0], 1);
-    // two links of 50 µs each way: SYN, SYN-ACK, then the byte
+    // three one-way times of 100 µs (two links of 50 µs): SYN, SYN-ACK, then the byte
     assert!(done.f64s("flows", "finish_s")[0] > 300e-6);
 }
 
@@ -83,11 +84,12 @@ fn a_run_that_ends_before_the_stop_has_incomplete_flows() {
 
 #[test]
 fn an_override_by_workload_changes_that_workload_only() {
-    // an initial window and a maximum window of two segments: at most two segments per RTT
+    // initial window and maximum window are two segments, so that at most two segments are sent per
+    // RTT
     let small = "[[tcp.override]]\nname = 'small'\nworkloads = ['b']\nmax_window = '3 KB'\ninitial_receive_window = '2 KB'\n\
         initial_window = 2\n";
     let [a, b] = bytes(&with(small, &[]));
-    // an RTT of 200 µs plus serialization carries 2896 B
+    // a window of two segments carries 2896 B in each RTT of at least 200 µs
     assert!(b < 2896 * 2_000, "{b} bytes with a window of two segments");
     assert!(a > 8 * b, "{a} bytes beside it");
     let [_, c] = bytes(&with(
@@ -111,7 +113,7 @@ fn an_override_of_all_endpoints_is_the_same_as_settings_of_all() {
 
 #[test]
 fn sides_hosts_and_peers_choose_ends() {
-    // the receiver's window limits its peer's data in flight; the sender's own window does not
+    // an endpoint's receive window limits the data in flight of its peer, not its own data
     let window = |filter: &str| {
         let text = format!(
             "[[tcp.override]]\n{filter}\nmax_window = '3 KB'\ninitial_receive_window = '2 KB'\n"

@@ -1,9 +1,9 @@
-//! Tests that packets and bytes are conserved: sent = delivered + dropped + in flight, on every fabric, with
-//! and without loss, at the end and in the middle of a run.
+//! Tests that packets and bytes are conserved: sent = delivered + dropped + in flight, on every
+//! fabric, with and without loss, at the end and in the middle of a run.
 
 use crate::harness::{attempt, outcome, scenario, shipped};
 
-/// Flows that overload small queues, on fabrics of every shape.
+/// Fabrics of every shape, on which flows overload small queues: name and lines of `[fabric]`.
 const SHAPES: [(&str, &str); 4] = [
     ("leaf-spine", "leaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink_rate = '1 Gbit/s'"),
     ("star", "hosts = 8"),
@@ -101,7 +101,7 @@ fn datagrams_that_overrun_a_port_are_counted_one_by_one() {
     let done = outcome(text, &[]);
     done.assert_conserved();
     assert_eq!(done.count("packets.sent"), 20_000);
-    // two sources at full rate into one port: every second packet is lost
+    // two sources send at full rate into one port, so that every second packet is lost
     let lost = done.count("drops.full.datagram") as f64;
     assert!((lost - 10_000.0).abs() < 20.0, "{lost} of 20000 lost");
     assert_eq!(done.count("packets.dropped"), done.count("drops.full.datagram"));

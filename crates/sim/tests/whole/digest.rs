@@ -1,12 +1,13 @@
-//! Tests of the digest: equal for two runs and for the two-event reference mode, different for another seed or
-//! if a single packet is treated differently.
+//! Tests of the digest: it is equal for two runs and for the two-event reference mode, and
+//! different for another seed or if a single packet is treated differently.
 
 use crate::harness::{
     attempt, context_with, finish, graph, outcome, scenario, scenario_in, shipped,
 };
 use eastwest_sim::scenario::Scenario;
 
-/// Runs twice and in reference mode; returns the digest, which must be equal.
+/// Runs a scenario twice, and once in the two-event reference mode. Checks that the digests are
+/// equal, and returns the digest.
 fn one_digest(scenario: &Scenario) -> String {
     let eager = finish(scenario);
     assert_eq!(eager.digest(), finish(scenario).digest(), "{}: again", scenario.name);
@@ -118,7 +119,7 @@ fn another_seed_gives_another_digest() {
     assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
 }
 
-/// Eight senders into one port, whose queue overflows.
+/// A scenario in which eight senders overload the queue of one port.
 const LOSSY: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 9\nhost_rate = '1 Gbit/s'\n\
     queue = { limit = '64 packets' }\n[[workload]]\nname = 'incast'\nkind = 'incast'\n\
     receiver = 'h8'\nblock_bytes = '100 KB'\n";
@@ -127,17 +128,18 @@ const LOSSY: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 9\nhost_rate =
 fn the_fate_of_a_single_packet_changes_the_digest() {
     let base = outcome(LOSSY, &[]);
     assert!(base.count("packets.dropped") > 0);
-    // with room for one more packet, the first lost packet fits
+    // with one more place in the queue, the packet that was lost first is not lost
     let roomier = outcome(LOSSY, &[("fabric.queue.limit", "65 packets")]);
     assert_ne!(base.digest(), roomier.digest());
-    // a nanosecond on one cable end moves every arrival
+    // one more nanosecond of cable delay moves every arrival
     let slower = outcome(LOSSY, &[("fabric.host_delay", "5.001 us")]);
     assert_ne!(base.digest(), slower.digest());
 }
 
 #[test]
 fn a_packet_that_only_its_port_saw_changes_the_digest() {
-    // Datagrams have no rows; the last of 101 either fits into the queue or is lost.
+    // Datagrams have no rows in tables. The last of 101 datagrams fits into the queue in one run
+    // and is lost in the other.
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
         [[workload]]\nname = 'd'\nkind = 'datagrams'\nsources = ['h0', 'h1']\ndestination = 'h2'\n\
         bytes = 1500\narrivals = 'periodic'\nmean_gap = '12 us'\npackets = 200\n";

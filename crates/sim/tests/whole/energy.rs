@@ -1,14 +1,14 @@
-//! Tests of links that sleep, in whole scenarios: power and wait under Poisson traffic against the formulas of
-//! Energy-Efficient Ethernet (checks 17 to 20 of the reference list), and invariants for any traffic, queue
-//! discipline and policy.
+//! Tests of links that sleep, in whole scenarios: power and waiting time under Poisson traffic
+//! against the formulas of Energy-Efficient Ethernet (checks 17 to 20 of the reference list), and
+//! invariants for any traffic, queue discipline and policy.
 
 use crate::harness::{
     Outcome, attempt, context_with, finish, graph, outcome, scenario, scenario_in,
 };
 
-/// Simulates frames of 1500 B without framing on a 10GBASE-T link between two switches, from ten hosts on
-/// cables that are a thousand times as fast; returns the mean power relative to active, and the mean wait in
-/// µs.
+/// Simulates frames of 1500 B without framing on a 10GBASE-T link between two switches, with
+/// Poisson arrivals. Ten hosts send on cables that are a thousand times as fast. Returns the mean
+/// power relative to an active link, and the mean waiting time in µs.
 fn under_poisson(policy: &str, load: f64) -> (f64, f64) {
     let cables = [
         ("a", "left", "10 Tbit/s", "0 s"),
@@ -29,7 +29,7 @@ fn under_poisson(policy: &str, load: f64) -> (f64, f64) {
     let link = done.texts("links", "name").iter().position(|n| *n == "left->right").expect("there");
     let power =
         done.f64s("links", "energy_j")[link] / done.f64s("links", "energy_always_on_j")[link];
-    // the link's own 1.2 µs and twice 1.2 ns
+    // idle latency: 1.2 µs on the measured link, and 1.2 ns on each of the two fast cables
     (power, done.number("latency_us.mean") - 1.2024)
 }
 
@@ -38,7 +38,8 @@ fn power_and_wait_are_those_of_the_formulas() {
     const TEN: &str = "kind = 'coalescing', hold = '1 s', trigger = '10 packets'";
     const TIMED: &str = "kind = 'coalescing', hold = '12 us', trigger = '10 packets'";
     const STALL: &str = "kind = 'stall-timer', stall = '3 us'";
-    // checks 18 to 20; the others are from `eastwest model eee`
+    // values of checks 18 to 20 of the reference list; other values are computed by `eastwest model
+    // eee`
     for (policy, load, power, wait) in [
         ("kind = 'standard'", 0.1, 0.545, 4.196),
         ("kind = 'standard'", 0.3, 0.868, 4.105),
@@ -58,7 +59,8 @@ fn power_and_wait_are_those_of_the_formulas() {
     }
 }
 
-/// Runs a shuffle and a request service on a fabric of two racks with two paths between them.
+/// Runs a shuffle and a request service on a fabric of two racks with two paths between them; the
+/// arguments are settings of its queues, schedulers and links.
 fn mixed(queue: &str, scheduler: &str, energy: &str) -> Outcome {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
@@ -73,7 +75,8 @@ fn mixed(queue: &str, scheduler: &str, energy: &str) -> Outcome {
     done
 }
 
-/// Checks invariants of energy and state times for any behaviour of the links.
+/// Checks invariants of energy and of times in power states, which hold for any behaviour of the
+/// links.
 fn assert_accounted(done: &Outcome) {
     let run_s = done.number("simulated_s");
     let column = |name: &str| done.f64s("links", name).to_vec();
@@ -99,7 +102,7 @@ fn assert_accounted(done: &Outcome) {
     assert_over_time(done);
 }
 
-/// Checks that times of the summary are sums over the links.
+/// Checks that the times of the power states in the summary are sums over the links.
 fn assert_summed(done: &Outcome, states: &[Vec<f64>; 4]) {
     let names = ["awake_s", "falling_asleep_s", "asleep_s", "waking_s"];
     for (name, times) in names.into_iter().zip(states) {
@@ -112,7 +115,8 @@ fn assert_summed(done: &Outcome, states: &[Vec<f64>; 4]) {
     assert_eq!(done.count("energy_j.wakes"), wakes);
 }
 
-/// Returns the sums of the rows of `power` that end by `until`: joules, ideal joules, seconds in all states.
+/// Returns sums over the rows of the table `power` that end by `until`: joules, ideal joules, and
+/// seconds in all states.
 fn over_time(done: &Outcome, until: f64) -> [f64; 3] {
     let times = done.f64s("power", "time_s");
     let sum = |column: &str| -> f64 {
@@ -123,7 +127,8 @@ fn over_time(done: &Outcome, until: f64) -> [f64; 3] {
     [sum("energy_j"), sum("energy_ideal_j"), states.iter().sum()]
 }
 
-/// Checks that energy over time does not exceed the total, and that states fill every interval.
+/// Checks that energy over time does not exceed the total, and that the states of a link fill every
+/// interval.
 fn assert_over_time(done: &Outcome) {
     let times = done.f64s("power", "time_s");
     let Some(&last) = times.last() else {
@@ -215,7 +220,8 @@ fn with_both_directions_a_cable_sleeps_as_one() {
     let asleep = [&each, &both].map(|done| done.f64s("links", "asleep_s").to_vec());
     for (cable, (each, both)) in asleep[0].chunks(2).zip(asleep[1].chunks(2)).enumerate() {
         assert!(both[0] == both[1] && both[0] > 0.0, "cable {cable}: {both:?}");
-        // at most what both could sleep, at least what they must
+        // the time in which both directions sleep is at most the smaller of the two times, and at
+        // least their overlap in the run
         let most = each[0].min(each[1]);
         let least = each[0] + each[1] - run_s;
         assert!(both[0] < most && both[0] >= least - 1e-9, "cable {cable}: {both:?} of {each:?}");
@@ -234,7 +240,7 @@ fn an_adaptive_timer_holds_less_than_the_queue_aims_at() {
     assert_accounted(&adaptive);
     let joules = |done: &Outcome| done.number("energy_j.total") / done.number("energy_j.always_on");
     assert!(joules(&adaptive) < joules(&standard));
-    // a packet is held on four links at most, each time for at most half of the target
+    // a packet is held on at most four links, on each for at most half of the target delay
     let p50 = |done: &Outcome| done.number("latency_us.p50");
     assert!(p50(&adaptive) < p50(&standard) + 400.0, "{} {}", p50(&adaptive), p50(&standard));
     assert!(p50(&fixed) > 2.0 * p50(&adaptive), "{} {}", p50(&fixed), p50(&adaptive));
@@ -251,7 +257,7 @@ fn what_is_said_of_transceivers_leaves_the_rest_to_the_rate_of_each_link() {
         let (watts, wake_s) = if *rate == 1_000_000_000 { (0.5, 16.5e-6) } else { (2.5, 4.48e-6) };
         let [used, asleep, waking] = columns.map(|c| c[link]);
         assert!((used - watts * (run_s - 0.5 * asleep)).abs() < 1e-9, "link {link}: {used} J");
-        // the last wake may not have ended
+        // the last wake may not have ended when the run ends
         assert!((waking - wakes[link] as f64 * wake_s).abs() <= wake_s, "link {link}: {waking} s");
     }
 }
@@ -261,7 +267,8 @@ fn a_link_that_need_not_wake_changes_nothing_but_its_power() {
     let queue = "{ limit = '200 packets' }";
     let on = mixed(queue, "fifo", "");
     let ideal = mixed(queue, "fifo", "energy = { kind = 'ideal' }");
-    // a stall timer longer than the run: equal results, with two-event ports
+    // a stall timer longer than the run keeps links awake: equal results, but with ports in the
+    // two-event mode
     let awake = mixed(queue, "fifo", "energy = { kind = 'stall-timer', stall = '1 s' }");
     assert_eq!((on.digest(), on.digest()), (ideal.digest(), awake.digest()));
     [&on, &ideal, &awake].into_iter().for_each(assert_accounted);
@@ -278,7 +285,7 @@ fn coalescing_trades_delay_for_energy() {
     let held = run("energy = { kind = 'coalescing', hold = '120 us', trigger = '100 packets' }");
     let wasted = |done: &Outcome| done.number("energy_j.of_ideal") - 1.0;
     assert!(wasted(&held) < 0.7 * wasted(&standard), "{} {}", wasted(&held), wasted(&standard));
-    // single packets of the requests wait for the timer on links that no other traffic wakes
+    // single packets of the requests wait for the hold timer on links that no other traffic wakes
     let p50 = |done: &Outcome| done.number("latency_us.classes.few.p50");
     assert!(p50(&held) > p50(&standard) + 100.0, "{} {}", p50(&held), p50(&standard));
 }
@@ -315,7 +322,7 @@ fn switches_count_apart_and_change_nothing() {
     assert_eq!(number(&both, "total"), number(&links, "total"));
     assert_eq!(number(&links, "switches.total"), 0.0);
     assert_eq!(number(&links, "with_switches.total"), number(&links, "total"));
-    // 4 switches; 8 ports to hosts and 8 ends of cables between switches, with one lane each
+    // 4 switches; 8 ports to hosts and 8 ports between switches, with one lane each
     let run_s = both.number("simulated_s");
     for (part, watts) in [("base", 400.0), ("ports", 32.0), ("lanes", 8.0), ("total", 440.0)] {
         let joules = number(&both, &format!("switches.{part}"));
@@ -327,8 +334,8 @@ fn switches_count_apart_and_change_nothing() {
     assert!(number(&both, "of_always_on") < saved && saved < 1.0, "{saved}");
 }
 
-/// Returns the sleep periods of a link from the table `lpi`: begin of transition, asleep, begin of waking,
-/// awake.
+/// Returns the sleep periods of a link from the table `lpi`, each as times in seconds: begin of the
+/// transition to sleep, asleep, begin of waking, awake.
 fn naps(done: &Outcome, link: u64) -> Vec<[f64; 4]> {
     let columns = ["falls_asleep_s", "asleep_s", "wakes_s", "awake_s"].map(|c| done.f64s("lpi", c));
     let rows = done.u64s("lpi", "link").into_iter().enumerate().filter(|(_, l)| *l == link);

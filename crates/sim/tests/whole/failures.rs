@@ -1,10 +1,11 @@
-//! Tests of Hadoop on a network with failures: nodes, cables and switches fail by `[[fault]]`, and every job
-//! ends, with its bytes or with a reason.
+//! Tests of Hadoop on a network with failures (`[[fault]]`) of nodes, cables and switches: every
+//! job ends, with all its bytes or with a reason.
 
 use crate::harness::{Outcome, outcome};
 use eastwest_engine::random::Stream;
 
-/// Returns six workers and a master in two racks, with a job of eight maps and two reduces.
+/// Returns a cluster of six workers and a master in two racks, with a job of eight maps and two
+/// reduces; `more` are further lines.
 fn text(framework: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\
@@ -54,7 +55,8 @@ fn jobs_outlive_a_node_a_cable_and_a_switch() {
 
 #[test]
 fn a_dead_datanode_s_blocks_are_copied_over_the_network() {
-    // A second job keeps the cluster running until the copies are done.
+    // A second job keeps the cluster running until the blocks of the dead datanode have been
+    // copied.
     let later = "[[workload.job]]\nkind = 'hdfs-read'\ninput = '64 MB'\nsubmit = '120 s'\n";
     let text = text("mr1", &format!("{}{later}", down("h2", "7 s", "")))
         .replace("[workload.control]", "hdfs = { recheck = '10 s' }\n[workload.control]");
@@ -74,10 +76,11 @@ fn a_dead_datanode_s_blocks_are_copied_over_the_network() {
     assert!(launched[0] >= 8 && killed <= launched.iter().sum());
 }
 
-/// Checks that under any faults every job ends: with all its bytes, or for one of Hadoop's reasons.
+/// Checks that every job ends under random faults, with all its bytes or for one of Hadoop's
+/// reasons.
 #[test]
 fn every_job_ends_under_random_faults() {
-    // The master (h7), its leaf and the spine come back; workers may not.
+    // Failures of the master (h7), its leaf and the spine end again; failures of workers may last.
     let lasting = ["h0", "h1", "h2", "h4", "h3--leaf0", "h5--leaf1"];
     let passing = ["h6", "h7--leaf1", "spine0", "leaf0", "leaf1", "leaf0--spine0"];
     let mut stream = Stream::new(7, "test/hadoop-faults");
@@ -113,7 +116,7 @@ fn every_job_ends_under_random_faults() {
                 continue;
             }
             done += 1;
-            // At least one attempt of every task finished.
+            // At least one attempt of every task has finished.
             for (kind, column) in [("map", "maps"), ("reduce", "reduces")] {
                 for task in 0..run.u64s("jobs", column)[row] {
                     let is = |i: usize| (of_job[i], numbers[i], kinds[i]) == (job, task, kind);
@@ -135,7 +138,8 @@ fn every_job_ends_under_random_faults() {
 #[test]
 fn a_copy_of_a_slow_map_saves_time_on_the_network_too() {
     for framework in ["mr1", "yarn"] {
-        // Two maps per node, or an application master: most nodes have maps.
+        // With YARN a node has memory for two maps or for one application master, so that most
+        // nodes execute maps.
         let yarn = if framework == "yarn" { "yarn = { node_memory = '2 GiB' }\n" } else { "" };
         let slow = "[[workload.slow_nodes]]\nhosts = ['h1', 'h4']\nspeed = 0.02\n";
         let run = |copy: bool| {

@@ -1,5 +1,5 @@
-//! Tests of fairness: equal senders share a bottleneck equally over seeds, and packets that arrive at one
-//! picosecond are lost equally often.
+//! Tests of fairness: over many seeds, equal senders share a bottleneck equally, and packets that
+//! arrive at the same picosecond are lost equally often.
 
 use crate::harness::{context_with, finish, graph, outcome, scenario_in};
 
@@ -9,7 +9,7 @@ fn equal_flows_share_a_bottleneck_over_seeds() {
     let text = "schema = 1\nduration = '400 ms'\n[fabric]\nkind = 'star'\nhosts = 9\n\
         host_rate = '1 Gbit/s'\nqueue = { limit = '100 packets' }\n[[workload]]\nname = 'bulk'\n\
         kind = 'incast'\nreceiver = 'h8'\nrounds = 1000\nblock_bytes = '64 KB'\nwarm_up = '1 ms'\n";
-    // how often the block of each sender is the last of its round
+    // counts, for each sender, the rounds in which its block was the last one to arrive
     let (mut last, mut rounds, mut retransmits) = ([0u32; SENDERS], 0, [0u64; SENDERS]);
     for seed in 1..=8 {
         let done = outcome(text, &[("seed", &seed.to_string()), ("tcp.min_rto", "5 ms")]);
@@ -22,7 +22,7 @@ fn equal_flows_share_a_bottleneck_over_seeds() {
             retransmits[src as usize] += n;
         }
     }
-    // binomial with p = 1/8: mean rounds/8, standard deviation √(rounds · 7/64)
+    // binomial distribution with p = 1/8: mean rounds/8, standard deviation √(rounds · 7/64)
     let mean = f64::from(rounds) / 8.0;
     let deviation = (f64::from(rounds) * 7.0 / 64.0).sqrt();
     assert!(rounds > 400, "{rounds} rounds");
@@ -53,9 +53,10 @@ fn long_flows_get_equal_throughput_over_seeds() {
     assert!(rate.iter().all(|r| (0.75..1.25).contains(r)), "shares of the mean rate: {rate:?}");
 }
 
-/// Checks a tie: windows of 20 packets of both senders start at one picosecond over equal cables without
-/// jitter, so every packet of one arrives together with one of the other at a port with little room. A known
-/// simulator once gave all drops to one flow.
+/// Checks simultaneous arrivals. Both senders send windows of 20 packets from the same picosecond
+/// over equal cables without jitter, so that each packet of one sender arrives together with a
+/// packet of the other at a port with a short queue. A known simulator once gave all drops to one
+/// flow.
 #[test]
 fn packets_that_meet_at_one_picosecond_share_the_losses() {
     let cables = ["a", "b", "sink"].map(|host| (host, "s", "1 Gbit/s", "5 us"));
@@ -79,6 +80,6 @@ fn packets_that_meet_at_one_picosecond_share_the_losses() {
     let share = lost[0] as f64 / (lost[0] + lost[1]) as f64;
     assert!(lost[0] > 3_000 && (share - 0.5).abs() < 0.02, "losses {lost:?}");
     let share = f64::from(first[0]) / f64::from(first[0] + first[1]);
-    // 1800 rounds: a standard deviation of 1.2 %
+    // 1800 rounds: the standard deviation of the share is 1.2 %
     assert!((share - 0.5).abs() < 0.04, "first in a round {first:?}");
 }

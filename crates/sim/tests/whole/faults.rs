@@ -1,10 +1,11 @@
-//! Tests of faults in whole scenarios: closed forms for rate and delay, loss against its share and against
-//! TCP's throughput law, failure and repair with rerouting, and equal digests for both kinds of ports.
+//! Tests of faults in whole scenarios: closed forms for rate and delay, loss against its configured
+//! share and against TCP's throughput law, failure and repair with rerouting, and equal digests in
+//! both port modes.
 
 use crate::harness::{attempt, finish, outcome, scenario};
 use eastwest_sim::world::RunError;
 
-/// Two leaves and two spines; `h0` sends to `h2`.
+/// A fabric of two leaves and two spines, where `h0` and `h2` are on different leaves.
 const FABRIC: &str = "schema = 1
 [fabric]
 leaves = 2
@@ -23,7 +24,7 @@ host_rate = '1 Gbit/s'
 processing_jitter = '0 s'
 ";
 
-/// Returns one flow from `h0`, from 10 ms on.
+/// Returns a workload with one flow from `h0`, which starts at 10 ms.
 fn flow(to: &str, bytes: &str) -> String {
     format!(
         "[[workload]]\nname = 'flow'\nkind = 'incast'\nsenders = 'h0'\nreceiver = '{to}'\n\
@@ -47,7 +48,7 @@ fn a_degraded_cable_gives_a_flow_exactly_its_rate() {
     let text = format!("{STAR}{}", flow("h1", "20 MB"));
     let slow =
         format!("{text}[[fault]]\non = 'switch0->h1'\nkind = 'degrade'\nrate = '100 Mbit/s'\n");
-    // 13,812 packets and a part of one, with 1448 B payload and 1538 B on the link each
+    // 13,812 packets and a part of another one, each with 1448 B payload and 1538 B on the link
     let wire = 20e6 / 1448.0 * 1538.0 * 8.0;
     for (text, rate) in [(text, 1e9), (slow, 1e8)] {
         let out = outcome(&text, &[]);
@@ -59,7 +60,7 @@ fn a_degraded_cable_gives_a_flow_exactly_its_rate() {
 
 #[test]
 fn extra_delay_adds_once_for_every_passing() {
-    // datagrams of one packet each way do not depend on TCP's windows
+    // single datagrams in both directions do not depend on TCP's windows
     let text = format!(
         "{STAR}[[workload]]\nname = 'packets'\nkind = 'datagrams'\nsources = 'h0'\n\
          destination = 'h1'\nbytes = 1000\nmean_gap = '1 ms'\nbackground = true\n{}",
@@ -70,7 +71,7 @@ fn extra_delay_adds_once_for_every_passing() {
     let out = outcome(&late, &[]);
     let least = |o: &crate::harness::Outcome| o.f64s("latency", "upper_us")[0];
     let added = least(&out) - least(&base);
-    // buckets of the histogram are 0.8 % wide
+    // tolerance: buckets of the histogram are 0.8 % wide
     assert!((added - 3_000.0).abs() < 30.0, "{added}");
 }
 
@@ -94,7 +95,8 @@ fn loss_takes_its_share_of_every_kind_of_packet() {
 
 #[test]
 fn throughput_under_random_loss_follows_the_square_root_law() {
-    // Mathis et al. 1997: rate = MSS / RTT · C / √p, C = √(3/2) where every packet is acknowledged
+    // Mathis et al. 1997: rate = MSS / RTT · C / √p, with C = √(3/2) if every packet is
+    // acknowledged
     for (p, seed) in [(0.0025, 1), (0.01, 2)] {
         let text = format!(
             "seed = {seed}\n{STAR}host_delay = '5 ms'\n[tcp]\nack_every = 1\nmin_rto = '200 ms'\n{}\
@@ -105,12 +107,13 @@ fn throughput_under_random_loss_follows_the_square_root_law() {
         let rate = 12e6 / (out.f64s("flows", "fct_us")[0] / 1e6);
         let law = 1448.0 / 0.020 * (1.5f64 / p).sqrt();
         let ratio = rate / law;
-        // published measurements deviate by about a third
+        // published measurements deviate from this law by about a third
         assert!((0.65..1.35).contains(&ratio), "p = {p}: {ratio}");
     }
 }
 
-/// Returns a long flow, and a spine on its path that fails.
+/// Returns a scenario with a long flow, during which each of the two spines fails once; `reroute`
+/// and `until` are times.
 fn failover(reroute: &str, until: &str) -> String {
     format!(
         "{FABRIC}{}[[fault]]\non = ['spine0', 'spine1->leaf1#0']\nkind = 'delay'\nextra = '1 us'\n\
@@ -127,13 +130,15 @@ fn a_flow_survives_the_failure_of_either_spine_and_dips_for_the_rerouting_time()
     out.assert_conserved();
     let fct = out.f64s("flows", "fct_us")[0] / 1e6;
     let alone = 250e6 / 1448.0 * 1538.0 * 8.0 / 1e9;
-    // whichever path the flow takes, one of the failures hits it: rerouting and a timeout or two
+    // one of the two failures is on the path of the flow, whichever path it takes: the flow waits
+    // for rerouting and one or two timeouts
     assert!(fct > alone + 0.05 && fct < alone + 1.2, "{fct} {alone}");
     assert!(out.count("tcp.timeouts") >= 1);
     assert_eq!(out.count("faults.failures"), 2);
     assert_eq!(out.count("faults.reroutings"), 4);
     assert!(out.u64s("links", "lost_down").iter().sum::<u64>() > 0);
-    // goodput at the receiver: none until routes have changed and a timeout has passed
+    // goodput at the receiver, which must be zero until routes have changed and a timeout has
+    // passed
     let (times, tiers) = (out.f64s("traffic", "time_s"), out.texts("traffic", "tier"));
     let bytes = out.u64s("traffic", "bytes");
     let at = |from: f64, to: f64| {
@@ -146,7 +151,8 @@ fn a_flow_survives_the_failure_of_either_spine_and_dips_for_the_rerouting_time()
         let back = bins.clone().find(|&from| at(from, from + 0.01) > 0.5e9).expect("it recovers");
         back - failure
     });
-    // data or ACKs took the spine that failed; a failure of the other one has no effect
+    // data or ACKs took the spine that failed; a failure of the spine that neither takes has no
+    // effect
     let felt: Vec<f64> = dips.into_iter().filter(|&dip| dip > 0.02).collect();
     assert!(!felt.is_empty() && felt.iter().all(|dip| (0.05..0.5).contains(dip)), "{dips:?}");
     assert!(at(1.6, 1.8) > 0.9e9, "{}", at(1.6, 1.8));
@@ -208,7 +214,8 @@ fn a_host_without_a_path_is_told_by_name_and_the_run_does_not_hang() {
             "{message}"
         );
     }
-    // if the run ends in time, packets lost without a route are counted, and the flow is unfinished
+    // if `duration` ends the run, packets lost without a route are counted, and the flow is
+    // unfinished
     let text = format!(
         "duration = '2 s'\n{FABRIC}{}[[fault]]\non = 'h2'\nkind = 'down'\nfrom = '20 ms'\n\
          reroute = '10 ms'\n",
@@ -219,7 +226,8 @@ fn a_host_without_a_path_is_told_by_name_and_the_run_does_not_hang() {
     let flows = [out.count("flows.count"), out.count("flows.completed")];
     assert_eq!(flows, [1, 0]);
     assert!(out.count("drops.no_route.retransmission") > 0);
-    // at the switch at which they arrived: leaf1, from a spine
+    // packets without a route are counted at the switch where they arrive, leaf1, on a link from a
+    // spine
     let names = out.texts("links", "name");
     for (name, lost) in names.iter().zip(out.u64s("links", "lost_no_route")) {
         assert!(lost == 0 || name.ends_with("->leaf1"), "{name} {lost}");

@@ -1,5 +1,5 @@
-//! Tests of flows instead of packets: equal digests, bytes and jobs as with packets, closed forms on idle
-//! paths, refused settings, and the notes of a result about its errors.
+//! Tests of flow mode: equal digests of equal runs, bytes and jobs as in packet mode, closed forms
+//! on idle paths, refused settings, and the notes of a result about its errors.
 
 use crate::harness::{Outcome, context, context_with, finish, outcome, scenario_in, shipped};
 use eastwest_sim::scenario::read;
@@ -10,13 +10,14 @@ fn relative(a: f64, b: f64) -> f64 {
     (a / b - 1.0).abs()
 }
 
-/// Returns the bytes of flows with a purpose.
+/// Returns the total bytes of the flows with a purpose, such as `shuffle`.
 fn bytes_of(done: &Outcome, purpose: &str) -> u64 {
     let rows = done.texts("flows", "purpose").into_iter().zip(done.u64s("flows", "bytes"));
     rows.filter(|r| r.0 == purpose).map(|r| r.1).sum()
 }
 
-/// Runs flows of these sizes one after the other over an idle fabric.
+/// Runs flows of these sizes one after the other over an idle fabric, in packet mode and in flow
+/// mode.
 fn one_by_one(sizes: &[u64], sets: &[(&str, &str)]) -> [Outcome; 2] {
     let rows = sizes.iter().enumerate();
     let rows: String = rows.map(|(i, n)| format!("h0,h3,{n},{i}\n")).collect();
@@ -48,7 +49,8 @@ fn on_an_idle_path_flows_take_as_long_as_packets() {
         let [packet, flow] = one_by_one(&sizes, sets);
         let times = |o: &Outcome| o.f64s("flows", "fct_us").to_vec();
         for ((packet, flow), bytes) in times(&packet).into_iter().zip(times(&flow)).zip(sizes) {
-            // jitter of hosts: up to the time of a packet for each packet that is waited for
+            // host jitter delays each packet for which something waits, by at most the transmission
+            // time of a packet
             let jitter = 4.0 * 12.3;
             assert!(
                 (packet - flow).abs() < jitter + 0.04 * packet,
@@ -65,7 +67,7 @@ fn a_permutation_has_the_bytes_of_packets_and_nearly_their_times() {
     assert_eq!(packet.count("flows.bytes"), flow.count("flows.bytes"));
     assert_eq!(flow.count("flows.count"), flow.count("flows.completed"));
     let sum = |o: &Outcome| o.u64s("links", "bytes").iter().sum::<u64>() as f64;
-    // bytes that packet mode retransmits
+    // bytes on links that packet mode sends in retransmissions, and flow mode does not
     let again = packet.number("tcp.retransmits") * 1538.0 * 4.0;
     let less = sum(&packet) - sum(&flow);
     assert!(less > 0.0 && less < again + 0.01 * sum(&packet), "{less} of {again}");

@@ -1,5 +1,5 @@
-//! Tests of the parts of completion times: they add up in every run, and are closed forms where the path is
-//! known.
+//! Tests of the parts of completion times: they add up in every run, and equal closed forms where
+//! the path is known.
 
 use crate::harness::{
     Outcome, attempt, context_with, finish, outcome, scenario, scenario_in, shipped,
@@ -8,16 +8,17 @@ use crate::harness::{
 const PARTS: [&str; 4] = ["injection_us", "queueing_us", "flight_us", "retransmission_us"];
 const ALL: (&str, &str) = ("measure.flow_parts", "*");
 
-/// Returns the picoseconds of `bytes` at `mbit` Mbit/s, which must divide evenly.
+/// Returns the transmission time of `bytes` bytes at `mbit` Mbit/s in picoseconds; it must be a
+/// whole number.
 fn ps(bytes: u64, mbit: u64) -> u64 {
     assert_eq!(bytes * 8_000_000 % mbit, 0);
     bytes * 8_000_000 / mbit
 }
 
-/// Bytes of a full packet on a link: 1448 + 52 + 38; one without payload has 52 + 38.
+/// Bytes of a full packet on a link: 1448 payload + 52 headers + 38 framing.
 const FULL: u64 = 1538;
 const ACK: u64 = 90;
-/// Propagation delay of a hop: 5 µs.
+/// Propagation delay of a link in picoseconds: 5 µs.
 const HOP: u64 = 5_000_000;
 
 /// Returns injection, queueing, flight and retransmission of every flow, in picoseconds.
@@ -31,7 +32,7 @@ fn columns<const N: usize>(done: &Outcome, names: [&str; N]) -> Vec<[u64; N]> {
     (0..columns[0].len()).map(|i| columns.map(|c| (c[i] * 1e6).round() as u64)).collect()
 }
 
-/// Times that make up `injection_us`, and `flight_us`.
+/// Columns of times that add up to `injection_us`; the next constant has those of `flight_us`.
 const INJECTION: [&str; 5] =
     ["application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"];
 const FLIGHT: [&str; 7] = [
@@ -44,7 +45,8 @@ const FLIGHT: [&str; 7] = [
     "processing_us",
 ];
 
-/// Returns the waiting times of a flow by link, in picoseconds, in the order of the table `flow_hops`.
+/// Returns the waiting times of a flow as (link, picoseconds), in the order of the table
+/// `flow_hops`.
 fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
     let (flows, links) = (done.i64s("flow_hops", "flow"), done.i64s("flow_hops", "link"));
     let times = done.f64s("flow_hops", "queueing_us");
@@ -52,7 +54,7 @@ fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
     rows.map(|i| (links[i], (times[i] * 1e6).round() as u64)).collect()
 }
 
-/// Checks that every flow has its row and that its parts add up, to the picosecond.
+/// Checks that every flow has a row in `flow_parts`, and that its parts add up to the picosecond.
 fn assert_adds_up(name: &str, done: &Outcome) {
     let times = done.f64s("flows", "fct_us");
     assert_eq!(done.i64s("flow_parts", "flow").len(), times.len(), "{name}");
@@ -73,7 +75,8 @@ fn assert_adds_up(name: &str, done: &Outcome) {
     }
 }
 
-/// Returns a read over an open connection, without jitter, with windows that never limit it.
+/// Returns a synchronized read over open connections, without jitter and with windows that never
+/// limit it; the arguments are settings.
 fn read(fabric: &str, senders: &str, receiver: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\n{fabric}\nprocessing_jitter = '0 s'\n\
@@ -109,7 +112,7 @@ fn on_an_idle_path_nothing_queues_and_the_flight_is_the_closed_form() {
     }
 }
 
-/// A fabric whose uplinks are slower than its hosts.
+/// Lines of a fabric whose uplinks are slower than the links of its hosts.
 const THIN: &str = "kind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
     host_rate = '10 Gbit/s'\nuplink_rate = '1 Gbit/s'";
 
@@ -164,7 +167,7 @@ fn two_that_meet_at_a_port_wait_for_each_other() {
     assert!(parts(&done).iter().all(|p| (p[0], p[2]) == (0, 2 * full + 2 * HOP)));
 }
 
-/// A flow of 100 segments over a new connection.
+/// A scenario with one flow of 100 segments over a new connection.
 const OPENED: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n\
     processing_jitter = '0 s'\n[tcp]\ninitial_window = 100\ninitial_rto = '300 ms'\n[[workload]]\n\
     name = 'one'\nkind = 'flow-list'\nfile = 'one.csv'\n";
@@ -176,13 +179,13 @@ fn opened(fault: &str) -> Outcome {
 
 #[test]
 fn a_handshake_is_flight_and_what_it_loses_is_retransmission() {
-    // SYN and SYN-ACK of 60 + 38 B; the ACK of 90 B is sent before the data
+    // SYN and SYN-ACK take 60 + 38 B on the link; the ACK of 90 B is sent before the data
     let handshake = 4 * ps(98, 1_000) + 4 * HOP;
     let flight = handshake + 2 * ps(FULL, 1_000) + 2 * HOP;
     let held = ps(ACK, 1_000) + 99 * ps(FULL, 1_000);
     assert_eq!(parts(&opened("")), [[held, 0, flight, 0]]);
     assert_eq!(columns(&opened(""), ["handshake_us", "slow_start_us"]), [[handshake, 0]]);
-    // the SYN, or the SYN-ACK, is lost and retransmitted after the first timeout
+    // first the SYN, then the SYN-ACK is lost and retransmitted after the initial timeout
     for link in ["h0->switch0", "switch0->h0"] {
         let fault =
             format!("[[fault]]\non = '{link}'\nkind = 'loss'\nshare = 1.0\nuntil = '30 ms'\n");
@@ -238,7 +241,7 @@ fn what_is_lost_costs_at_least_the_time_until_it_is_sent_again() {
     let after_timeouts: Vec<_> =
         parts(&done).into_iter().zip(timeouts).filter(|t| t.1 > 0).collect();
     assert!(after_timeouts.len() > 10);
-    // the minimum timeout is 200 ms, of which the first transmission takes some microseconds
+    // the minimum timeout is 200 ms; it includes some microseconds of the first transmission
     for (parts, timeouts) in after_timeouts {
         assert!(parts[3] >= 199_000_000_000 * timeouts, "{parts:?} after {timeouts} timeouts");
     }
@@ -247,7 +250,7 @@ fn what_is_lost_costs_at_least_the_time_until_it_is_sent_again() {
 #[test]
 fn each_round_trip_has_the_window_that_was_full() {
     let text = read(STAR, "'h0'", "h2", "block_bytes = '2000000 B'\n");
-    // slow start opens the window from 10 segments to the 100 that the receiver offers: 4 doublings
+    // slow start opens the window from 10 segments to the 100 that the receiver allows: 4 doublings
     let set = [
         ALL,
         ("tcp.initial_window", "10"),
@@ -257,14 +260,16 @@ fn each_round_trip_has_the_window_that_was_full() {
     let done = outcome(&text, &set);
     assert_eq!(done.u64s("flow_parts", "slow_start_trips"), [4]);
     assert_eq!(done.u64s("flow_parts", "congestion_window_trips"), [0]);
-    // 1,382 segments: 10 + 20 + 40 + 80, then 100 at a time
+    // 1,382 segments: windows of 10 + 20 + 40 + 80, then of 100 segments per round trip
     assert_eq!(done.u64s("flow_parts", "receiver_window_trips"), [12]);
     assert_adds_up("windows", &done);
 }
 
 #[test]
 fn data_waits_for_its_turn_at_the_pacing_rate() {
-    // BBR paces at the rate of the slowest link, which is a tenth of the host's
+    // BBR paces at the rate of the slowest link, a tenth of the rate of the host's link
+    // #2130t
+    // 690 segments of 1448 B, the last one shorter
     let text = read(THIN, "'h0'", "h3", "block_bytes = '1 MB'\n");
     let bbr = [ALL, ("tcp.profile", "linux"), ("tcp.congestion", "bbr")];
     let paced = outcome(&text, &[&bbr[..], &[("tcp.initial_window", "10")]].concat());

@@ -1,12 +1,12 @@
-//! Tests of throughput over time of TCP connections: every byte of every message is in the interval of its
-//! arrival, the rate of a link is that of the closed form, and sampling does not change the run.
+//! Tests of throughput over time of TCP connections: every byte of every message is in the interval
+//! of its arrival, the rate of a link equals the closed form, and sampling does not change the run.
 
 use crate::harness::{Outcome, attempt, outcome, scenario};
 use std::collections::BTreeMap;
 
 const ALL: (&str, &str) = ("measure.flow_samples", "*");
 
-/// Returns, for each connection and sender, the bytes by end of the interval in microseconds.
+/// Returns, for each (connection, sender), its intervals as (end in µs, bytes).
 fn curves(done: &Outcome) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     let mut curves: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let numbers = done.i64s("flow_samples", "connection");
@@ -18,10 +18,10 @@ fn curves(done: &Outcome) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     curves
 }
 
-/// A message: its connection and sender, begin and end in their stream, and times of begin and end.
+/// A message: (connection, sender), begin and end in their stream, and times of write and arrival.
 type Sent = ((u64, u64), u64, u64, f64, f64);
 
-/// Returns all messages of a run.
+/// Returns all messages of a run, from the table of flows.
 fn messages(done: &Outcome) -> Vec<Sent> {
     let columns = ["connection", "src", "stream_start", "bytes"].map(|c| done.u64s("flows", c));
     let times = ["start_s", "finish_s"].map(|column| done.f64s("flows", column));
@@ -32,12 +32,13 @@ fn messages(done: &Outcome) -> Vec<Sent> {
     (0..columns[0].len()).map(row).collect()
 }
 
-/// Returns the bytes of a stream that had arrived by the end of the last interval that ends by `us`.
+/// Returns the bytes of a stream that had arrived by `us` µs, counting only complete intervals.
 fn by(curve: &[(u64, u64)], us: f64) -> u64 {
     curve.iter().filter(|(end, _)| *end as f64 <= us).map(|(_, bytes)| bytes).sum()
 }
 
-/// Checks that each message is in the right intervals, and that there are no other bytes.
+/// Checks that the bytes of each message are in the right intervals, and that there are no other
+/// bytes.
 fn assert_complete(name: &str, done: &Outcome, interval_us: f64) {
     let curves = curves(done);
     let mut ends: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -92,8 +93,8 @@ fn every_message_is_in_the_intervals_in_which_its_bytes_came() {
     }
 }
 
-/// Returns reads of `bytes` from these senders over 1 Gbit/s, without jitter, with windows that never limit
-/// them.
+/// Returns reads of `bytes` from these senders over links of 1 Gbit/s, without jitter and with
+/// windows that never limit them.
 fn read(senders: &str, bytes: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
@@ -109,7 +110,7 @@ fn a_flow_alone_has_the_rate_of_its_link_in_every_interval() {
     let done = outcome(&read("'h0'", "20 MB"), &[ALL]);
     let curves = curves(&done);
     let read = curves.iter().find(|(stream, _)| stream.1 == 0).expect("it has sent").1;
-    // one segment of 1448 B in every 1538 B: 81.27 in a millisecond
+    // one segment of 1448 B in every 1538 B on the link: 81.27 segments per millisecond
     for (end, bytes) in &read[1..read.len() - 1] {
         assert!([81 * 1448, 82 * 1448].contains(bytes), "{bytes} B until {end} us");
     }
@@ -149,7 +150,7 @@ fn only_chosen_senders_are_sampled_and_a_full_table_counts_the_rest() {
 
 #[test]
 fn what_waits_behind_a_gap_counts_when_it_comes() {
-    // one or two packets of h0 are lost; the rest of the window arrives
+    // one or two packets of h0 are lost, and the rest of the window arrives
     let fault = "[[fault]]\non = 'h0->switch0'\nkind = 'loss'\nshare = 1.0\nfrom = '53.1 ms'\n\
         until = '53.12 ms'\n";
     let done = outcome(&format!("{}{fault}", read("'h0'", "20 MB")), &[ALL]);
@@ -157,7 +158,8 @@ fn what_waits_behind_a_gap_counts_when_it_comes() {
     assert!((1..=2).contains(&lost), "{lost}");
     let curves = curves(&done);
     let read = curves.iter().find(|(stream, _)| stream.1 == 0).expect("it has sent").1;
-    // the link carries 81.27 segments in a millisecond, and never more
+    // the link carries at most 81.27 segments per millisecond, so the bytes behind the gap must not
+    // all count when it is filled
     for (end, bytes) in &read[1..read.len() - 1] {
         assert!(*bytes <= 82 * 1448, "{bytes} B until {end} us");
     }

@@ -1,15 +1,15 @@
-//! Tests of flow completion times: never below the sum of size over rate, store and forward and propagation,
-//! and equal to it on an idle path.
+//! Tests of flow completion times: they are never less than transmission (size over rate), store
+//! and forward and propagation together, and equal to this sum on an idle path.
 
 use crate::harness::{Outcome, context_with, finish, graph, outcome, scenario_in, shipped};
 
-/// Fails if a flow is faster than its idle path allows.
+/// Checks that no flow is faster than its path allows when idle.
 pub fn assert_bounded(name: &str, done: &Outcome) {
     let least = done.f64s("flows", "slowdown").iter().copied().fold(f64::INFINITY, f64::min);
     assert!(least >= 1.0, "{name}: a flow took {least} of its ideal time");
 }
 
-/// Checks shipped scenarios; `crates/fuzz` checks generated ones.
+/// Checks shipped scenarios; `crates/fuzz` does the same with generated ones.
 #[test]
 fn no_flow_of_s1_or_the_demo_beats_its_idle_path() {
     let small = [("workload.bulk.bytes", "20 KB")];
@@ -17,8 +17,8 @@ fn no_flow_of_s1_or_the_demo_beats_its_idle_path() {
     assert_bounded("demo", &outcome(&shipped("demo"), &[("workload.hadoop.trace_to", "3 min")]));
 }
 
-/// Returns a flow with one sender, one receiver, an open connection and a window that never limits it: only the
-/// path matters.
+/// Returns a scenario with one flow whose duration depends only on the path: one sender, one
+/// receiver, an open connection, and a window that never limits it.
 fn alone(fabric: &str, receiver: &str, sender: &str, bytes: u64, routing: &str) -> String {
     format!(
         "schema = 1\n[fabric]\n{fabric}\nprocessing_jitter = '0 s'\nrouting = '{routing}'\n\
@@ -29,7 +29,8 @@ fn alone(fabric: &str, receiver: &str, sender: &str, bytes: u64, routing: &str) 
     )
 }
 
-/// Returns the picoseconds of `bytes` at `mbit` Mbit/s, which must divide evenly.
+/// Returns the transmission time of `bytes` bytes at `mbit` Mbit/s in picoseconds; it must be a
+/// whole number.
 fn ps(bytes: u64, mbit: u64) -> u64 {
     assert_eq!(bytes * 8_000_000 % mbit, 0);
     bytes * 8_000_000 / mbit
@@ -37,7 +38,9 @@ fn ps(bytes: u64, mbit: u64) -> u64 {
 
 #[test]
 fn an_idle_path_takes_exactly_the_closed_form() {
-    // 1538 B for a full packet on the link: 1448 + 52 + 38
+    // a full packet takes 1538 B on the link: 1448 payload + 52 headers + 38 framing
+    // #2147t
+    // 5 µs of propagation in ps
     let full = ps(1538, 1_000);
     let hop = 5_000_000; // 5 µs of propagation
     let star = "kind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'";
@@ -48,10 +51,12 @@ fn an_idle_path_takes_exactly_the_closed_form() {
     for packets in [1, 2, 10, 800] {
         let bytes = 1448 * packets;
         let expect = [
-            // every packet over the first link, the last one over all others
+            // all packets pass the first link one after the other, then the last packet passes the
+            // other links
             (star, "h2", packets * full + full + 2 * hop),
             (tree, "h3", packets * full + 2 * ps(1538, 10_000) + full + 4 * hop),
-            // one packet over the first link, all over the slow second, the last one over the others
+            // one packet passes the first link, all packets pass the slow second link, then the
+            // last packet passes the other links
             (thin, "h3", ps(1538, 10_000) + packets * full + full + ps(1538, 10_000) + 4 * hop),
         ];
         for (fabric, receiver, time) in expect {
@@ -66,7 +71,8 @@ fn an_idle_path_takes_exactly_the_closed_form() {
 
 #[test]
 fn a_short_last_packet_waits_for_the_one_before() {
-    // 1448 + 100 B: the short packet arrives at the switch while the full one is being sent on.
+    // 1448 + 100 B: the short packet arrives at the switch while the full packet is being
+    // forwarded.
     let star = "kind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'";
     let done = outcome(&alone(star, "h1", "h0", 1548, "ecmp"), &[]);
     let time = 2 * ps(1538, 1_000) + ps(190, 1_000) + 2 * 5_000_000;
@@ -76,7 +82,8 @@ fn a_short_last_packet_waits_for_the_one_before() {
 
 #[test]
 fn ethernet_pads_a_short_packet() {
-    // 1 B of payload without timestamps: 41 B of IP, 79 B with framing, 84 B on the link.
+    // 1 B of payload without timestamps has 41 IP bytes, 79 B with framing, and is padded to 84 B
+    // on the link.
     let star = "kind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'";
     let text = alone(star, "h1", "h0", 1, "ecmp");
     let done = outcome(&text, &[("tcp.timestamps", "false")]);
@@ -90,7 +97,7 @@ fn a_new_connection_adds_its_handshake() {
         processing_jitter = '0 s'\n[tcp]\ninitial_window = 100\n[[workload]]\nname = 'one'\n\
         kind = 'poisson'\nload = 0.1\nsizes = '144800 B'\nflows = 1\n";
     let done = outcome(text, &[]);
-    // SYN and SYN-ACK of 60 + 38 B there and back; the ACK of 90 B is sent before the data
+    // SYN and SYN-ACK take 60 + 38 B over two links each; the ACK of 90 B is sent before the data
     let handshake = 4 * ps(98, 1_000) + 4 * 5_000_000 + ps(90, 1_000);
     let data = 101 * ps(1538, 1_000) + 2 * 5_000_000;
     assert_eq!(done.f64s("flows", "fct_us"), [(handshake + data) as f64 / 1e6]);
@@ -109,7 +116,8 @@ fn rates_that_do_not_divide_evenly_keep_the_bound() {
 
 #[test]
 fn packets_in_turn_over_slow_uplinks_add_up_their_rates() {
-    // Two paths of 1 Gbit/s between hosts of 10 Gbit/s: about 2 Gbit/s, and not below the ideal time.
+    // Two paths of 1 Gbit/s between hosts of 10 Gbit/s carry about 2 Gbit/s, and the flow is not
+    // faster than its ideal time.
     let thin = "kind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 1\nspines = 2\n\
                 host_rate = '10 Gbit/s'\nuplink_rate = '1 Gbit/s'";
     let time = |routing| {
@@ -123,7 +131,8 @@ fn packets_in_turn_over_slow_uplinks_add_up_their_rates() {
 
 #[test]
 fn the_ideal_time_is_that_of_the_path_taken() {
-    // Two paths with equally many hops: one slow and long, one fast. ECMP may choose either.
+    // Two paths have equally many links, one of them slow and long, the other fast. ECMP may choose
+    // either.
     let slow_first = [
         ("a", "s", "10 Gbit/s", "1 us"),
         ("b", "t", "10 Gbit/s", "1 us"),
@@ -145,7 +154,7 @@ fn the_ideal_time_is_that_of_the_path_taken() {
         fast += usize::from(done.f64s("flows", "fct_us")[0] < 1_000.0);
     }
     assert!((1..12).contains(&fast), "{fast} of 12 took the fast path");
-    // an explicit route, one switch longer than the shortest path
+    // the explicit route has one switch more than the shortest path
     let route = "route = [{ from = 'a', to = 'b', via = ['s', 'far', 'away', 't'] }]\nmtu = 1500";
     let text = alone(
         &format!("kind = 'graph'\nfile = 'two.toml'\n{route}"),

@@ -7,12 +7,13 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::RunError;
 use std::path::{Path, PathBuf};
 
-/// Returns the root of the repository.
+/// Returns the root folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the context with the folders of scenarios and shipped traces.
+/// Returns the context for reading scenarios: the folder of shipped scenarios, and that of shipped
+/// traces.
 pub fn context() -> Context {
     Context {
         base_dir: root().join("scenarios"),
@@ -21,7 +22,8 @@ pub fn context() -> Context {
     }
 }
 
-/// Returns the context with a file of this name beside the scenario.
+/// Returns the context for reading scenarios, with one file in memory (`name`, `text`) beside the
+/// scenario.
 pub fn context_with(name: &str, text: &str) -> Context {
     let mut context = context();
     context.files.insert(name.to_owned(), text.as_bytes().into());
@@ -34,7 +36,7 @@ pub fn shipped(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Reads a scenario that must be accepted; `sets` are pairs as for `--set`.
+/// Reads a scenario that must be accepted; `sets` are overrides (path, value), as with `--set`.
 pub fn scenario_in(context: &Context, text: &str, sets: &[(&str, &str)]) -> Scenario {
     let sets: Vec<(String, String)> =
         sets.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
@@ -44,7 +46,7 @@ pub fn scenario_in(context: &Context, text: &str, sets: &[(&str, &str)]) -> Scen
     })
 }
 
-/// Reads a scenario like [`scenario_in`], with shipped files only.
+/// Reads a scenario as [`scenario_in`] does, with shipped files only.
 pub fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
     scenario_in(&context(), text, sets)
 }
@@ -52,50 +54,51 @@ pub fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
 /// Results of a finished run.
 pub struct Outcome(pub Results);
 
-/// Runs to the end; `reference` forces two-event ports.
+/// Runs a scenario to the end; `reference` forces the ports into the two-event mode.
 pub fn attempt(scenario: &Scenario, reference: bool) -> Result<Outcome, RunError> {
     run(scenario, reference, &mut |_| true).map(Outcome)
 }
 
-/// Runs a scenario that must finish.
+/// Runs a scenario that must finish, and returns its results.
 pub fn finish(scenario: &Scenario) -> Outcome {
     attempt(scenario, false).unwrap_or_else(|e| panic!("{}: {e}", scenario.name))
 }
 
-/// Reads and runs a scenario.
+/// Reads and runs a scenario that must finish; `sets` are overrides (path, value).
 pub fn outcome(text: &str, sets: &[(&str, &str)]) -> Outcome {
     finish(&scenario(text, sets))
 }
 
 impl Outcome {
-    /// Returns the digest.
+    /// Returns the digest of the run.
     pub fn digest(&self) -> &str {
         self.0.summary["digest"].as_str().expect("every summary has a digest")
     }
 
-    /// Returns a file of the result by its name.
+    /// Returns the content of a file of the result by its name.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.0.files.iter().find(|f| f.0 == name).map(|f| f.1.as_slice())
     }
 
-    /// Returns the value at a path of the summary, for example `packets.sent`; null if there is none.
+    /// Returns the value at a path of the summary, for example `packets.sent`; JSON null if there
+    /// is none.
     pub fn value(&self, path: &str) -> &serde_json::Value {
         path.split('.').fold(&self.0.summary, |v, step| &v[step])
     }
 
-    /// Returns a number of the summary by its path.
+    /// Returns the number at a path of the summary; fails if there is none.
     pub fn number(&self, path: &str) -> f64 {
         let value = self.value(path);
         value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
-    /// Returns a whole number of the summary by its path.
+    /// Returns the whole number at a path of the summary; fails if there is none.
     pub fn count(&self, path: &str) -> u64 {
         let value = self.value(path);
         value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
-    /// Returns a text of the summary by its path.
+    /// Returns the text at a path of the summary; fails if there is none.
     pub fn text(&self, path: &str) -> &str {
         let value = self.value(path);
         value.as_str().unwrap_or_else(|| panic!("{path} is {value}"))
@@ -108,7 +111,7 @@ impl Outcome {
             .unwrap_or_else(|| panic!("there is no column {table}.{column}"))
     }
 
-    /// Returns a column of doubles.
+    /// Returns a column of floating-point numbers of a table.
     pub fn f64s(&self, table: &str, column: &str) -> &[f64] {
         match self.column(table, column) {
             Column::F64(values) => values,
@@ -116,7 +119,7 @@ impl Outcome {
         }
     }
 
-    /// Returns a column of whole numbers.
+    /// Returns a column of whole numbers of a table.
     pub fn u64s(&self, table: &str, column: &str) -> Vec<u64> {
         match self.column(table, column) {
             Column::U32(values) => values.iter().map(|&v| u64::from(v)).collect(),
@@ -125,7 +128,7 @@ impl Outcome {
         }
     }
 
-    /// Returns a column that may be negative.
+    /// Returns a column of whole numbers that may be negative.
     pub fn i64s(&self, table: &str, column: &str) -> &[i64] {
         match self.column(table, column) {
             Column::I64(values) => values,
@@ -133,7 +136,7 @@ impl Outcome {
         }
     }
 
-    /// Returns a column of text or labels.
+    /// Returns a column of texts or labels of a table.
     pub fn texts(&self, table: &str, column: &str) -> Vec<&str> {
         match self.column(table, column) {
             Column::Text(values) => values.iter().map(String::as_str).collect(),
@@ -156,7 +159,7 @@ impl Outcome {
         text
     }
 
-    /// Checks that every packet and every byte is accounted for.
+    /// Checks that every packet and every byte of the run is accounted for.
     pub fn assert_conserved(&self) {
         let [sent, delivered, dropped, in_flight] = ["sent", "delivered", "dropped", "in_flight"]
             .map(|n| self.count(&format!("packets.{n}")));
@@ -192,10 +195,10 @@ impl Outcome {
     }
 }
 
-/// A cable of a graph: both ends, rate and delay.
+/// A cable of a topology file: both ends, rate and delay, as text.
 pub type CableText<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// Returns the text of a topology file.
+/// Returns the text of a topology file with these hosts, switches and cables.
 pub fn graph(hosts: &[&str], switches: &[&str], cables: &[CableText]) -> String {
     let mut text = format!("hosts = {hosts:?}\nswitches = {switches:?}\n");
     for (a, b, rate, delay) in cables {

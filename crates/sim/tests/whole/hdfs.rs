@@ -1,6 +1,7 @@
-//! Test of a client on the master that writes 128 MiB into HDFS, against a real Hadoop 3.4.2 over equal ports:
-//! 50 Mbit/s each way, counted as 1514 B per full packet, deep queues, Reno (its README describes the
-//! measurement: megabytes on each port, and the time from 1 % to 99 % of them).
+//! Test of a client on the master that writes 128 MiB into HDFS, against a measurement of Hadoop
+//! 3.4.2 on real machines over equal ports: 50 Mbit/s in each direction, counted as 1514 B per full
+//! packet, deep queues, Reno. The measured values are the megabytes on each port, and the time from
+//! 1 % to 99 % of them; the README of the measurement describes them.
 
 use crate::harness::{Outcome, finish, scenario};
 use std::collections::BTreeMap;
@@ -20,8 +21,8 @@ fn put(replication: u32) -> Outcome {
     finish(&scenario(&text, &[]))
 }
 
-/// Returns the megabytes of each direction of each port, and the time from 1 % to 99 % of them. Ports are in
-/// the order of their names; sums of whole bytes do not depend on the order.
+/// Returns, by name of the port, the megabytes that it carried, and the seconds from 1 % to 99 % of
+/// them.
 fn ports(done: &Outcome) -> BTreeMap<String, (f64, f64)> {
     let names = done.texts("links", "name");
     let (links, bytes) = (done.u64s("link_samples", "link"), done.u64s("link_samples", "bytes"));
@@ -52,7 +53,8 @@ fn near(what: &str, value: f64, measured: f64) {
     assert!((value / measured - 1.0).abs() < 0.03, "{what}: {value}, measured {measured}");
 }
 
-/// Returns the ports that carried more than a megabyte, the busiest first.
+/// Returns (megabytes, seconds) of the ports that carried more than a megabyte, the busiest first,
+/// without those of the client; `towards_hosts` chooses the direction.
 fn busy(done: &Outcome, towards_hosts: bool) -> Vec<(f64, f64)> {
     let is = |name: &str| name.ends_with("->h4") || name.starts_with("h4->");
     let wanted = |name: &str| name.contains("->h") == towards_hosts && !is(name);
@@ -77,7 +79,8 @@ fn one_replica_takes_as_long_as_its_bytes() {
     let (mb, wire) = client(&done);
     near("client, MB", mb, 141.5);
     near("client, s", wire, 22.25);
-    // Each block goes to a random worker: 70.8 MB in 11.1 s, or both to one worker.
+    // Each of the two blocks goes to a random worker: 70.8 MB in 11.1 s, or both blocks to the same
+    // worker.
     for (mb, wire) in busy(&done, true) {
         let blocks = (mb / 70.8).round();
         near("worker, MB", mb, 70.8 * blocks);
@@ -91,8 +94,8 @@ fn three_replicas_overlap() {
     let (mb, wire) = client(&done);
     near("client, MB", mb, 141.6);
     near("client, s", wire, 23.1);
-    // A replica that forwards the block also gets the acknowledgements of the next one: 72.4 MB, the last one
-    // 70.8. A worker in both pipelines has the sum.
+    // A replica that forwards a block also gets the acknowledgements of the next one: 72.4 MB; the
+    // last replica gets 70.8 MB. A worker in both pipelines has the sum.
     let into: f64 = busy(&done, true).iter().map(|p| p.0).sum();
     near("into workers, MB", into, 2.0 * (72.4 + 143.1));
     let out: f64 = busy(&done, false).iter().map(|p| p.0).sum();
@@ -108,7 +111,8 @@ fn every_kind_of_job_moves_its_bytes_on_both_frameworks() {
          [[workload.job]]\nkind = 'hdfs-read'\ninput = '40 MB'\nmaps = 4\n\
          [[workload.job]]\nkind = 'hdfs-put'\noutput = '20 MB'\nclients = 'workers'\n\
          [[workload.job]]\nkind = 'hdfs-get'\ninput = '20 MB'\nclient = 'h1'\n";
-    // Input, shuffle, output; a wordcount of 200 MB has four maps of 20 kB each.
+    // bytes of input, shuffle and output of each job; a wordcount of 200 MB has four maps with 20
+    // kB of output each
     let bytes: [[u64; 3]; 7] = [
         [30_000_000, 30_000_000, 30_000_000],
         [200_000_000, 4 * 20_000, 20_000],
@@ -141,7 +145,7 @@ fn every_kind_of_job_moves_its_bytes_on_both_frameworks() {
         let sent = |job: i64| -> u64 {
             flows.iter().zip(&sizes).filter(|(j, _)| **j == job).map(|(_, n)| n).sum()
         };
-        // Two of three replicas are remote for tasks and clients on workers.
+        // Two of three replicas are on other hosts, for tasks and for clients on workers.
         assert_eq!((sent(3), sent(5)), (60_000_000, 40_000_000), "{framework}");
     }
 }

@@ -1,9 +1,10 @@
-//! Tests of events, samples of links and positions in streams: they agree with the counters, are equal in both
-//! port modes, and do not change the run.
+//! Tests of events, samples of links and positions in streams: they agree with the counters, are
+//! equal in both port modes, and do not change the run.
 
 use crate::harness::{Outcome, attempt, context_with, finish, graph, outcome, scenario, shipped};
 
-/// Eight senders into one port: losses of all kinds, timeouts and recoveries.
+/// A scenario in which eight senders overload one port: losses of all kinds, timeouts and
+/// recoveries.
 const LOSSY: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 9\nhost_rate = '1 Gbit/s'\n\
     queue = { limit = '30 packets' }\n[[workload]]\nname = 'incast'\nkind = 'incast'\n\
     receiver = 'h8'\nblock_bytes = '600 KB'\nrounds = 3\n";
@@ -31,7 +32,7 @@ fn events_agree_with_the_counters() {
         assert_eq!(count(&run, "recovery"), run.count("tcp.fast_recoveries"));
         assert_eq!(count(&run, "spurious"), run.count("tcp.spurious_timeouts"));
         assert!(run.f64s("events", "time_s").is_sorted());
-        // drops by kind and link
+        // the number of drop events equals the counters, by kind of packet and link
         let (kinds, links) = (run.texts("events", "kind"), run.i64s("events", "link"));
         for kind in ["data", "retransmission", "ack", "syn", "syn_ack", "fin", "datagram"] {
             let column = run.u64s("links", &format!("drops_{kind}"));
@@ -52,7 +53,7 @@ fn what_is_lost_lies_in_its_stream_and_is_sent_again() {
     let (src, dst) = (run.u64s("events", "src"), run.u64s("events", "dst"));
     let (start, bytes) = (run.u64s("events", "stream_start"), run.u64s("events", "bytes"));
     let kinds = run.texts("events", "kind");
-    // end of each connection's stream of blocks
+    // end of the stream of blocks of each connection
     let mut ends = std::collections::BTreeMap::new();
     let flow = |column: &str| run.u64s("flows", column);
     let (of, starts, sizes) = (flow("connection"), flow("stream_start"), flow("bytes"));
@@ -70,7 +71,8 @@ fn what_is_lost_lies_in_its_stream_and_is_sent_again() {
             again += u64::from(kinds[i] == "retransmission");
         }
     }
-    // data lost again has been lost before, and a timeout concerns bytes that were lost
+    // data that is lost as a retransmission was lost before, and a timeout concerns bytes that were
+    // lost
     for i in 0..names.len() {
         let lost_before = |position: u64| {
             (0..i).any(|j| {
@@ -144,7 +146,8 @@ fn looking_changes_nothing_and_both_modes_show_the_same() {
     assert!(eager.table_text("events").starts_with(&few.table_text("events")));
 }
 
-/// Returns the number of the last row of a stream's trace at or before a time.
+/// Returns the index of the latest row at or before `time` in the trace of a stream (connection,
+/// sender); `None` before its first row.
 fn row_at(run: &Outcome, connection: u64, src: u64, time: f64) -> Option<usize> {
     let (of, from) = (run.u64s("tcp_trace", "connection"), run.u64s("tcp_trace", "src"));
     let times = run.f64s("tcp_trace", "time_s");
@@ -172,7 +175,7 @@ fn traces_show_what_losses_do_to_the_window() {
         }
     }
     assert!(seen[0] > 3 && seen[1] > 3, "{seen:?}");
-    // a stream begins in slow start with ten segments, and no row repeats the one before
+    // a trace begins in slow start with a window of ten segments, and no row repeats the row before
     let mut last = std::collections::BTreeMap::new();
     let threshold = run.i64s("tcp_trace", "ssthresh_bytes");
     for (i, &connection) in run.u64s("tcp_trace", "connection").iter().enumerate() {
@@ -193,7 +196,7 @@ fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
         src.into_iter().zip(dst).collect::<std::collections::BTreeSet<_>>()
     };
     let all = outcome(LOSSY, &[("measure.tcp_trace", "*")]);
-    // the receiver sends only acknowledgements
+    // the receiver sends only acknowledgements, so it has no rows
     assert_eq!(pairs(&all), (0..8).map(|sender| (sender, 8)).collect());
     let one = outcome(LOSSY, &[("measure.tcp_trace", "h3->h8")]);
     assert_eq!(pairs(&one), [(3, 8)].into());
@@ -208,7 +211,7 @@ fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
     assert!(reference.table_text("tcp_trace") == all.table_text("tcp_trace"));
 }
 
-/// Returns the blocks of a capture: type and body.
+/// Returns the blocks of a pcapng file: type and body of each.
 fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
     let (mut all, mut at) = (Vec::new(), 0);
     while at < file.len() {
@@ -223,7 +226,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Returns interface, time in nanoseconds, original length and headers of every packet.
+/// Returns (interface, time in ns, original length, headers) of every captured packet.
 fn packets(run: &Outcome) -> Vec<(u32, u64, u32, &[u8])> {
     let file = run.file("capture.pcapng").expect("there is a capture");
     blocks(file)
@@ -257,12 +260,12 @@ fn a_capture_has_every_packet_of_its_ports_and_changes_nothing() {
         let link = names.iter().position(|n| *n == port).unwrap();
         let of_port = all.iter().filter(|p| p.0 == interface as u32);
         assert_eq!(of_port.clone().count() as u64, run.u64s("links", "packets")[link], "{port}");
-        // bytes on the link are padded and have preamble, checksum and gap around an Ethernet frame with a
-        // header of 14 B
+        // on the link an Ethernet frame with a header of 14 B has preamble, checksum and gap, and
+        // is padded to 84 B
         let bytes: u64 = of_port.map(|p| u64::from((p.2 - 14 + 38).max(84))).sum();
         assert_eq!(bytes, run.u64s("links", "bytes")[link], "{port}");
     }
-    // payload is left out, headers are not
+    // captured packets contain headers but no payload
     assert!(all.iter().all(|p| p.3.len() <= 14 + 20 + 60 && p.3.len() <= p.2 as usize));
     let names: Vec<_> = blocks(run.file("capture.pcapng").unwrap())
         .into_iter()
@@ -324,7 +327,7 @@ fn faults_show_in_events_and_captures() {
     }
     assert!(run.file("capture.pcapng") == reference.file("capture.pcapng"));
     assert!(packets(&run).is_sorted_by_key(|p| p.1), "in order of arrival");
-    // packets lost on the link never arrive at the tap
+    // packets lost on the link never arrive at the tap, which is at its far end
     let names = run.texts("links", "name");
     let of = |port: &str| names.iter().position(|n| *n == port).unwrap();
     let carried = run.u64s("links", "packets")[of("h3->switch0")];

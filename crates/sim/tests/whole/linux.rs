@@ -1,6 +1,7 @@
-//! Tests of single flows with the `linux` profile against Linux 6.18 over an equal path: 100 Mbit/s, 10 ms, a
-//! queue of 50 packets, packets of 1500 B without framing, timers of 4 ms. The measured path was exact to about
-//! 50 µs: jitter of that size decides, as there, which packet of a round meets the full queue.
+//! Tests of single flows with the `linux` profile against measurements with Linux 6.18 over an
+//! equal path: 100 Mbit/s, 10 ms, a queue of 50 packets, packets of 1500 B without framing, timers
+//! of 4 ms. The measured path was exact to about 50 µs. Jitter of this size determines, in both,
+//! which packet of a round finds the queue full.
 
 use crate::harness::{CableText, Outcome, context_with, finish, graph, outcome, scenario_in};
 
@@ -19,7 +20,8 @@ fn flow(congestion: &str, queue: &str, more: &[(&str, &str)]) -> Outcome {
     finish(&scenario_in(&context, &text, more))
 }
 
-/// Returns the peaks of the window in segments after the first two seconds, and the times between them.
+/// Returns the peaks of the congestion window in segments, after the first two seconds, and the
+/// times between them in seconds.
 fn sawtooth(done: &Outcome) -> (Vec<f64>, Vec<f64>) {
     let windows: Vec<f64> =
         done.u64s("tcp_trace", "cwnd_bytes").iter().map(|&w| w as f64 / 1448.0).collect();
@@ -68,7 +70,7 @@ fn cubic_at_a_drop_tail_queue() {
     near("peak", mean(&peaks), 133.6, 0.03);
     near("period", mean(&periods), 1.08, 0.03);
     near("goodput", goodput_mbit(&done), 96.3, 0.03);
-    // HyStart ends slow start before a loss
+    // HyStart ends slow start before a packet is lost
     let ssthresh = done.i64s("tcp_trace", "ssthresh_bytes");
     let first = *ssthresh.iter().find(|s| **s > 0).expect("a threshold") as f64 / 1448.0;
     near("end of slow start", first, 126.0, 0.03);
@@ -115,9 +117,9 @@ fn bbr_at_a_short_and_a_deep_queue() {
     for (limit, largest, drops) in [("50", 275.0, Some(412.0)), ("500", 320.0, None)] {
         let done = flow("bbr", &format!("{{ limit = '{limit} packets' }}"), &[]);
         near("goodput", goodput_mbit(&done), 96.5, 0.05);
-        // the return path takes 5 ms
+        // the median latency is that of the forward path; the return path takes 5 ms
         near("round trip", median_latency_ms(&done) + 5.0, 12.6, 0.05);
-        // the window every 5 ms after two seconds
+        // the congestion window every 5 ms, after the first two seconds
         let windows = done.u64s("tcp_trace", "cwnd_bytes");
         let times = done.f64s("tcp_trace", "time_s");
         let mut at: Vec<u64> = (400..1_900)
@@ -135,7 +137,8 @@ fn bbr_at_a_short_and_a_deep_queue() {
     }
 }
 
-/// Returns the times of timeouts, in ms, of two senders whose receiver is unreachable from 10 ms to 3 s.
+/// Returns the times of timeouts in ms of two senders whose receiver is unreachable from 10 ms to 3
+/// s; `phase` shifts the phase of Linux timers.
 fn timeouts_ms(phase: &str) -> Vec<f64> {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '100 Mbit/s'\nhost_delay = '1 ms'\n\

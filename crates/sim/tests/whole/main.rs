@@ -1,5 +1,5 @@
-//! Tests of whole scenarios through the reader, the run and its results: properties of every run, closed forms,
-//! published effects, and determinism of digests. One file for each theme.
+//! Tests of whole scenarios through the reader, the run and its results: properties of every run,
+//! closed forms, published effects, and deterministic digests. Each theme has a file.
 
 mod applications;
 mod bbr3;

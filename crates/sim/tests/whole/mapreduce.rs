@@ -1,9 +1,10 @@
-//! Tests of MapReduce end to end: bytes delivered by TCP equal, to the byte, those of the jobs.
+//! Tests of MapReduce end to end: the bytes that TCP delivers equal, to the byte, the volumes of
+//! the jobs.
 
 use crate::harness::{Outcome, context, context_with, finish, outcome, root, scenario_in, shipped};
 use std::collections::BTreeMap;
 
-/// Returns the bytes of flows with a purpose, by job.
+/// Returns the bytes of the flows with a purpose, such as `shuffle`, by job.
 fn delivered(done: &Outcome, purpose: &str) -> BTreeMap<u64, u64> {
     let mut bytes = BTreeMap::new();
     let rows = done.texts("flows", "purpose").into_iter().zip(done.i64s("flows", "job"));
@@ -27,7 +28,7 @@ struct Job {
     reduces: u64,
 }
 
-/// Returns the jobs by number.
+/// Returns the rows of the table of jobs, ordered by job number.
 fn jobs(done: &Outcome) -> Vec<Job> {
     let column = |name: &str| done.u64s("jobs", name);
     let (input, shuffle) = (column("input_bytes"), column("shuffle_bytes"));
@@ -49,8 +50,8 @@ fn jobs(done: &Outcome) -> Vec<Job> {
     jobs
 }
 
-/// Checks shuffle, remote splits and replicas of every job against flows and tasks. `copies` is the number of
-/// replicas of output, by job.
+/// Checks shuffle, remote splits and replicas of every job against the tables of flows and tasks.
+/// `copies` returns the number of output replicas of a job.
 fn assert_exact(done: &Outcome, copies: impl Fn(&Job) -> u64) {
     done.assert_conserved();
     assert_eq!(done.count("flows.count"), done.count("flows.completed"));
@@ -84,7 +85,8 @@ fn assert_exact(done: &Outcome, copies: impl Fn(&Job) -> u64) {
     }
 }
 
-/// Returns the first rows of the trace that ships with the project: (name, input, shuffle, output).
+/// Returns the first rows of the trace that ships with Eastwest: its text, and (name, [input,
+/// shuffle, output] in bytes) of each job.
 fn trace_rows(rows: usize) -> (String, Vec<(String, [u64; 3])>) {
     let path = "python/eastwest/data/swim/FB-2009_samples_24_times_1hr_0.tsv";
     let text = std::fs::read_to_string(root().join(path)).expect("the trace ships");
@@ -98,7 +100,8 @@ fn trace_rows(rows: usize) -> (String, Vec<(String, [u64; 3])>) {
     (head, parsed)
 }
 
-/// Returns `bytes · 20 / 600`, to the nearest byte, halves rounded up.
+/// Returns `bytes · 20 / 600`, rounded to the nearest integer, halves upwards: the volume of a
+/// trace of 600 nodes on 20 nodes.
 fn scaled(bytes: u64) -> u64 {
     (bytes * 2 * 20 + 600) / (2 * 600)
 }
@@ -145,7 +148,8 @@ fn every_job_of_the_first_ninety_minutes_finishes() {
     }
 }
 
-/// Returns a cluster of 7 workers in two racks with queues that lose packets.
+/// Returns a cluster of 7 workers in two racks, with queues that lose packets; `job` and `hdfs` are
+/// further lines.
 fn odd(job: &str, hdfs: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n\
@@ -192,8 +196,8 @@ fn jobs_share_the_cluster_and_each_keeps_its_bytes() {
     }
 }
 
-/// Checks the job of chapter 5 of E-EON on a tenth of its nodes, with flows of equal size (400 KB): deep
-/// buffers lose almost nothing, wait longer and fetch faster.
+/// Checks the job of chapter 5 of E-EON on a tenth of its nodes, with flows of equal size (400 KB):
+/// deep buffers lose almost no packets, packets wait longer, and reduces fetch faster.
 #[test]
 fn deep_buffers_lose_less_than_shallow_ones_and_wait_longer() {
     let small = |limit| {

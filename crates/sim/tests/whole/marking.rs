@@ -1,9 +1,11 @@
-//! Tests of step marking and DCTCP in whole scenarios, against the steady state of Alizadeh et al. (SIGCOMM
-//! 2010, section 3.3): W* = (C·RTT + K)/N, Qmax = K + N, amplitude A = ½·√(2N·(C·RTT + K)).
+//! Tests of step marking and DCTCP in whole scenarios, against the steady state of Alizadeh et al.
+//! (SIGCOMM 2010, section 3.3): W* = (C·RTT + K)/N, Qmax = K + N, amplitude A = ½·√(2N·(C·RTT +
+//! K)).
 
 use crate::harness::{Outcome, attempt, outcome, scenario};
 
-/// Returns long flows to one receiver over one switch: 10 Gbit/s, four links of 25 µs.
+/// Returns a scenario with one long flow from each of `senders` hosts to one receiver over one
+/// switch: 10 Gbit/s, an RTT over four links of 25 µs.
 fn bulk(senders: u32, congestion: &str, queue: &str) -> String {
     format!(
         "schema = 1\nduration = '10 s'\n[fabric]\nkind = 'star'\nhosts = {}\n\
@@ -16,7 +18,8 @@ fn bulk(senders: u32, congestion: &str, queue: &str) -> String {
     )
 }
 
-/// Returns the packets queued at the switch's port to the receiver, every 10 µs from 15 ms to 75 ms.
+/// Returns the number of packets queued at the switch's port to the receiver, every 10 µs from 15
+/// ms to 75 ms.
 fn queue(done: &Outcome, senders: u32) -> Vec<f64> {
     let names = done.texts("links", "name");
     let port = names.iter().position(|n| n.ends_with(&format!("->h{senders}"))).expect("a port");
@@ -62,7 +65,7 @@ fn reno_with_marks_loses_nothing_and_leaves_the_queue_emptier_than_without() {
     let marked = outcome(&bulk(2, "new-reno", marking), &sets);
     assert_eq!(marked.count("packets.dropped"), 0);
     assert!(marked.count("tcp.ecn_reductions") > 5);
-    // without ECN this queue is drop-tail
+    // without ECN the queue behaves as drop-tail
     let deaf = outcome(&bulk(2, "new-reno", marking), &[]);
     assert_eq!(deaf.count("marks.data"), 0);
     let mean = |done: &Outcome| queue(done, 2).iter().sum::<f64>() / 6_000.0;
@@ -83,8 +86,8 @@ fn both_port_modes_mark_the_same_packets() {
     }
 }
 
-/// Sends 40 packets from each of two senders at once through one port, so that two packets find each length of
-/// the queue; returns marks and digest.
+/// Sends 40 packets from each of two senders at the same time through one port, so that two packets
+/// find each queue length. Returns the number of marks, and the digest.
 fn marks_of_two_bursts(threshold: &str) -> (u64, String) {
     let queue = format!("{{ kind = 'step-marking', limit = '1000 packets', {threshold} }}");
     let sets = [
@@ -103,10 +106,10 @@ fn marks_begin_above_the_threshold_or_at_it() {
     let above = marks_of_two_bursts("threshold = '20 packets', mark = 'above'");
     let from = marks_of_two_bursts("threshold = '20 packets', mark = 'from'");
     assert_eq!(above, marks_of_two_bursts("threshold = '20 packets'"), "above is the default");
-    // of the 80 packets 36 find 21 or more queued, and two find exactly 20
+    // of the 80 packets 36 find 21 or more packets queued, and two find exactly 20
     assert_eq!((above.0, from.0), (36, 38));
     assert_eq!(from, marks_of_two_bursts("threshold = '19 packets'"), "lengths are whole numbers");
-    // in bytes: packets have 1500
+    // thresholds in bytes: each packet has 1500 IP bytes
     assert_eq!(above, marks_of_two_bursts("threshold = '30000 B'"));
     assert_eq!(from, marks_of_two_bursts("threshold = '30000 B', mark = 'from'"));
     assert_eq!(above, marks_of_two_bursts("threshold = '30001 B', mark = 'from'"));

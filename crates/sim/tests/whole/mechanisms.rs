@@ -1,5 +1,5 @@
-//! Tests of mechanisms of other crates in whole scenarios: copies of built-in ones give equal digests, and
-//! their settings are read with equal messages.
+//! Tests of mechanisms of other crates in whole scenarios: copies of built-in mechanisms give equal
+//! digests, and their settings are read with equal messages.
 
 use crate::harness::{context, finish};
 use eastwest_engine::random::Stream;
@@ -16,7 +16,7 @@ use eastwest_transport::congestion::custom::CongestionModel;
 use eastwest_transport::congestion::{BuiltIn, CongestionControl, SenderPlace};
 use eastwest_types::{Limit, Span, Time};
 
-/// RED on the current queue, without spreading.
+/// Queue discipline: RED on the current queue length, with independent marking decisions.
 #[derive(Clone, Debug)]
 struct Ramp {
     min: u32,
@@ -56,7 +56,8 @@ impl CustomQueue for Ramp {
     }
 }
 
-/// Marks a packet that leaves more than this number of packets behind.
+/// Queue discipline: marks a packet at dequeue if more than this number of packets remain behind
+/// it.
 #[derive(Clone, Debug)]
 struct Behind(u32, Signal);
 
@@ -85,7 +86,7 @@ impl CustomQueue for Behind {
     }
 }
 
-/// Drops packets that have waited longer than this time, at dequeue.
+/// Queue discipline: drops packets at dequeue that have waited longer than this time.
 #[derive(Clone, Debug)]
 struct Impatient(Span);
 
@@ -108,7 +109,7 @@ impl CustomQueue for Impatient {
     }
 }
 
-/// Gives every packet the same rank, or the position in its stream.
+/// Queue discipline: gives every packet the same rank, or its position in its stream as rank.
 #[derive(Clone, Debug)]
 struct Ranks {
     by_position: bool,
@@ -132,7 +133,7 @@ impl CustomQueue for Ranks {
     }
 }
 
-/// CUBIC without changes.
+/// Congestion control: CUBIC without changes, wrapped as a mechanism of another crate.
 #[derive(Clone, Debug)]
 struct Wrapped;
 
@@ -142,7 +143,7 @@ impl CongestionModel for Wrapped {
     }
 }
 
-/// Takes the paths of a switch in turn.
+/// Choice among equal-cost paths: takes the paths of a switch in turn.
 #[derive(Debug)]
 struct Turns(usize);
 

@@ -1,4 +1,4 @@
-//! Tests of MPI programs over packets: messages, durations, and the errors of bad programs.
+//! Tests of MPI programs in packet mode: messages, durations, and the errors of wrong programs.
 
 use crate::harness::{attempt, finish, outcome, scenario_in};
 use eastwest_sim::checkpoint::{Identity, Keep, load, plan, save};
@@ -8,7 +8,8 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::{RunError, World};
 use std::path::PathBuf;
 
-/// Returns a star with `hosts` hosts at 1 Gbit/s, an MPI workload, and further lines of it.
+/// Returns a star with `hosts` hosts at 1 Gbit/s and an MPI workload of the kind `kind`; `more` are
+/// further lines of the workload.
 fn star(hosts: u32, kind: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '1 Gbit/s'\n\
@@ -17,7 +18,7 @@ fn star(hosts: u32, kind: &str, more: &str) -> String {
     )
 }
 
-/// A folder for the traces of one test, which is deleted afterwards.
+/// A temporary folder for the traces of one test, which is deleted when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -28,7 +29,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Writes the trace `t`: the calls of each rank.
+    /// Writes the trace `t` into the folder; `ranks` has the calls of each rank.
     fn trace(self, ranks: &[&str]) -> Folder {
         for (rank, calls) in ranks.iter().enumerate() {
             let lines = calls.split(';').map(|call| format!("{rank} {}\n", call.trim()));
@@ -46,7 +47,7 @@ impl Folder {
         scenario_in(&self.context(), &star(hosts, "mpi", &format!("trace = 't'\n{more}")), &[])
     }
 
-    /// Returns all problems of the trace, in one text.
+    /// Returns all problems of a scenario that replays the trace `t`, in one text.
     fn wrong(&self, hosts: u32, more: &str) -> String {
         let text = star(hosts, "mpi", &format!("trace = 't'\n{more}"));
         let problems = read(&text, &self.context(), &[]).expect_err("it is wrong");
@@ -64,12 +65,12 @@ impl Drop for Folder {
 fn cg_sends_what_it_should_and_its_time_is_that_of_its_phases() {
     let text = star(8, "mpi-cg", "ranks = 8\nproblem = 'S'\nouter = 1\ninner = 4\n");
     let run = outcome(&text, &[]);
-    // per outer iteration 2·(3 + 2·4) numbers and 5·3 vectors of each rank; 7 of the broadcast, 24 of
-    // the barrier, 7 of the reduction
+    // messages per outer iteration and rank: 2·(3 + 2·4) numbers and 5·3 vectors; in addition 7 of
+    // the broadcast, 24 of the barrier, 7 of the reduction
     let own = 8 * 2 * (2 * 11 + 15);
     assert_eq!(run.count("mpi.messages.count"), own + 7 + 24 + 7);
     assert_eq!(run.u64s("mpi_ranks", "messages").iter().sum::<u64>(), own);
-    // 4 of 8 ranks are their own mirror: their transposes stay in memory
+    // 4 of 8 ranks are their own partner in the transposes, whose messages then stay in memory
     assert_eq!(run.count("mpi.messages.over_network"), own + 38 - 4 * 2 * 5);
     let spent: f64 = ["compute", "sleep", "send", "receive", "wait", "collective"]
         .iter()
@@ -78,7 +79,8 @@ fn cg_sends_what_it_should_and_its_time_is_that_of_its_phases() {
     let finished = run.f64s("mpi_ranks", "finished_s");
     let mean = finished.iter().sum::<f64>() / finished.len() as f64;
     assert!((spent - mean).abs() < 1e-9, "{spent} is not {mean}: ranks do one thing at a time");
-    // two links each way of 5 µs: a phase takes at least 10 µs, and there are 2·(11·2 + 15) of them
+    // each message passes two links of 5 µs, so a phase takes at least 10 µs; there are 2·(11·2 +
+    // 15) phases
     let runtime = run.number("mpi.runtime_s");
     assert!((740e-6..4e-3).contains(&runtime), "{runtime}");
     assert_eq!(run.digest(), outcome(&text, &[]).digest());
@@ -87,7 +89,7 @@ fn cg_sends_what_it_should_and_its_time_is_that_of_its_phases() {
 
 #[test]
 fn a_message_takes_the_time_of_its_packets_and_three_ways_if_it_asks() {
-    // the connection is open after the first message
+    // the first message opens the connection
     let calls = ["send 1 0 1; compute 1e6; send 1 0 1447", "recv 0 0 1; recv 0 0 1447"];
     let folder = Folder::new("times").trace(&calls);
     let time = |more: &str| {
@@ -97,7 +99,7 @@ fn a_message_takes_the_time_of_its_packets_and_three_ways_if_it_asks() {
         let times: Vec<f64> = rows.map(|(sent, received)| (received - sent) * 1e6).collect();
         times[1]
     };
-    // 1447 + 1 B and headers over two links of 1 Gbit/s and 5 µs, store and forward
+    // 1447 + 1 B and headers over two links of 1 Gbit/s and 5 µs, with store and forward
     let eager = time("envelope = 1\n");
     let expected = 2.0 * (5.0 + (1448.0 + 40.0 + 38.0) * 8.0 / 1000.0);
     assert!((expected - 0.1..expected + 0.5).contains(&eager), "{eager} for {expected}");
@@ -191,7 +193,7 @@ fn a_replay_goes_on_from_a_checkpoint() {
     let rest = finish(run.into_world().expect("it is on one thread"));
     assert_eq!(rest.summary, whole.summary);
     assert!(rest.tables.iter().zip(&whole.tables).all(|(a, b)| a == b));
-    // another trace gives another run
+    // another trace gives another hash of the plan
     std::fs::write(folder.0.join("t/rank-00.txt"), "0 init\n").expect("written");
     assert_ne!(plan(&scenario, false), identity.plan);
 }

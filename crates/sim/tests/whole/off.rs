@@ -1,4 +1,5 @@
-//! Tests of workloads that are off: they are not part of a run, and do not change the other workloads.
+//! Tests of workloads that are switched off (`off = true`): they are not part of a run, and do not
+//! change the other workloads.
 
 use crate::harness::{context, outcome, scenario};
 use eastwest_sim::scenario::read;
@@ -18,7 +19,7 @@ fn a_run_without_a_workload_is_the_run_of_the_others() {
     assert_eq!(without_ranks.digest(), alone.digest());
     assert_eq!(without_ranks.count("flows.count"), 3);
     assert!(without_ranks.value("mpi").is_null());
-    // ranks are placed by the seed, whatever other workloads there are
+    // the placement of ranks depends on the seed, not on other workloads
     let (alone, without_bulk) = (outcome(&format!("{STAR}{RANKS}"), &[]), off("bulk"));
     assert_eq!(
         without_bulk.f64s("mpi_messages", "received_s"),
@@ -39,7 +40,7 @@ fn a_workload_that_is_off_is_checked_and_says_nothing() {
     assert_eq!(quiet.workloads.len(), 1);
     assert!(quiet.notes.is_empty(), "{:?}", quiet.notes);
     assert!(!scenario(&text.replace("off = true\n", ""), &[]).notes.is_empty());
-    // its resolved form gives an equal run
+    // the scenario text with all defaults gives an equal run
     let again = read(quiet.resolved(), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
     assert_eq!(again.workloads, quiet.workloads);
     let said = |text: &str| {

@@ -1,5 +1,5 @@
-//! Tests of routing and order: a flow on one path is never reordered, so with sufficient room TCP never
-//! retransmits; with round robin over unequal paths, packets overtake each other.
+//! Tests of routing and order. A flow on one path is never reordered, so with sufficiently long
+//! queues TCP never retransmits. With round robin over unequal paths, packets overtake each other.
 
 use crate::harness::{Outcome, context_with, finish, graph, outcome, scenario_in};
 
@@ -54,7 +54,7 @@ fn packets_in_turn_over_unequal_paths_are_reordered() {
     let (retransmits, recoveries, timeouts) = resent(&in_turn);
     assert!(retransmits > 0 && recoveries > 0, "{retransmits} {recoveries}");
     assert_eq!(timeouts, 0);
-    // both paths carry half of the packets
+    // each of the two paths carries half of the packets
     let (names, packets) = (in_turn.texts("links", "name"), in_turn.u64s("links", "packets"));
     let on = |name: &str| packets[names.iter().position(|n| *n == name).expect("a link")];
     assert!(on("s->near").abs_diff(on("s->far")) <= 1);

@@ -1,9 +1,10 @@
-//! Tests of strict priority: bulk traffic hardly affects urgent packets, and other packets wait but are always
-//! counted.
+//! Tests of strict priority: bulk traffic hardly delays urgent packets, and packets of low priority
+//! wait but are always counted.
 
 use crate::harness::{Outcome, finish, outcome, scenario};
 
-/// Runs three hosts that send bulk to a fourth; one of them also requests answers from it.
+/// Runs three hosts that send bulk data to a fourth host (if `bulk` is true); one of them also
+/// sends requests to it.
 fn beside_bulk(scheduler: &str, bulk: bool) -> Outcome {
     let mut text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '1 Gbit/s'\n\
@@ -34,7 +35,8 @@ fn urgent_packets_hardly_wait_for_bulk() {
     let fifo = beside_bulk("fifo", true);
     let busy = strict.f64s("links", "utilisation").iter().copied().fold(0.0, f64::max);
     assert!(busy > 0.8, "the bulk must fill a link: {busy}");
-    // at each of two ports at most one full packet of 12.3 µs is ahead, on average half of one
+    // at each of two ports an urgent packet waits for at most one full packet (12.3 µs), on average
+    // for half of one
     let (alone, beside, behind) =
         (urgent_us(&idle, "mean"), urgent_us(&strict, "mean"), urgent_us(&fifo, "mean"));
     assert!(beside < alone + 2.0 * 12.31, "{alone} us alone, {beside} us beside bulk");
@@ -43,7 +45,8 @@ fn urgent_packets_hardly_wait_for_bulk() {
     assert_eq!(idle.count("packets.dropped"), 0);
 }
 
-/// Checks two urgent sources that load the port with 120 %, and a third one that is not urgent.
+/// Checks two urgent sources that load a port with 120 %, and a third source without urgency, whose
+/// packets wait until the end.
 #[test]
 fn what_is_not_urgent_starves_and_comes_through_at_the_end() {
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
@@ -60,25 +63,27 @@ fn what_is_not_urgent_starves_and_comes_through_at_the_end() {
     let done = outcome(text, &[]);
     done.assert_conserved();
     assert_eq!(done.count("packets.sent"), 4_071);
-    // 70 patient packets arrive while 4000 urgent ones fill the port for 40 ms: 50 find room
+    // 70 patient packets arrive while 4000 urgent ones fill the port for 40 ms: the queue has space
+    // for 50 of them
     let patient = done.count("latency_us.classes.patient.count");
     assert!((50..=52).contains(&patient), "{patient} patient packets arrived");
     let max = done.number("latency_us.classes.patient.max");
     assert!(max > 30_000.0 && max < 48_000.0, "the longest wait was {max} us");
-    // a sixth of the urgent packets is too much: 120 % in, 100 % out
+    // a sixth of the urgent packets is lost: 120 % of the rate arrives, 100 % leaves
     let urgent = done.count("latency_us.classes.urgent.count") as f64;
     assert!((urgent / 4_000.0 - 1.0 / 1.2).abs() < 0.03, "{urgent} of 4000 urgent packets");
     let longest = done.number("latency_us.classes.urgent.max");
-    // 50 queued, one patient or urgent packet being sent, the packet itself twice, two cables
+    // largest latency: 50 packets queued, one packet being sent, two transmissions of the packet
+    // itself, two cables
     assert!(longest <= 12.0 * 53.0 + 10.0 + 0.01, "{longest} us for an urgent packet");
-    // equal traffic in FIFO order: patient packets wait no longer than urgent ones
+    // the same traffic in FIFO order: patient packets wait no longer than urgent ones
     let fifo = outcome(text, &[("fabric.scheduler", "fifo")]);
     assert!(fifo.number("latency_us.classes.patient.max") < 12.0 * 53.0 + 10.1);
 }
 
 #[test]
 fn classes_without_a_queue_have_that_of_their_port_in_the_resolved_form_too() {
-    // NICs of hosts have larger queues than ports of switches
+    // the NICs of hosts have larger queues than the ports of switches
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
         queue = { limit = '20 packets' }\nhost_queue = { limit = '500 packets' }\n\
         scheduler = 'classes'\n[[fabric.class]]\npriorities = [0, 1, 2, 3]\n[[fabric.class]]\n\

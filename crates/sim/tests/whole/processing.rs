@@ -1,11 +1,12 @@
-//! Tests of hosts that take time for packets: closed forms of throughput and latency, merging, checkpoints, and what
-//! is refused.
+//! Tests of hosts that take time to process packets: closed forms of throughput and latency,
+//! merging, checkpoints, and refused settings.
 
 use crate::checkpoint::goes_on_in;
 use crate::harness::{Outcome, context, outcome};
 use eastwest_sim::scenario::read;
 
-/// Hosts at one switch, with 100 Gbit/s and an MTU of 9,000 bytes, and the table `[hosts]`.
+/// Returns a scenario with hosts at one switch, links of 100 Gbit/s, an MTU of 9,000 bytes, and the
+/// table `[hosts]`.
 fn text(hosts: &str, workload: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 10\n\
@@ -16,7 +17,7 @@ fn text(hosts: &str, workload: &str) -> String {
 
 const BULK: &str = "kind = 'bulk'\npairs = ['h0->h9']\nduration = '20 ms'";
 
-/// Returns the payload that all hosts received, in Gbit/s.
+/// Returns the rate of payload that all hosts together received, in Gbit/s.
 fn gbit(done: &Outcome) -> f64 {
     done.number("throughput_bps") * 10.0 / 1e9
 }
@@ -26,10 +27,10 @@ fn one_core_receives_what_its_time_allows() {
     let free = gbit(&outcome(&text("", BULK), &[]));
     let done = outcome(&text("[hosts]", BULK), &[]);
     let rate = gbit(&done);
-    // 42 Gbit/s are the measurement to which the defaults were fitted; slow start takes part of the run.
+    // The defaults were fitted to a measurement of 42 Gbit/s; slow start takes a part of the run.
     assert!(free > 85.0 && (36.0..44.0).contains(&rate), "{free} {rate}");
     assert!(done.number("hosts.busy_max") > 0.9);
-    // The core of the sender works, too.
+    // The core of the sender is busy, too.
     assert!(done.number("hosts.busy_mean") * 10.0 > 1.3, "{}", done.value("hosts"));
     let merged = done.number("hosts.received_frames") / done.number("hosts.received_segments");
     assert!(merged > 2.0, "{merged}");
@@ -41,7 +42,8 @@ fn without_merging_each_frame_costs_a_segment() {
     let hosts = "[hosts]\nmerge = '0 B'\nreceive_segment = '3 us'\nreceive_frame = '1 us'\nack = '0 s'\n\
                  receive_rate = '100 Tbit/s'\nsend_segment = '0 s'\nsend_rate = '100 Tbit/s'";
     let rate = gbit(&outcome(&text(hosts, BULK), &[]));
-    // A full frame of 8,948 bytes in 4 µs; the last segment of each write is not full.
+    // A full frame has 8,948 bytes of payload and takes 4 µs; the last segment of each write is
+    // shorter.
     let most = 8_948.0 * 8.0 / 4.0 / 1e3;
     assert!(rate > 0.8 * most && rate < most, "{rate} {most}");
 }
@@ -63,7 +65,8 @@ fn an_exchange_takes_the_time_of_its_parts() {
                  receive_rate = '100 Tbit/s'\nsend_segment = '3 us'\nsend_rate = '100 Tbit/s'\nack = '0 s'";
     let free = outcome(&text("", service), &[]).number("applications.w.read_us.p50");
     let slow = outcome(&text(hosts, service), &[]).number("applications.w.read_us.p50");
-    // Each way: a burst is sent (3 µs), the interrupt (5 µs), a frame and a segment (3 µs).
+    // Additional time in each direction: sending a burst (3 µs), the interrupt (5 µs), receiving a
+    // frame and a segment (3 µs).
     assert!((slow - free - 22.0).abs() < 0.3, "{free} {slow}");
 }
 
@@ -75,7 +78,8 @@ fn messages_take_their_time_at_both_ends() {
         let hosts = format!("[hosts]\nmessage = '{message}'");
         outcome(&text(&hosts, service), &[]).number("applications.w.read_us.p50")
     };
-    // Written and read on each side; the time of reading delays the response.
+    // Request and response are each written and read; the time of reading the request delays the
+    // response.
     let longer = with("10 us") - with("0 s");
     assert!((25.0..45.0).contains(&longer), "{longer}");
 }

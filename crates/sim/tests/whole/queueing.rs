@@ -1,11 +1,11 @@
-//! Tests of queues against queueing theory: the mean wait of Poisson packets of one size is that of the M/D/1
-//! queue, `W = ρ s / (2 (1 − ρ))` (check 21 of the reference list; Kleinrock 1975, section 5.6), and every
-//! single wait is that of Lindley's recursion.
+//! Tests of queues against queueing theory. The mean waiting time of Poisson packets of one size is
+//! that of the M/D/1 queue, `W = ρ s / (2 (1 − ρ))` (check 21 of the reference list; Kleinrock
+//! 1975, section 5.6), and every single waiting time follows Lindley's recursion.
 //!
-//! Waits of neighbouring packets are correlated, so the error of a mean decreases slowly: at ρ = 0.8 a million
-//! packets leave a standard error of about 0.8 %. Each test therefore takes several seeds, estimates the
-//! standard error from their spread and demands that it is small enough for the 1 % asked for to mean
-//! something.
+//! Waiting times of neighbouring packets are correlated, so the error of a mean decreases slowly:
+//! at ρ = 0.8 the standard error with a million packets is about 0.8 %. Each test therefore takes
+//! several seeds and estimates the standard error from their spread. It fails unless this error is
+//! small compared to the tolerance of 1 %.
 
 use crate::harness::{Outcome, context_with, finish, graph, scenario, scenario_in};
 use eastwest_engine::random::Stream;
@@ -14,7 +14,7 @@ use eastwest_workload::arrivals::Arrivals;
 use eastwest_workload::datagrams::{Datagrams, DatagramsConfig};
 use eastwest_workload::{Action, Cluster, Event};
 
-/// Service time of 1500 B at 1 Gbit/s without framing, in microseconds.
+/// Service time of a packet of 1500 B at 1 Gbit/s without framing, in µs.
 const SERVICE_US: f64 = 12.0;
 
 /// Returns the mean over seeds and its standard error, both relative to `expected`.
@@ -35,7 +35,7 @@ fn check_textbook(load: f64, packets: u64, seeds: u64, mean_wait: impl Fn(u64, f
     assert!((ratio - 1.0).abs() < 0.01, "load {load}: {ratio} ± {error} of {expected} us");
 }
 
-/// Returns one source on a link of its own: its NIC is the queue.
+/// Returns a scenario with one source on its own link, so that the queue builds up in its NIC.
 fn card(seed: u64, gap_us: f64, packets: u64) -> String {
     format!(
         "schema = 1\nseed = {seed}\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n\
@@ -53,7 +53,7 @@ fn mean_latency_us(done: &Outcome) -> f64 {
 #[test]
 fn a_network_card_waits_as_the_textbook_says() {
     let wait = |seed, gap_us, packets| {
-        // idle path: two transmissions of 12 µs, two cables of 5 µs
+        // latency of an idle path in µs: two transmissions of 12 µs and two cables of 5 µs
         mean_latency_us(&finish(&scenario(&card(seed, gap_us, packets), &[]))) - 34.0
     };
     check_textbook(0.5, 300_000, 8, wait);
@@ -62,7 +62,8 @@ fn a_network_card_waits_as_the_textbook_says() {
 
 #[test]
 fn a_switch_port_fed_by_many_sources_waits_as_the_textbook_says() {
-    // Sources a thousand times as fast as the port: their sum at the port is a sum of Poisson streams.
+    // The sources are a thousand times as fast as the port, so that a sum of Poisson streams
+    // arrives there.
     let sources: Vec<String> = (0..10).map(|i| format!("s{i}")).collect();
     let mut hosts: Vec<&str> = sources.iter().map(String::as_str).collect();
     let mut cables: Vec<_> = hosts.iter().map(|s| (*s, "switch", "1 Tbit/s", "0 s")).collect();
@@ -84,7 +85,7 @@ fn a_switch_port_fed_by_many_sources_waits_as_the_textbook_says() {
     check_textbook(0.8, 700_000, 8, wait);
 }
 
-/// Returns the mean of a table of counts by upper ends.
+/// Returns the mean of a histogram, given the upper ends and the counts of its buckets.
 fn mean(uppers: impl Iterator<Item = f64>, counts: &[u64]) -> f64 {
     let sum: f64 = uppers.zip(counts).map(|(upper, n)| upper * *n as f64).sum();
     sum / counts.iter().sum::<u64>() as f64
@@ -95,7 +96,7 @@ fn a_measured_port_knows_every_wait_and_littles_law_holds() {
     let (packets, gap_us) = (100_000, 15.0);
     let done = finish(&scenario(&card(7, gap_us, packets), &[("measure.ports", "['h0']")]));
     let counts = done.u64s("sojourn", "count");
-    // the run ends when the last packet has arrived
+    // up to three packets may be missing: the run ends when the last packet has arrived
     assert!((packets - 3..=packets).contains(&counts.iter().sum()));
     let wait_us = mean(done.f64s("sojourn", "upper_us").iter().copied(), &counts);
     let expected = mean_latency_us(&done) - 34.0;
@@ -108,7 +109,8 @@ fn a_measured_port_knows_every_wait_and_littles_law_holds() {
         assert_eq!(counts.iter().sum::<u64>(), packets, "{wanted}");
         mean(rows.iter().map(|&row| most[row] as f64), &counts)
     };
-    // Poisson packets find what is there on average (Wolff 1982): rate times wait (Little 1961)
+    // Poisson arrivals find the average queue (Wolff 1982), which is arrival rate times mean
+    // waiting time (Little 1961)
     let waiting = of_unit("packets");
     assert!((waiting / (expected / gap_us) - 1.0).abs() < 0.02, "{waiting} packets waiting");
     assert!((of_unit("bytes") / (waiting * 1500.0) - 1.0).abs() < 0.008);
@@ -119,7 +121,7 @@ fn every_wait_is_that_of_lindleys_recursion() {
     let packets = 100_000;
     let text = card(7, 15.0, packets);
     let done = finish(&scenario(&text, &[]));
-    // the recursion with arrivals from an equal random stream: w' = max(0, w + s − gap)
+    // Lindley's recursion, with arrivals from an equal random stream: w' = max(0, w + s − gap)
     let seed = Stream::new(7, "workload/poisson").next_u64();
     let config = DatagramsConfig {
         sources: vec![HostId(0)],
@@ -148,7 +150,7 @@ fn every_wait_is_that_of_lindleys_recursion() {
         (now, event) = (*at, Event::Wake { token: *token });
     }
     assert_eq!(latencies.len() as u64, packets);
-    // the run ends when the last packet is sent: packets in flight then have no latency yet
+    // the run ends when the last packet is sent: packets in flight at that time have no latency
     let arrived = done.count("packets.delivered") as usize;
     assert_eq!(arrived + done.count("packets.in_flight") as usize, latencies.len());
     let mean = latencies[..arrived].iter().sum::<u64>() as f64 / arrived as f64 / 1e3;

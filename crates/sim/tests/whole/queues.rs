@@ -1,9 +1,10 @@
-//! Tests of queue disciplines in whole scenarios: packets dropped with each protection, delays, and equal
-//! behaviour of eager and two-event ports.
+//! Tests of queue disciplines in whole scenarios: the kinds of packets dropped with each
+//! protection, delays, and equal behaviour of both port modes.
 
 use crate::harness::{Outcome, attempt, finish, outcome, scenario};
 
-/// Returns an all-to-all among eight hosts, whose ports carry data and ACKs of other data.
+/// Returns an all-to-all workload among eight hosts, whose ports carry data and the ACKs of other
+/// data.
 fn shuffle(queue: &str, ecn: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\
@@ -28,14 +29,14 @@ fn dropped(done: &Outcome, kind: &str) -> u64 {
 fn each_protection_spares_what_it_names() {
     let run = |protection: &str| {
         let queue = format!("{{ {RED}, protection = '{protection}' }}");
-        // a connection whose SYN was dropped requests ECN again
+        // with this override, a connection whose SYN was dropped requests ECN again
         let done = outcome(&shuffle(&queue, "on"), &[("tcp.ecn_fallback", "false")]);
         done.assert_conserved();
         assert!(done.count("marks.data") > 100, "{protection}");
         done
     };
     let default = run("default");
-    // data is marked and never dropped early, ACKs are dropped instead (E-EON, claim C6.1)
+    // data is marked and never dropped early; ACKs are dropped instead (E-EON, claim C6.1)
     assert_eq!(dropped(&default, "data"), 0);
     assert!(dropped(&default, "ack") > 100 && early(&default) >= dropped(&default, "ack"));
     let ece_bit = run("ece-bit");
@@ -56,7 +57,7 @@ fn red_drops_ecn_packets_where_marks_end() {
     let run = |queue: &str| {
         let done = outcome(&shuffle(queue, "on"), &[]);
         done.assert_conserved();
-        // packets dropped early are of these kinds, and data is dropped early only with ECT
+        // packets dropped early are of unprotected kinds, and data with ECT is never dropped early
         let (ect, kind) = (done.texts("drops", "ect"), done.texts("drops", "kind"));
         let lost = done.u64s("drops", "drops_early");
         let of_ect = (0..lost.len()).filter(|&i| ect[i] == "ect" && kind[i] == "data");
@@ -92,7 +93,8 @@ fn measured_ports_count_who_comes_and_change_nothing() {
     assert_eq!(plain.u64s("drops", "arrivals").iter().sum::<u64>(), 0);
     let of = |column: &str| done.u64s("drops", column);
     let link = of("link");
-    // packets that arrived at a port were lost there, have reached the far end, or are in flight
+    // each packet that arrived at a port was lost there, has reached the far end of the link, or is
+    // in flight
     let mut on_the_way = 0;
     for (number, carried) in done.u64s("links", "packets").iter().enumerate() {
         let sum = |counts: Vec<u64>| -> u64 {
@@ -103,14 +105,14 @@ fn measured_ports_count_who_comes_and_change_nothing() {
         on_the_way += sum(of("arrivals")) - carried - lost;
     }
     assert_eq!(on_the_way, done.count("packets.in_flight"));
-    // each arrival records a queue in packets and one in bytes; each admitted packet has a recorded wait, or is
-    // still queued
+    // Each arrival adds a queue length in packets and one in bytes. Each admitted packet adds a
+    // waiting time, unless it is still queued.
     let came: u64 = of("arrivals").iter().sum();
     assert_eq!(done.u64s("depths", "count").iter().sum::<u64>(), 2 * came);
     let waited: u64 = done.u64s("sojourn", "count").iter().sum();
     assert!(waited <= came - done.count("packets.dropped"));
     assert!(waited >= came - done.count("packets.dropped") - on_the_way);
-    // ACKs are a minority of the arrivals and a majority of the early drops
+    // ACKs are a minority of the arrivals, but a majority of the early drops
     let switch = |what: &str| {
         let kinds = ["data", "retransmission", "ack", "ece_ack", "syn", "syn_ack", "fin"];
         let of = |kind: &&str| done.count(&format!("ports.switch.{what}.{kind}"));
@@ -162,7 +164,8 @@ fn both_kinds_of_ports_do_the_same() {
     }
 }
 
-/// Runs eight long flows through one port of 1 Gbit/s with 2 ms of delay; returns the mean latency of data.
+/// Runs eight long flows through one port of 1 Gbit/s with an RTT of 2 ms. Returns the mean latency
+/// of data packets in µs.
 fn latency_us(queue: &str) -> f64 {
     let text = format!(
         "schema = 1\nduration = '4 s'\n[fabric]\nkind = 'star'\nhosts = 9\n\
@@ -180,7 +183,7 @@ fn latency_us(queue: &str) -> f64 {
 fn controllers_of_delay_hold_their_target() {
     let deep = "limit = '2000 packets'";
     let tail = latency_us(&format!("{{ {deep} }}"));
-    // four links of 12.3 µs and 1 ms of delay
+    // latency of an idle path in µs: two transmissions of 12.3 µs and 1 ms of delay
     let way = 1_025.0;
     let pie = latency_us(&format!(
         "{{ kind = 'pie', target = '2 ms', update = '2 ms', burst = '10 ms', {deep} }}"
@@ -241,8 +244,8 @@ fn classes_share_a_link_by_weight() {
 
 #[test]
 fn codepoints_choose_the_class_and_are_counted_and_captured_there() {
-    // AF21 and AF22 have one priority; EF goes to the class that names it, AF41 to that of the default
-    // codepoints
+    // The codepoints AF21 and AF22 have the same priority, but may have different classes. EF goes
+    // to the class that names it, AF41 to the class of its default codepoints.
     let classes = [("gold", "'AF21'"), ("silver", "'AF22'"), ("voice", "46"), ("other", "'AF41'")];
     let mut text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
         scheduler = 'classes'\n[[fabric.class]]\ndscp = ['AF22', 46]\nweight = 1\n\
@@ -267,18 +270,19 @@ fn codepoints_choose_the_class_and_are_counted_and_captured_there() {
             arrivals[of("class")[row] as usize] += of("arrivals")[row];
         }
     }
-    // the run ends when the last packet has left its host
+    // up to two packets may be missing: the run ends when the last packet has left its host
     let near =
         arrivals.iter().zip([1100 + 1200, 1000, 1300]).all(|(n, all)| (all - 2..=all).contains(n));
     assert!(near, "{arrivals:?}");
     let capture = done.file("capture.pcapng").expect("a capture");
-    // Ethernet, then IPv4 with AF21 in its second byte
+    // end of the Ethernet header, then the IPv4 header with AF21 in its second byte
     assert!(capture.windows(4).any(|bytes| bytes == [0x08, 0x00, 0x45, 18 << 2]));
 }
 
 #[test]
 fn ports_that_share_a_buffer_take_what_others_leave() {
-    // two senders for each receiver overload its port by 100 %; each port takes all memory it can get
+    // two senders for each receiver overload its port by 100 %, so each port takes all memory that
+    // it can get
     let run = |receivers: u32, alpha: &str| {
         let flows: String = (0..receivers)
             .map(|r| {

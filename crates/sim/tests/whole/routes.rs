@@ -1,5 +1,5 @@
-//! Tests of routings and built fabrics in whole runs: all flows arrive, digests are equal in every port mode,
-//! and the effect of a routing is visible in the links.
+//! Tests of routing methods and of built-in fabrics in whole runs: all flows arrive, digests are
+//! equal in every port mode, and the effect of the routing is visible in the links.
 
 use crate::harness::{Outcome, attempt, context_with, finish, outcome, scenario, scenario_in};
 
@@ -43,7 +43,7 @@ fn every_routing_carries_every_shape_and_ports_of_all_kinds_agree() {
     }
 }
 
-/// Returns the packets of a link by its name.
+/// Returns the number of packets that a link carried, by its name.
 fn packets(run: &Outcome, link: &str) -> u64 {
     let at = run.texts("links", "name").iter().position(|name| *name == link);
     run.u64s("links", "packets")[at.unwrap_or_else(|| panic!("no link {link}"))]

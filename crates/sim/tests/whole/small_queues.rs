@@ -1,5 +1,5 @@
-//! Tests of small queues in a whole scenario: a host whose NIC is much slower than its senders, with a deep
-//! queue, and as many receivers behind a switch.
+//! Tests of TCP small queues in a whole scenario: a host whose NIC is much slower than its senders,
+//! with a deep queue, and as many receivers behind a switch.
 
 use crate::harness::{Outcome, attempt, scenario};
 
@@ -15,7 +15,8 @@ fn shuffle(more: &[(&str, &str)], reference: bool) -> Outcome {
     attempt(&scenario(text, more), reference).expect("it finishes")
 }
 
-/// Returns the most bytes queued at any host's NIC, and at any port of the switch.
+/// Returns the largest number of bytes queued at the NIC of any host, and at any port of the
+/// switch.
 fn longest(done: &Outcome) -> (u64, u64) {
     let from = done.texts("links", "src");
     let most = |at_host: bool| {
@@ -34,10 +35,10 @@ fn the_queue_in_the_host_stays_short() {
     for done in [&without, &with, &bursts] {
         done.assert_conserved();
     }
-    // some connections of a host with two packets each, and handshakes
+    // the NIC holds two packets of each of some connections, and packets of handshakes
     assert!(longest(&without).0 > 300_000, "{:?}", longest(&without));
     assert!(longest(&with).0 < 25_000, "{:?}", longest(&with));
-    // bursts of 45 segments: 56 may be left when the next one is sent
+    // bursts of 45 segments: up to 56 segments may be queued when the next burst is sent
     assert!(longest(&bursts).0 < 4 * 160_000, "{:?}", longest(&bursts));
     assert!(longest(&with).0 < longest(&bursts).0);
     let time = |done: &Outcome| done.f64s("jobs", "runtime_s")[0];

@@ -1,5 +1,6 @@
-//! Tests of jobs, flows and links of two tiny scenarios, row by row, against files in the repository: they show
-//! any change in results. `EASTWEST_WRITE_SNAPSHOTS=1` writes the files again.
+//! Tests of jobs, flows and links of two tiny scenarios, row by row, against files in the
+//! repository: they show any change in results. The environment variable
+//! `EASTWEST_WRITE_SNAPSHOTS=1` writes these files again.
 
 use crate::harness::{outcome, shipped};
 use std::path::Path;

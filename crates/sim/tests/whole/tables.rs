@@ -1,4 +1,4 @@
-//! Tests that the tables of a run are those that are declared, column by column.
+//! Tests that each table of a run has exactly the columns that are declared for it.
 
 use crate::harness::{outcome, shipped};
 use eastwest_measure::table::Declared;

@@ -13,7 +13,8 @@ use eastwest_types::{Span, Time};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Options for a partitioned run from the first event to nearly the last, however few events there are.
+/// Options with which a run is partitioned from the first event to nearly the last, even if there
+/// are few events.
 const ALWAYS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::MAX,
@@ -21,8 +22,8 @@ const ALWAYS: ParallelOptions = ParallelOptions {
     spans: None,
 };
 
-/// Options like `ALWAYS`, but one thread and several threads alternate, by a clock that advances by 1 ms at
-/// each reading.
+/// Options like `ALWAYS`, except that one thread and several threads alternate. The clock that
+/// decides advances by 1 ms at each reading.
 const BY_TURNS: ParallelOptions = ParallelOptions {
     spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
@@ -35,7 +36,7 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS
 };
 
-/// Returns the summary and all tables as text.
+/// Returns summary, tables and files of a run as text, to compare two runs.
 fn said(results: &Results) -> String {
     format!("{:#}\n{:#?}\n{:?}", results.summary, results.tables, results.files)
 }
@@ -46,8 +47,8 @@ fn in_one(scenario: &Scenario) -> String {
     said(&Results::new(world))
 }
 
-/// Runs the scenario on several threads, stops after a number of looks, saves and continues it; returns the
-/// outcome, or why it can only run on one thread.
+/// Runs the scenario on several threads, stops it after a number of calls of the watcher, saves it
+/// and continues it. Returns the results, or the reason why it can only run on one thread.
 fn in_parts(
     scenario: &Scenario,
     threads: usize,
@@ -77,8 +78,8 @@ fn in_parts(
     }
 }
 
-/// Compares runs on one and on several threads; returns whether the run was stopped meanwhile, or why it could
-/// not be partitioned.
+/// Checks that runs on one and on several threads have the same results. Returns whether the run
+/// was stopped meanwhile, or the reason why it could not be partitioned.
 fn same(
     scenario: &Scenario,
     text: &str,
@@ -124,7 +125,7 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     };
     let end = run_in_parts.progress();
     let last = *seen.last().unwrap();
-    // all but the last flows, and the hops of a few windows
+    // the watcher has seen nearly all flows; the hops that it sees are some windows old
     assert!(seen.is_sorted() && last.0 > end.packet_hops / 2 && last.0 <= end.packet_hops);
     assert!(last.1 > end.events / 2 && last.1 <= end.events && last.2 > 1000);
 
@@ -137,7 +138,8 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
 }
 
-/// Watcher that stops a partitioned run after a number of looks once a number of flows are done, and saves it.
+/// Watcher that stops a partitioned run and saves it: when at least `done` flows are done, after a
+/// number of further calls.
 struct Stopping<'a> {
     done: u64,
     looks: u64,
@@ -158,7 +160,8 @@ impl Watcher for Stopping<'_> {
     }
 }
 
-/// Returns the parts of a run that was stopped at look number `looks`, after `done` flows, and saved.
+/// Returns the parts of a run that was stopped and saved after `done` flows and `looks` further
+/// calls of the watcher.
 fn stopped_after((done, looks): (u64, u64), identity: &Identity, begin: Begin) -> Parts {
     let mut stopping = Stopping { done, looks, identity, bytes: Vec::new() };
     let ended = begin(&mut stopping);
@@ -169,12 +172,12 @@ fn stopped_after((done, looks): (u64, u64), identity: &Identity, begin: Begin) -
     }
 }
 
-/// Function that begins or continues a run.
+/// Function that begins a run, or continues one.
 type Begin<'a> = &'a mut dyn FnMut(&mut dyn Watcher) -> Result<Outcome, RunError>;
 
 #[test]
 fn what_was_stopped_goes_on_to_the_same_end() {
-    // finally during the flows that are executed in step
+    // the last case stops during the flows that are executed in step
     let in_step = ParallelOptions { last_flows: 300, ..ALWAYS };
     for (options, then) in [(ALWAYS, (0, 200)), (BY_TURNS, (0, 200)), (in_step, (1000, 2))] {
         let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);

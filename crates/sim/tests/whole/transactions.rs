@@ -1,11 +1,12 @@
-//! Tests of replayed transactions on a simulated fabric: times, tables and summary with packets and with flows,
-//! equal digests, checkpoints, beside a Hadoop shuffle.
+//! Tests of replayed transactions on a simulated fabric: times, tables and summary in packet mode
+//! and in flow mode, equal digests, checkpoints, and a Hadoop shuffle beside them.
 
 use crate::checkpoint::goes_on_in;
 use crate::harness::{Outcome, context_with, finish, scenario_in};
 use eastwest_sim::scenario::Context;
 
-/// Returns a table of four transactions: a front end calls two components at once, and one after both.
+/// Returns a table of four transactions, in which a front end calls two components at the same
+/// time, and a third one after both.
 fn table() -> String {
     let mut text = String::from(
         "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\trequest_bytes\t\
@@ -56,7 +57,8 @@ fn response_times_are_computing_and_the_network() {
         );
         for i in 0..4 {
             assert!((response[i] - network[i] - compute[i]).abs() < 1e-3);
-            // 0.5 + (2 beside ads) + 0.3 + 4 + 1 ms, or 1 ms of ads and the transfer time of its 100 kB
+            // critical path: 0.5 + 2 (in parallel with the component ads) + 0.3 + 4 + 1 ms, or
+            // instead through ads: 1 ms and the transfer time of its 100 kB
             assert!((6_700.0..7_900.0).contains(&compute[i]), "{fidelity}: {}", compute[i]);
             assert!((50.0..2_500.0).contains(&network[i]), "{fidelity}: {}", network[i]);
         }
@@ -130,7 +132,7 @@ fn processors_make_calls_wait_and_checkpoints_keep_the_queues() {
         values.iter().sum::<f64>() / values.len() as f64
     };
     assert_eq!(mean(&free, "queued_us"), 0.0);
-    // cart computes for 6 of the 7 ms from one arrival to the next
+    // the component cart computes for 6 of the 7 ms between two arrivals
     assert!(mean(&queued, "queued_us") > 1_000.0, "{}", mean(&queued, "queued_us"));
     assert!(mean(&queued, "response_us") > mean(&free, "response_us") + 1_000.0);
     goes_on_in(&context(), TEXT, &one);

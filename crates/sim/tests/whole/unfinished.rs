@@ -1,5 +1,5 @@
-//! Tests of work that cannot finish, which is reported with its hosts, and of work that was cut off, which is
-//! counted.
+//! Tests of work that cannot finish, which is reported with its hosts, and of work that the end of
+//! the run cut off, which is counted.
 
 use crate::harness::{attempt, context, outcome, scenario};
 use eastwest_sim::scenario::read;
@@ -45,9 +45,9 @@ fn a_run_cut_off_before_that_only_counts_its_unfinished_flows() {
 
 #[test]
 fn a_goodbye_that_is_given_up_does_not_stop_the_run() {
-    // Half an RTT is 10 ms: h0 connects, its data arrives after 30 ms, both ends close. From 32 ms on, traffic
-    // towards h0 loses three quarters of all packets, so that FINs and ACKs are given up after two timeouts.
-    // All data has arrived by then.
+    // Half an RTT is 10 ms: h0 connects, its data arrives after 30 ms, and both ends close. From 32
+    // ms on, other traffic towards h0 loses three quarters of all packets, so that FINs and ACKs
+    // are given up after two timeouts. All data has arrived by then.
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
         host_delay = '5 ms'\nqueue = { limit = '1 packets' }\n[tcp]\nmin_rto = '50 ms'\n\
         initial_rto = '50 ms'\nmax_rto = '50 ms'\nmax_retries = 1\n[[workload]]\n\
@@ -89,7 +89,7 @@ fn background_alone_goes_on_until_the_time_is_up() {
     done.assert_conserved();
     assert_eq!(done.number("simulated_s"), 0.01);
     assert_eq!(done.count("packets.sent"), 10);
-    // workloads that finish earlier do not end the run either
+    // the run lasts until `duration`, even if all workloads finish earlier
     let done = outcome(text, &[("workload.ticks.packets", "4")]);
     assert_eq!((done.number("simulated_s"), done.count("packets.delivered")), (0.01, 4));
     let refused = read(&text.replace("duration = '10 ms'\n", ""), &context(), &[]);

@@ -1,22 +1,22 @@
-//! Account of the import of a trace: `trace.json` in the folder of the trace. A run repeats it in its notes, so
-//! that readers of a result know what the trace lacks.
+//! Report of the import of a trace: the file `trace.json` in the folder of the trace. A run repeats
+//! it in its notes, so that readers of a result know what the trace lacks.
 
 use crate::scenario::files::find_below;
 use eastwest_settings::problem::{shorten, shorten_to};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Name of the file with the account of the import, in the folder of a trace.
+/// Name of the file with the report of the import, in the folder of a trace.
 pub const FILE: &str = "trace.json";
-/// Largest file that is read, as in `python/eastwest/traces/opened.py`.
+/// Maximum size in bytes of a report file that is read, as in `python/eastwest/traces/opened.py`.
 const MOST_BYTES: u64 = 4 << 20;
-/// Most notes of each kind, as in `python/eastwest/account.py`.
+/// Maximum number of notes of each kind in a report, as in `python/eastwest/account.py`.
 const MOST_NOTES: usize = 41;
-/// Most characters of a reason or a consequence.
+/// Maximum length, in characters, of a reason or a consequence in a report.
 const MOST_TEXT: usize = 300;
 
-/// Returns the path of the account of the import in the folder of a trace, and notes about the
-/// trace, which they call `name`. `None` and no notes if there is no account.
+/// Returns the path of the import's report in the folder of a trace, and notes about the trace,
+/// which call it `name`. Without a report it returns `None` and no notes.
 pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     let Ok(path) = find_below(folder, FILE) else { return (None, Vec::new()) };
     let read = path
@@ -34,7 +34,7 @@ pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     (Some(path), notes)
 }
 
-/// Returns notes of the content of an account.
+/// Returns the notes of an import's report, given as JSON, about the trace `name`.
 fn said(name: &str, about: &Value) -> Vec<String> {
     let kinds = [("skipped", "left out"), ("changed", "changed"), ("noted", "noted")];
     let mut notes = Vec::new();
@@ -58,7 +58,7 @@ fn said(name: &str, about: &Value) -> Vec<String> {
     notes
 }
 
-/// Returns ` (file:line)` of the first record of an entry.
+/// Returns the place of the first record of a report entry, as text ` (file:line)`.
 fn place(first: &Value) -> String {
     let file = first.get("file").and_then(Value::as_str).unwrap_or_default();
     match first.get("line").and_then(Value::as_u64) {

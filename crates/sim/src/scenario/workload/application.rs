@@ -1,4 +1,4 @@
-//! Workloads whose processes react to messages: applications that come with Eastwest and those of users.
+//! Workloads whose processes react to messages: the applications of Eastwest and those of users.
 
 use super::ground::Ground;
 use crate::scenario::hosts;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// An application that scenarios may name.
 #[derive(Clone)]
 pub struct Choice {
-    /// Name: the kind of the workload.
+    /// Name of the application: the `kind` of a workload.
     pub name: &'static str,
     /// One line that explains the application.
     pub doc: &'static str,
@@ -20,7 +20,7 @@ pub struct Choice {
     read: Arc<ReadApplication>,
 }
 
-/// Returns all applications that scenarios may name: those that come with Eastwest, then `others`.
+/// Returns all applications that scenarios may name: the built-in ones, then `others`.
 pub fn choices(others: &[ApplicationEntry]) -> Vec<Choice> {
     let built_in = BUILT_IN.iter().map(|named| Choice {
         name: named.name,
@@ -37,7 +37,7 @@ pub fn choices(others: &[ApplicationEntry]) -> Vec<Choice> {
     built_in.chain(others).collect()
 }
 
-/// Reads the settings of an application, with the hosts of its processes.
+/// Reads the settings of an application, including the hosts of its processes.
 pub fn read(
     s: &mut Section,
     choice: &Choice,

@@ -1,4 +1,4 @@
-//! `kind = "bulk"`: connections that send for a certain time.
+//! Workloads of `kind = "bulk"`: connections that send for a given time.
 
 use super::ground::Ground;
 use super::patterns;

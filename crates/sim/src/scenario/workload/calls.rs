@@ -1,22 +1,24 @@
-//! The table of calls that transactions are replayed from: tab-separated text whose first line names its
-//! columns, a call per line, calls of a transaction in consecutive lines, callers before their callees.
-//! `eastwest observe workload` writes it; docs/mechanisms/transactions.md describes it.
+//! The table of calls from which transactions are replayed. It is tab-separated text whose first
+//! line names the columns, with one call per line. Calls of a transaction are in consecutive lines,
+//! and a caller precedes the calls that it makes. `eastwest observe workload` writes this table;
+//! docs/mechanisms/transactions.md describes it.
 //!
 //! | column | content |
 //! |---|---|
-//! | `transaction` | name of the transaction; another than in the line before begins a new one |
-//! | `call`, `parent` | number of the call in its transaction, from 0; that of the call that makes it, nothing for call 0 |
-//! | `start_s` | call 0: arrival, seconds from the start of the recording; nothing for others |
-//! | `component` | who answers |
+//! | `transaction` | name of the transaction; a name that differs from the line before begins a new one |
+//! | `call` | number of the call in its transaction, from 0 |
+//! | `parent` | number of the call that makes this call; empty for call 0 |
+//! | `start_s` | for call 0: arrival of the transaction in seconds since the start of the recording; empty for others |
+//! | `component` | component that answers the call |
 //! | `service`, `operation` | may be left out |
-//! | `request_bytes`, `response_bytes` | from 1 |
-//! | `after` | numbers of calls of the same parent that are done before, with commas; may be left out |
-//! | `gap_s`, `rest_s` | computing before the request, and before the response |
+//! | `request_bytes`, `response_bytes` | at least 1 |
+//! | `after` | numbers of calls of the same parent that must be done before, separated by commas; may be left out |
+//! | `gap_s`, `rest_s` | time of computation before the request, and before the response |
 //! | `waited` | `yes`, or `no` for a call whose answer its caller does not wait for; may be left out |
 //!
-//! The text is untrusted: it is read line by line, memory is bounded by its length and by the limits below, and
-//! nothing is quoted. In names, an apostrophe before a character that begins a formula in spreadsheets is not
-//! part of the name ([`plain`]).
+//! The text is untrusted: it is read line by line, memory is bounded by its length and by the
+//! limits below, and there is no quoting. In names, an apostrophe before a character that begins a
+//! formula in spreadsheets is not part of the name ([`plain`]).
 
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
@@ -27,20 +29,20 @@ use eastwest_workload::transactions::{Book, Call, Recorded};
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Most calls in a table.
+/// Maximum number of calls in a table of calls.
 const MOST_CALLS: usize = 5_000_000;
-/// Most predecessors of a call (`after`).
+/// Maximum number of predecessors of a call (column `after`).
 const MOST_AFTER: usize = 1_000;
-/// Most predecessors of all calls together.
+/// Maximum number of predecessors of all calls together.
 const MOST_AFTER_IN_ALL: usize = 20_000_000;
-/// Largest request or response in bytes: 1 TB.
+/// Maximum size of a request or a response in bytes: 1 TB.
 const MOST_BYTES: u64 = 1_000_000_000_000;
-/// Latest arrival and longest time in seconds: 480 h.
+/// Latest arrival of a transaction, and longest time of computation, in seconds: 480 h.
 const LATEST_S: f64 = 480.0 * 3600.0;
-/// Longest name in bytes.
+/// Maximum length of a name in bytes.
 const MOST_NAME: usize = 4096;
 
-/// Index of the column in [`COLUMNS`].
+/// Index in [`COLUMNS`] of the column with this name.
 const TRANSACTION: usize = 0;
 const CALL: usize = 1;
 const PARENT: usize = 2;
@@ -54,7 +56,7 @@ const AFTER: usize = 9;
 const WAITED: usize = 10;
 const SERVICE: usize = 11;
 const OPERATION: usize = 12;
-/// All columns; the first [`NEEDED`] are required.
+/// Names of all columns; the first [`NEEDED`] are required.
 const COLUMNS: [&str; 13] = [
     "transaction",
     "call",
@@ -71,11 +73,11 @@ const COLUMNS: [&str; 13] = [
     "operation",
 ];
 const NEEDED: usize = 9;
-/// Columns that hold names.
+/// Indices of the columns that hold names.
 const NAMES: [usize; 4] = [TRANSACTION, COMPONENT, SERVICE, OPERATION];
 
 /// Returns the transactions of a table of calls in order of arrival. Fails with the first problem,
-/// as `:line: what`.
+/// as `:line: message`.
 pub fn parse(text: impl Read) -> Result<Book, String> {
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').quoting(false).from_reader(text);
     let places = header(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;
@@ -102,7 +104,8 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
     Ok(book)
 }
 
-/// Returns the position of each column of [`COLUMNS`].
+/// Returns, for each of [`COLUMNS`], its position in the first line of the file; `None` if it is
+/// missing.
 fn header(names: &csv::ByteRecord) -> Result<[Option<usize>; COLUMNS.len()], String> {
     let mut places = [None; COLUMNS.len()];
     for (at, name) in names.iter().enumerate() {
@@ -133,16 +136,16 @@ fn cell(column: usize, bytes: &[u8]) -> Result<&str, String> {
     Ok(if NAMES.contains(&column) { plain(text) } else { text })
 }
 
-/// Returns the name in a cell. Names that a spreadsheet would interpret as a formula are written with an
-/// apostrophe before them (`python/eastwest/spreadsheet.py` explains why): it is removed if apostrophes are
-/// followed by such a character, and kept otherwise.
+/// Returns the name in a cell. A name that a spreadsheet would interpret as a formula is written
+/// with an apostrophe before it (`python/eastwest/spreadsheet.py` explains why). Such an apostrophe
+/// is removed; one before any other character is a part of the name.
 fn plain(cell: &str) -> &str {
     let rest = cell.trim_start_matches('\'');
     let guarded = rest.len() < cell.len() && rest.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if guarded { &cell[1..] } else { cell }
 }
 
-/// Names by number, in the order of their first occurrence.
+/// Distinct names, each with a number in the order of first occurrence.
 #[derive(Default)]
 struct Names {
     names: Vec<String>,
@@ -161,7 +164,7 @@ impl Names {
     }
 }
 
-/// Data read so far.
+/// Data of the table of calls that has been read so far.
 #[derive(Default)]
 struct Table {
     book: Book,
@@ -212,7 +215,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns a call without its names, given the earlier calls of its transaction.
+    /// Returns the call in a row, without its names. `before` are the earlier calls of its
+    /// transaction.
     fn links(&self, cells: &[&str], before: &[Call]) -> Result<Call, String> {
         let number: u32 = at_most(before.len());
         if cells[CALL].parse() != Ok(number) {
@@ -267,7 +271,8 @@ impl Table {
     }
 }
 
-/// Returns the number of an earlier call, below `number`.
+/// Returns the call number in a cell, which must be less than `number`: only earlier calls can be
+/// named.
 fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
     text.parse().ok().filter(|&n: &u32| n < number).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
@@ -282,7 +287,7 @@ fn bytes(column: usize, text: &str) -> Result<u64, String> {
     })
 }
 
-/// Reads seconds; `absent`: the cell must be empty.
+/// Returns the seconds in a cell. If `absent`, the cell must be empty, and the time is 0.
 fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     let (name, shown) = (COLUMNS[column], || shorten(text));
     if absent {

@@ -1,7 +1,7 @@
-//! `kind = "ethernet"`: raw Ethernet sources.
+//! Workloads of `kind = "ethernet"`: sources of raw Ethernet frames.
 //!
-//! The default size of a frame is that of the study of the Ethernet-federated data centre (Gusat et al.
-//! 2009), 1500 B.
+//! The default size of a frame, 1500 B, is that of the study of the Ethernet-federated data centre
+//! (Gusat et al. 2009).
 
 use super::ground::Ground;
 use super::patterns::read_count;
@@ -93,7 +93,8 @@ pub fn read(
     })
 }
 
-/// Reads `rate`, or `load` as a fraction of the hosts' rate.
+/// Reads the rate of a source: the key `rate`, or `load` as a fraction of the rate of the hosts'
+/// links.
 fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     let rate: Option<Rate> = s.find(
         key(
@@ -116,7 +117,8 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
 }
 
-/// Reads when frames are generated, and how many at one instant.
+/// Reads the settings of bursts: the arrival process of frames, and the number of frames generated
+/// at one instant.
 fn read_bursts(s: &mut Section) -> (Arrivals, u32, BurstSpread) {
     let arrivals = s.choice(
         "arrivals",

@@ -1,8 +1,8 @@
-//! `kind = "flow-list"`: flows from a CSV file.
+//! Workloads of `kind = "flow-list"`: flows from a CSV file.
 //!
-//! Columns `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line; other columns are
-//! ignored. They are columns of `flows.parquet`, so that the flows of one run can drive another. Hosts are
-//! names (`h3`) or numbers (3).
+//! Its columns are `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line;
+//! other columns are ignored. `flows.parquet` has the same columns, so that the flows of one run
+//! can drive another one. Hosts are names (`h3`) or numbers (3).
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -16,13 +16,13 @@ use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::flow_list::{FlowListConfig, ListedFlow};
 use std::io::Read;
 
-/// Largest file.
+/// Maximum size of a file of flows, in bytes.
 const MOST_FILE_BYTES: u64 = 256 << 20;
-/// Most flows.
+/// Maximum number of flows in a file.
 const MOST_FLOWS: usize = 5_000_000;
-/// Largest flow in bytes: 1000 TB.
+/// Maximum size of a flow in bytes: 1000 TB.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
-/// Latest start in seconds: 480 h.
+/// Latest start of a flow in seconds of simulated time: 480 h.
 const LATEST_S: f64 = 480.0 * 3600.0;
 
 /// Reads the settings of a list of flows, and the flows in its file. Returns `None` if there is a
@@ -58,7 +58,7 @@ pub fn read(
     }
 }
 
-/// Positions of the columns.
+/// Positions of the columns in the first line of a file of flows.
 struct Columns {
     src: usize,
     dst: usize,
@@ -66,7 +66,7 @@ struct Columns {
     start_s: usize,
 }
 
-/// Returns the flows of a file, or its first problem, as `:line: what`.
+/// Returns the flows of a file, or its first problem, as `:line: message`.
 fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let columns = columns(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;

@@ -1,4 +1,4 @@
-//! Properties of the fabric on which workloads depend.
+//! Properties of the fabric that the settings of workloads depend on.
 
 use crate::scenario::cables::host_rate;
 use crate::scenario::fabric::Fabric;
@@ -8,23 +8,24 @@ use eastwest_types::Rate;
 use eastwest_workload::Cluster;
 use std::cell::Cell;
 
-/// Properties of the fabric on which workloads depend.
+/// Properties of the fabric that the settings of workloads depend on.
 pub struct Ground<'a> {
     /// Nodes by name and number; `None` if the topology could not be read.
     pub nodes: Option<&'a Nodes>,
     /// Hosts and racks; `None` if the topology could not be read.
     pub cluster: Option<Cluster>,
-    /// Rate of the slowest host cable, "the host rate".
+    /// Rate of the slowest cable of a host.
     pub host_rate: Rate,
-    /// MTU in bytes; `None` if it is wrong.
+    /// MTU in bytes; `None` if the setting is wrong.
     pub mtu: Option<u32>,
-    /// Directories and files that the scenario may use.
+    /// Directories, files and mechanisms that the scenario may use.
     pub context: &'a Context,
-    /// Number of MapReduce jobs that the scenario may still have.
+    /// Number of further MapReduce jobs that the scenario may have; reduced while workloads are
+    /// read.
     jobs_left: Cell<usize>,
 }
 
-/// Most jobs of a scenario.
+/// Maximum number of MapReduce jobs of a scenario.
 const MOST_JOBS: usize = 200_000;
 
 impl<'a> Ground<'a> {
@@ -37,8 +38,8 @@ impl<'a> Ground<'a> {
         Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
     }
 
-    /// Counts `jobs` further MapReduce jobs. Fails with a message if the scenario then has too
-    /// many.
+    /// Counts `jobs` further MapReduce jobs. Fails with a message if the scenario has more than
+    /// allowed.
     pub fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
         match self.jobs_left.get().checked_sub(jobs) {
             Some(left) => {

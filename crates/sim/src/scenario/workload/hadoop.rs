@@ -1,11 +1,13 @@
-//! `hadoop` and `hadoop_files`: a cluster described by Hadoop's own properties.
+//! The keys `hadoop` and `hadoop_files`: a cluster described by Hadoop's own properties.
 //!
-//! Files are layered as in Hadoop: a later file replaces values of earlier ones, unless they are `final`;
-//! properties in the scenario come last, like `-D` on the command line. References `${name}` are replaced, at
-//! most twenty levels deep as in Hadoop; variables of the environment and of the virtual machine do not exist
-//! here. [`super::hadoop_names`] defines the meaning of each property. The values become presets of keys that
-//! the scenario does not give, and are checked like those; a scenario that gives a key and its property with
-//! different values is refused.
+//! Files are layered as in Hadoop: a later file replaces values of earlier ones, unless they are
+//! `final`; properties in the scenario come last, like `-D` on the command line. References
+//! `${name}` are replaced, at most twenty levels deep as in Hadoop. Variables of the environment
+//! and of the Java virtual machine do not exist here.
+//!
+//! [`super::hadoop_names`] defines the meaning of each property. The values become presets of keys
+//! that the scenario does not give, and are checked like those keys. A scenario that gives a key
+//! and its property with different values is refused.
 
 use super::ground::Ground;
 use super::hadoop_layers::{DEEPEST, Given, Layers};
@@ -19,15 +21,15 @@ use eastwest_types::Span;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Sets of properties that ship with Eastwest: Hadoop 0.20's values of those that Chen et al. (2012) tune, and
-/// the tuned values.
+/// Names of property sets that ship with Eastwest: Hadoop 0.20's values of the properties that Chen
+/// et al. (2012) tune, and the tuned values.
 const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 
-/// Most files of a workload.
+/// Maximum number of Hadoop configuration files of a workload.
 const MOST_FILES: usize = 16;
-/// Most bytes of a file on disk.
+/// Maximum size in bytes of a Hadoop configuration file on disk, which may be compressed.
 const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
-/// Reads the keys `hadoop` and `hadoop_files`. Their values become presets of those keys of the
+/// Reads the keys `hadoop` and `hadoop_files`. Their values become presets of the keys of the
 /// workload `s` that the scenario does not give.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
     let inline: Option<Properties> = s.find(
@@ -68,7 +70,7 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
     judge(s, &layers, notes);
 }
 
-/// Reads the files; reports those that cannot be read.
+/// Reads the Hadoop configuration files; reports those that cannot be read.
 fn read_files(
     s: &mut Section,
     ground: &Ground,
@@ -105,7 +107,7 @@ fn read_files(
     read
 }
 
-/// Reports a problem with a property at the place where it is given.
+/// Reports a problem with a Hadoop property, at the place where the property is given.
 fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>) {
     match &given.place {
         None => s.wrong_below("hadoop", &given.name, message.to_owned(), hint),
@@ -116,7 +118,8 @@ fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>)
     }
 }
 
-/// Checks for every property whether it is known, and uses those that are settings.
+/// Checks for every Hadoop property whether it is known, and uses the properties that are settings
+/// of the model.
 fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     let (mut elsewhere, mut strange) = (0usize, Vec::new());
     let yarn = on_yarn(s, layers);
@@ -182,7 +185,8 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     }
 }
 
-/// Whether YARN assigns tasks, by the workload or by the properties.
+/// Whether YARN assigns tasks, according to the workload's key `framework` or to the Hadoop
+/// properties.
 fn on_yarn(s: &Section, layers: &Layers) -> bool {
     match s.own("framework") {
         Some(own) => own.as_str() == Some("yarn"),
@@ -190,7 +194,8 @@ fn on_yarn(s: &Section, layers: &Layers) -> bool {
     }
 }
 
-/// Returns a note if slots assign tasks although the properties give the memory of containers.
+/// Returns a note if tasks are assigned to slots (Hadoop 1) although the properties give the memory
+/// of YARN containers.
 fn memory_ignored(layers: &Layers) -> Option<String> {
     let mut given = names::CONTAINER_MEMORY.iter().filter_map(|name| layers.given(name));
     let first = given.next()?;
@@ -206,7 +211,9 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
     ))
 }
 
-/// Uses a property as a setting.
+/// Uses a Hadoop property as a preset of the keys of `setting`.
+/// #1237t
+/// Java options without a heap size
 fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     if setting.form == Form::Heap && !given.value.contains("-Xmx") {
         return; // other options only
@@ -217,7 +224,7 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
         Err(message) => return complain(s, given, &message, None),
     };
     for path in setting.keys {
-        // A job may have keys that differ from the cluster's.
+        // Keys of a single job may differ from the cluster's properties, so they are not compared.
         let own = if path.starts_with("job.") { None } else { s.own(path) };
         match own {
             Some(own) if differs(setting.form, own, &value) => {
@@ -229,7 +236,7 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     }
 }
 
-/// Whether both values can be read and differ.
+/// Whether the values of a key and of a Hadoop property can both be read and differ.
 fn differs(form: Form, own: &Value, value: &Value) -> bool {
     fn apart<T: Quantity>(own: &Value, value: &Value) -> bool {
         matches!((T::parse(own), T::parse(value)), (Ok(a), Ok(b)) if a.show() != b.show())
@@ -251,8 +258,8 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
     }
 }
 
-/// Converts the text of a Hadoop property with this format to the value of a scenario's key. Fails
-/// with what the text must be.
+/// Converts the text of a Hadoop property to the value of a scenario key. `form` is the format of
+/// the property. Fails with a description of a valid text.
 pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     let whole = |text: &str| {
         text.parse::<u64>().map_err(|_| "must be a whole number, not negative".to_owned())
@@ -294,7 +301,7 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Reads bytes with a binary suffix.
+/// Returns the number of bytes in a text such as 134217728 or 128m (suffixes are powers of 1024).
 fn bytes(text: &str) -> Result<u64, String> {
     const FORM: &str = "must be a number of bytes, such as 134217728 or 128m";
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -310,8 +317,9 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "is too large".to_owned())
 }
 
-/// Returns the file bytes in a packet of HDFS: as many chunks of 512 B with a checksum of 4 B as fit beside the
-/// longest header, 33 B (Hadoop's `DFSOutputStream.computePacketChunkSize`).
+/// Returns the bytes of a file that a packet of HDFS of `packet` bytes carries. The packet holds
+/// the longest header, 33 B, and as many chunks as fit, each of 512 B with a checksum of 4 B
+/// (Hadoop's `DFSOutputStream.computePacketChunkSize`).
 fn packet_payload(packet: u64) -> Result<u64, String> {
     const PIECE: u64 = 512;
     match packet.checked_sub(33).map(|room| room / (PIECE + 4)) {
@@ -320,7 +328,8 @@ fn packet_payload(packet: u64) -> Result<u64, String> {
     }
 }
 
-/// Reads a time; without a unit it is in the usual unit of the property, given as sign and name.
+/// Returns a time as text of the scenario format. Without a unit in `text`, the usual unit of the
+/// property applies, given as its sign and its name.
 fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     let form = || format!("must be a number of {name}, or a time such as 3s");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -342,7 +351,7 @@ fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     Ok(format!("{number} {unit}"))
 }
 
-/// Returns the scheduler that a class implements.
+/// Returns the name, in scenarios, of the scheduler that this Java class implements.
 fn scheduler(class: &str) -> Result<&'static str, String> {
     match class.rsplit('.').next().unwrap_or(class) {
         "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),

@@ -1,4 +1,5 @@
-//! Layers of Hadoop's properties: a later file replaces values of earlier ones, unless they are `final`.
+//! Layers of Hadoop's properties: a later file replaces values of earlier files, unless they are
+//! `final`.
 
 use super::hadoop_names as names;
 use super::hadoop_xml;
@@ -6,11 +7,11 @@ use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::Properties;
 use std::collections::BTreeMap;
 
-/// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
+/// Maximum depth of nested references `${name}` (Hadoop's `Configuration`, MAX_SUBST).
 pub const DEEPEST: usize = 20;
-/// Most references that are replaced in one value.
+/// Maximum number of references that are replaced in one value.
 const MOST_REFERENCES: usize = 10_000;
-/// Longest value after replacement of references.
+/// Maximum length in bytes of a value after the replacement of references.
 const LONGEST: usize = 4096;
 
 /// The last value that was given for a Hadoop property.
@@ -19,14 +20,14 @@ pub struct Given {
     pub name: String,
     /// Value, with references `${name}` not yet replaced.
     pub value: String,
-    /// Name of the file and line; `None` for properties in the scenario.
+    /// File and line in which the property is given; `None` for properties in the scenario itself.
     pub place: Option<(String, usize)>,
-    /// Whether later files must not replace the value (`final`).
+    /// Whether the property is `final`: later files must not replace its value.
     pub fixed: bool,
 }
 
 impl Given {
-    /// Describes a Hadoop property and its place for a message.
+    /// Returns the name of a Hadoop property and the place where it is given, for a message.
     pub fn said(&self) -> String {
         let name = shorten(&self.name);
         match &self.place {
@@ -39,7 +40,7 @@ impl Given {
 /// All Hadoop properties that files and the scenario give.
 #[derive(Default)]
 pub struct Layers {
-    /// Last value of each property by its current name.
+    /// The value in effect for each property, by its current name.
     pub all: BTreeMap<String, Given>,
 }
 
@@ -49,19 +50,20 @@ impl Layers {
         self.all.get(name)
     }
 
-    /// Returns the value of a property with references `${name}` replaced, or why that is not
-    /// possible; `None` if no value was given.
+    /// Returns the value of a property after the replacement of references `${name}`, or the reason
+    /// why they cannot be replaced; `None` if no value was given.
     pub fn value(&self, name: &str) -> Option<Result<String, String>> {
         self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
     }
 
-    /// Replaces the references `${name}` in a text, nested at most `depth` levels deep, or returns
-    /// why that is not possible.
+    /// Returns a text after the replacement of references `${name}`, nested at most `depth` levels
+    /// deep, or the reason why they cannot be replaced.
     pub fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
         self.expand_within(text, depth, &mut { MOST_REFERENCES })
     }
 
-    /// Replaces references as [`Layers::expand`] does, at most `left` of them.
+    /// Replaces references as [`Layers::expand`] does; `left` is the number of references that may
+    /// still be replaced.
     fn expand_within(&self, text: &str, depth: usize, left: &mut usize) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -71,7 +73,8 @@ impl Layers {
                     "refers to other properties through more than {DEEPEST} levels"
                 ));
             };
-            // Values that are empty in the end can refer to each other exponentially often.
+            // The number of references must be limited: even properties with an empty value can
+            // refer to each other exponentially often.
             *left = left.checked_sub(1).ok_or_else(|| {
                 format!("refers to other properties more than {MOST_REFERENCES} times")
             })?;
@@ -89,7 +92,7 @@ impl Layers {
         Ok(done.trim().to_owned())
     }
 
-    /// Adds the properties of a file as the top layer. Returns objections, and the number of
+    /// Adds the properties of a file as the top layer. Returns error messages, and the number of
     /// properties that keep an earlier value because it is `final`.
     pub fn add(
         &mut self,
@@ -121,8 +124,8 @@ impl Layers {
         (complaints, kept)
     }
 
-    /// Adds the properties in the scenario as the top layer. Returns objections: name of the
-    /// property and reason.
+    /// Adds the properties in the scenario as the top layer. Returns errors: name of the property,
+    /// and the reason.
     pub fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
         let mut complaints = Vec::new();
         for (given_name, value) in &properties.0 {

@@ -1,5 +1,5 @@
-//! Meaning of the properties of Hadoop: settings of the model, values that the model assumes, and properties
-//! that are not modelled.
+//! Meaning of the properties of Hadoop. There are three kinds: settings of the model, properties
+//! for which the model assumes a fixed value, and properties that are not modelled.
 //!
 //! Names are those of Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
 //! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Deprecated names are in
@@ -13,13 +13,14 @@ use std::sync::OnceLock;
 pub enum Form {
     /// A whole number.
     Count,
-    /// Bytes; a suffix `k`, `m`, `g`, `t` is a power of 1024.
+    /// A number of bytes; a suffix `k`, `m`, `g`, `t` is a power of 1024.
     Bytes,
     /// A whole number of MiB.
     Mebibytes,
-    /// Size of a packet of HDFS on the wire; the value is the number of file bytes in it.
+    /// Size of a packet of HDFS on the wire in bytes; it is converted to the number of file bytes
+    /// in the packet.
     PacketPayload,
-    /// Options of a Java virtual machine; the value is the heap size.
+    /// Options of a Java virtual machine, of which only the heap size (`-Xmx`) is used.
     Heap,
     /// A time in milliseconds, or with a suffix `ns`, `us`, `ms`, `s`, `m`, `h`, `d`.
     Millis,
@@ -29,11 +30,11 @@ pub enum Form {
     Share,
     /// `true` or `false`.
     Flag,
-    /// The class of a scheduler.
+    /// Name of the Java class of a scheduler.
     Scheduler,
-    /// The framework that assigns tasks.
+    /// Framework that assigns tasks to nodes, such as `yarn`.
     Framework,
-    /// Condition under which a pipeline gets another datanode.
+    /// Condition under which HDFS adds another datanode to a write pipeline that has lost one.
     ReplaceDatanode,
     /// A number of standard deviations.
     Ratio,
@@ -45,8 +46,8 @@ pub struct Modelled {
     pub name: &'static str,
     /// Format of the value in Hadoop's files.
     pub form: Form,
-    /// Keys of the workload that get the value: of the section itself, of a table below it, or of every
-    /// `[[workload.job]]` (`job.reduces`).
+    /// Keys of the workload that get the value of the property: of the workload itself, of a table
+    /// below it, or of every `[[workload.job]]` (`job.reduces`).
     pub keys: &'static [&'static str],
 }
 
@@ -54,10 +55,10 @@ const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) 
     Modelled { name, form, keys }
 }
 
-/// All Hadoop properties that are settings of the model, without those that apply to YARN only.
+/// All Hadoop properties that are settings of the model, except those that apply only to YARN.
 pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.framework.name", Form::Framework, &["framework"]),
-    // HDFS
+    // properties of HDFS
     setting("dfs.replication", Form::Count, &["hdfs.replication", "hdfs.output_replication"]),
     setting("dfs.blocksize", Form::Bytes, &["split_bytes", "hdfs.block_bytes"]),
     setting("dfs.client-write-packet-size", Form::Bytes, &["hdfs.packet_bytes"]),
@@ -65,7 +66,7 @@ pub const MODELLED: &[Modelled] = &[
     setting("dfs.client.write.max-packets-in-flight", Form::Count, &["hdfs.write_window"]),
     setting("dfs.bytes-per-checksum", Form::Count, &["hdfs.bytes_per_checksum"]),
     setting("mapreduce.terasort.output.replication", Form::Count, &["job.output_replication"]),
-    // lost datanodes
+    // properties about lost datanodes
     setting("dfs.namenode.heartbeat.recheck-interval", Form::Millis, &["hdfs.recheck"]),
     setting("dfs.heartbeat.interval", Form::Seconds, &["hdfs.datanode_heartbeat"]),
     setting(
@@ -103,16 +104,16 @@ pub const MODELLED: &[Modelled] = &[
     setting("dfs.client.max.block.acquire.failures", Form::Count, &["hdfs.acquire_failures"]),
     setting("dfs.client.retry.window.base", Form::Millis, &["hdfs.retry_window"]),
     setting("dfs.client.socket-timeout", Form::Millis, &["failures.block_timeout"]),
-    // failing attempts
+    // properties about failing task attempts
     setting("mapreduce.map.maxattempts", Form::Count, &["failures.map_attempts"]),
     setting("mapreduce.reduce.maxattempts", Form::Count, &["failures.reduce_attempts"]),
     setting("mapreduce.jobtracker.expire.trackers.interval", Form::Millis, &["failures.expiry"]),
     setting("ipc.ping.interval", Form::Millis, &["failures.call_timeout"]),
-    // maps
+    // properties of map tasks
     setting("mapreduce.task.io.sort.mb", Form::Mebibytes, &["sort.buffer_bytes"]),
     setting("mapreduce.task.io.sort.factor", Form::Count, &["sort.factor"]),
     setting("mapreduce.map.sort.spill.percent", Form::Share, &["sort.spill_fraction"]),
-    // second attempts
+    // properties of speculative execution
     setting("mapreduce.map.speculative", Form::Flag, &["speculation.maps"]),
     setting("mapreduce.reduce.speculative", Form::Flag, &["speculation.reduces"]),
     setting(
@@ -141,7 +142,7 @@ pub const MODELLED: &[Modelled] = &[
         Form::Millis,
         &["speculation.pause"],
     ),
-    // reduces
+    // properties of reduce tasks
     setting("mapreduce.job.reduces", Form::Count, &["job.reduces"]),
     setting("mapreduce.job.reduce.slowstart.completedmaps", Form::Share, &["control.slowstart"]),
     setting("mapreduce.reduce.shuffle.parallelcopies", Form::Count, &["shuffle.parallel_copies"]),
@@ -186,7 +187,7 @@ pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.shuffle.connection-keep-alive.enable", Form::Flag, &["shuffle.keep_alive"]),
     setting("mapred.child.java.opts", Form::Heap, &["shuffle.heap_bytes"]),
     setting("mapreduce.reduce.java.opts", Form::Heap, &["shuffle.heap_bytes"]),
-    // Hadoop 1
+    // properties of Hadoop 1 (slots and jobtracker)
     setting("mapreduce.tasktracker.map.tasks.maximum", Form::Count, &["map_slots"]),
     setting("mapreduce.tasktracker.reduce.tasks.maximum", Form::Count, &["reduce_slots"]),
     setting(
@@ -200,8 +201,8 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
-/// Hadoop properties of the memory of nodes and containers. They have no effect if slots limit
-/// tasks.
+/// Names of the Hadoop properties that give the memory of nodes and containers. They have no effect
+/// if tasks are assigned to slots (Hadoop 1).
 pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.nodemanager.resource.memory-mb",
     "mapreduce.map.memory.mb",
@@ -243,7 +244,7 @@ pub struct Granted {
     pub name: &'static str,
     /// Value that the model assumes.
     pub value: &'static str,
-    /// Behaviour of the model whatever the value is, for a note to the user.
+    /// Behaviour of the model, which does not depend on the property, for a note to the user.
     pub about: &'static str,
 }
 
@@ -286,8 +287,8 @@ pub const GRANTED: &[Granted] = &[
     granted("dfs.encrypt.data.transfer", "false", "nothing is encrypted"),
 ];
 
-/// Prefixes of properties that are not modelled: paths, addresses, security, logs, limits, other file systems.
-/// A prefix that ends with a dot stands for all names below it.
+/// Prefixes of the names of Hadoop properties that are not modelled: paths, addresses, security,
+/// logs, limits, other file systems. A prefix that ends with a dot stands for all names below it.
 const ELSEWHERE: &[&str] = &[
     "adl.",
     "datanode.https.",
@@ -320,7 +321,7 @@ const ELSEWHERE: &[&str] = &[
     "security.",
     "seq.",
     "tfile.",
-    // HDFS
+    // prefixes of properties of HDFS
     "dfs.balancer.",
     "dfs.batched.",
     "dfs.block.",
@@ -370,7 +371,7 @@ const ELSEWHERE: &[&str] = &[
     "dfs.user.",
     "dfs.webhdfs.",
     "dfs.xframe.",
-    // MapReduce
+    // prefixes of properties of MapReduce
     "mapred.child.",
     "mapred.mapper.",
     "mapred.queue.",
@@ -491,7 +492,7 @@ const ELSEWHERE: &[&str] = &[
     "mapreduce.tasktracker.",
     "mapreduce.terasort.",
     "mapreduce.workflow.",
-    // YARN
+    // prefixes of properties of YARN
     "yarn.acl.",
     "yarn.admin.",
     "yarn.am.",
@@ -529,7 +530,7 @@ const ELSEWHERE: &[&str] = &[
     "yarn.workflow-id.",
 ];
 
-/// Properties that are not settings but are compared with others.
+/// Hadoop properties that are not settings but are compared with other properties.
 const JUDGED: &[&str] = &[
     "dfs.namenode.replication.min",
     "dfs.replication.max",
@@ -539,7 +540,8 @@ const JUDGED: &[&str] = &[
     "yarn.scheduler.maximum-allocation-vcores",
 ];
 
-/// First words of Hadoop's own names: a name with another first word belongs to a job.
+/// First words of the names of Hadoop's own properties. A property with another first word belongs
+/// to a job.
 const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
 
 /// Whether the model deliberately ignores a Hadoop property: paths, addresses, security, logs,
@@ -552,14 +554,14 @@ pub fn is_elsewhere(name: &str) -> bool {
     })
 }
 
-/// Whether exactly this name of a Hadoop property is known, even if it is similar to that of a
-/// setting.
+/// Whether exactly this name of a Hadoop property is known. A known name is not reported as a
+/// misspelt setting, even if it is similar to one.
 pub fn is_named(name: &str) -> bool {
     JUDGED.contains(&name) || ELSEWHERE.contains(&name)
 }
 
-/// Whether a property name begins with a word of Hadoop, such as `dfs`; other names belong to a
-/// job.
+/// Whether the name of a property begins with a word of Hadoop, such as `dfs`. Other properties
+/// belong to a job.
 pub fn is_own(name: &str) -> bool {
     name.split('.').next().is_some_and(|first| OWN.contains(&first))
 }
@@ -569,8 +571,8 @@ pub fn current(name: &str) -> &str {
     renamed().get(name).copied().unwrap_or(name)
 }
 
-/// Returns the names of Hadoop properties that could have been meant by an unknown name: settings
-/// and assumed properties, current and deprecated.
+/// Returns the names of Hadoop properties that may have been meant by an unknown name: settings and
+/// properties with an assumed value, with current and deprecated names.
 pub fn candidates() -> &'static [&'static str] {
     static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
     NAMES.get_or_init(|| {

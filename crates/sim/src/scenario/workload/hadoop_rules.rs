@@ -1,10 +1,10 @@
-//! Contradictions among properties of Hadoop: what Hadoop itself would refuse, or what would make it wait for
-//! ever.
+//! Contradictions among properties of Hadoop: values that Hadoop itself would refuse, or with which
+//! a job would wait for ever.
 
 use super::hadoop_layers::Layers;
 use eastwest_settings::narrow::whole_part;
 
-/// Returns the Hadoop properties whose values contradict those of others, with the reason.
+/// Returns the Hadoop properties whose values contradict other properties, each with the reason.
 pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     sort_buffer(layers, &mut found);
@@ -24,7 +24,8 @@ const SORT_FACTOR: &str = "mapreduce.task.io.sort.factor";
 const MAP_MB: &str = "mapreduce.map.memory.mb";
 const REDUCE_MB: &str = "mapreduce.reduce.memory.mb";
 
-/// Returns the heap of a map in bytes, if it is given: `-Xmx`, or a fraction of its container.
+/// Returns the Java heap of a map task in bytes: from the option `-Xmx`, or as a fraction of its
+/// container; `None` if neither is given.
 fn map_heap(layers: &Layers) -> Option<u64> {
     for name in ["mapreduce.map.java.opts", "mapred.child.java.opts"] {
         let options = layers.value(name).and_then(Result::ok);
@@ -38,8 +39,8 @@ fn map_heap(layers: &Layers) -> Option<u64> {
     Some(whole_part((container as f64) * share)).map(|mb| mb.saturating_mul(1 << 20))
 }
 
-/// Returns the last heap size (`-Xmx`) among options of a Java virtual machine, in bytes; `None` if
-/// there is none.
+/// Returns the heap size in bytes of the last option `-Xmx` among options of a Java virtual
+/// machine; `None` if there is none.
 pub fn heap_option(options: &str) -> Option<u64> {
     let last = options.split_whitespace().filter_map(|o| o.strip_prefix("-Xmx")).next_back()?;
     let digits = last.trim_end_matches(|c: char| c.is_ascii_alphabetic());

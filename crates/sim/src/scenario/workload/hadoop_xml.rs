@@ -1,9 +1,10 @@
-//! Hadoop's configuration files: `<configuration>` with `<property>` elements, like `mapred-site.xml` and the
-//! configuration in a job history (Hadoop, class `Configuration`). Gzip is recognised by its first bytes.
+//! Reader of Hadoop's configuration files: `<configuration>` with `<property>` elements, like
+//! `mapred-site.xml` and the configuration in a job history (Hadoop, class `Configuration`). Files
+//! compressed with gzip are recognized by their first bytes.
 //!
-//! The text is read as a stream of events: no tree is built, no document type is accepted, so there are no
-//! entities beyond the five of XML, and nothing outside the file is opened. Hadoop follows `<include>`; here
-//! such a file is refused, since an include may refer to any file.
+//! The text is read as a stream of events and no tree is built. A document type is refused, so
+//! there are no entities beyond the five of XML, and nothing outside the file is opened. Hadoop
+//! follows `<include>`; here a file with it is refused, since an include may refer to any file.
 
 use flate2::read::MultiGzDecoder;
 use quick_xml::escape::resolve_predefined_entity;
@@ -11,11 +12,12 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Error, Reader, XmlVersion};
 use std::io::Read;
 
-/// Maximum size in bytes of an unpacked configuration file: four times that of a job of Hadoop 3.
+/// Maximum size in bytes of an unpacked configuration file: four times the size of a job's
+/// configuration in Hadoop 3.
 pub const MOST_BYTES: u64 = 1 << 20;
-/// Most properties of a file.
+/// Maximum number of properties in a configuration file.
 const MOST_PROPERTIES: usize = 20_000;
-/// Deepest nesting: Hadoop needs three.
+/// Maximum nesting of XML elements; Hadoop needs three levels.
 const DEEPEST: usize = 16;
 
 /// A property of a Hadoop configuration file.
@@ -27,7 +29,7 @@ pub struct Property {
     pub value: String,
     /// Whether later files must not change the value of the property (`final`).
     pub fixed: bool,
-    /// Line in the file, from 1.
+    /// Line of the property in the file, counted from 1.
     pub line: usize,
 }
 
@@ -59,7 +61,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
     }
 }
 
-/// Returns the text of a file, unpacked if it is packed.
+/// Returns the bytes of a configuration file, unpacked if it is compressed with gzip.
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let too_large = || format!("is too large: at most {MOST_BYTES} bytes are read");
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -76,7 +78,8 @@ fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b == b'\n').count()
 }
 
-/// Describes an error of the XML reader without the text of the file, which must not be printed.
+/// Returns a description of an error of the XML reader. It does not quote the file, whose text must
+/// not be printed.
 fn said(error: &Error) -> &'static str {
     match error {
         Error::Syntax(_) => "something is not closed, such as a tag, a comment or a reference",
@@ -87,7 +90,7 @@ fn said(error: &Error) -> &'static str {
     }
 }
 
-/// Meaning of an open element for the text in it.
+/// Type of an open XML element, which determines the meaning of the text in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Element {
     Configuration,
@@ -100,7 +103,7 @@ enum Element {
 
 struct Walk<'t> {
     text: &'t str,
-    /// Number of bytes whose lines are counted.
+    /// Number of bytes of the text in which lines have been counted so far.
     counted: usize,
     line: usize,
     open: Vec<Element>,
@@ -114,7 +117,7 @@ impl Walk<'_> {
         self.counted = to;
     }
 
-    /// Processes an event; returns `false` at the end of the file.
+    /// Processes an event of the XML reader. Returns `false` at the end of the file.
     fn take(&mut self, event: Event) -> Result<bool, String> {
         match event {
             Event::Start(start) => self.start(&start)?,
@@ -174,7 +177,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the short form: `<property name="…" value="…" final="true"/>`.
+    /// Reads a property in the short form `<property name="…" value="…" final="true"/>`.
     fn attributes(&mut self, tag: &BytesStart) -> Result<(), String> {
         for attribute in tag.attributes().with_checks(false) {
             let attribute = attribute.map_err(|_| "has an attribute without value".to_owned())?;
@@ -193,7 +196,7 @@ impl Walk<'_> {
     }
 
     fn end(&mut self) -> Result<(), String> {
-        // The reader has checked that tags match.
+        // The XML reader has already checked that start and end tags match.
         if self.open.pop() == Some(Element::Property) {
             let property = self.found.last_mut();
             if let Some(property) = property {
@@ -226,7 +229,8 @@ fn not_text<E>(_: E) -> String {
     "a part is not UTF-8".to_owned()
 }
 
-/// Returns the text of a reference: a character by its number, or one of the five names of XML.
+/// Returns the text of a character reference (`&#65;`), or of one of the five named entities of
+/// XML.
 fn resolve(reference: &BytesRef) -> Result<String, String> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Ok(character.to_string());

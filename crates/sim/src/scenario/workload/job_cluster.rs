@@ -1,19 +1,20 @@
-//! Properties of the cluster of a job that determine its numbers of tasks.
+//! Properties of a Hadoop cluster that determine the numbers of tasks of a job.
 
 use eastwest_types::HostId;
 
-/// Properties of a Hadoop cluster from which, with the bytes of a job, its numbers of tasks follow.
+/// Properties of a Hadoop cluster that determine, together with the bytes of a job, its numbers of
+/// tasks.
 pub struct Cluster {
-    /// Host of namenode and jobtracker (master).
+    /// Host of the master (namenode and jobtracker).
     pub master: HostId,
-    /// Number of workers.
+    /// Number of workers, the nodes that execute tasks.
     pub workers: u32,
-    /// Reduce slots of each worker.
+    /// Number of reduce tasks that a worker executes at the same time (reduce slots).
     pub reduce_slots: u32,
 }
 
 impl Cluster {
-    /// Returns the reduce slots of all workers.
+    /// Returns the number of reduce slots of all workers together.
     pub fn reduce_slots(&self) -> u64 {
         u64::from(self.workers) * u64::from(self.reduce_slots)
     }

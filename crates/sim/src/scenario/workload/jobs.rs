@@ -1,4 +1,4 @@
-//! Jobs of a MapReduce workload: in the scenario, or replayed from a SWIM trace.
+//! Jobs of a MapReduce workload: listed in the scenario, or replayed from a trace (SWIM format).
 
 use super::ground::Ground;
 use super::job_cluster::Cluster;
@@ -13,18 +13,18 @@ use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 use std::sync::Arc;
 
-/// Origin of a MapReduce job, where objections to the job are reported.
+/// Place that defines a MapReduce job; errors about the job are reported there.
 #[derive(Clone, Copy)]
 pub enum Origin {
-    /// Table `[[workload.job]]` with this number, from 0.
+    /// The table `[[workload.job]]` with this index, counted from 0.
     Table(usize),
     /// The trace that the workload replays.
     Trace,
 }
 
-/// Most tables `[[workload.job]]`.
+/// Maximum number of tables `[[workload.job]]` of a workload.
 const MOST_TABLES: usize = 10_000;
-/// Most bytes of a trace file.
+/// Maximum size of a trace file in bytes.
 const MOST_TRACE_BYTES: u64 = 32 << 20;
 
 /// A trace that ships with Eastwest: its name, its file, and the number of nodes on which it was recorded.
@@ -45,8 +45,8 @@ const SHIPPED: [Shipped; 3] = [
     Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv", nodes: 3000 },
 ];
 
-/// Reads the jobs of a MapReduce workload, from its tables and its trace. Returns each job and its
-/// origin; `None` if there is a problem, which is reported.
+/// Reads the jobs of a MapReduce workload, from its tables and its trace. Returns each job and the
+/// place that defines it; `None` if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -132,7 +132,7 @@ fn read_rule(s: &mut Section) -> SizeRule {
     SizeRule { split_bytes: split.0, bytes_per_reducer: per_reducer.0, reduce_fill_percent: fill }
 }
 
-/// Settings of a trace.
+/// Settings of the replay of a job trace.
 struct TraceKeys {
     file: Option<FileName>,
     from: Span,
@@ -189,7 +189,7 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
     TraceKeys { file, from, to, original, bad_rows }
 }
 
-/// Reads the trace, scaled and cut to its window.
+/// Reads the jobs of the trace, scaled to the size of the cluster and cut to a time window.
 fn read_trace(
     s: &mut Section,
     ground: &Ground,
@@ -229,7 +229,7 @@ fn read_trace(
     Some(jobs)
 }
 
-/// Returns all jobs of a trace file.
+/// Returns all jobs of a trace file, or of the folder of an imported trace.
 fn load(
     s: &mut Section,
     ground: &Ground,
@@ -276,8 +276,9 @@ fn load(
     }
 }
 
-/// Returns the jobs in the folder of an imported trace, and the folder to be kept beside the result. The
-/// account of the import is kept there too, and becomes notes.
+/// Returns the content of the job table in the folder of an imported trace, and the name under
+/// which the table is kept beside the scenario text. The report of the import is kept too, and
+/// becomes notes.
 fn load_folder(
     ground: &Ground,
     files: &mut Files,
@@ -294,7 +295,7 @@ fn load_folder(
     Ok((bytes, files.attach_folder(base, &listed)))
 }
 
-/// Adds notes about a trace.
+/// Adds notes about a job trace, for example about rows that were left out.
 fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     let name = shorten(name);
     if noticed.skipped > 0 {
@@ -313,7 +314,7 @@ fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     }
 }
 
-/// A table `[[workload.job]]`.
+/// Settings of a table `[[workload.job]]`.
 struct JobTable {
     job: JobSpec,
     count: usize,
@@ -384,13 +385,14 @@ fn read_job(
     s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
 }
 
-/// Returns the map output of which a combiner leaves `shuffle` bytes; computed in integers, with nine decimals.
+/// Returns the bytes of map output from which a combiner with this `ratio` leaves `shuffle` bytes.
+/// It is computed in integers, with nine decimals of the ratio, to be exact on every machine.
 fn uncombined(shuffle: u64, ratio: f64) -> u64 {
     let billionths = u128::from(whole_part(ratio * 1e9 + 0.5)).max(1);
     u64::try_from(u128::from(shuffle) * 1_000_000_000 / billionths).unwrap_or(u64::MAX)
 }
 
-/// Reads the numbers of maps and reduces.
+/// Reads the numbers of map tasks and reduce tasks of a job; `maps` and `reduces` are the defaults.
 fn read_tasks(s: &mut Section, bytes: JobBytes, (maps, reduces): (u32, u32)) -> (u32, u32) {
     let maps = s.get(
         key("maps", "Number of map tasks.")

@@ -1,4 +1,5 @@
-//! Kinds of jobs: bytes that each reads, moves and writes, and the stand-alone clients of HDFS.
+//! Kinds of MapReduce jobs: the bytes that each kind reads, shuffles and writes. Stand-alone
+//! clients of HDFS count as jobs without tasks.
 
 use super::ground::Ground;
 use super::job_cluster::Cluster;
@@ -24,11 +25,12 @@ pub enum Kind {
     Custom,
 }
 
-/// Map output of a WordCount over RandomTextWriter's thousand words, combined: 1,000 records of a
-/// word of 12 letters with its count and lengths.
+/// Bytes of combined map output of a WordCount over the thousand words of RandomTextWriter: 1,000
+/// records, each of a word of 12 letters with its count and lengths.
 const WORDS: u64 = 20_000;
 
-/// Reads the kind of a job. Returns `None` if there is a problem, which is reported.
+/// Reads the kind of a job, such as `terasort`. Returns `None` if there is a problem, which is
+/// reported.
 pub fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
         "Type of the job, which determines its shuffle and output bytes from its input.",
@@ -58,8 +60,8 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
     )
 }
 
-/// Reads the bytes that a job of this kind reads, shuffles and writes. Returns the name of the kind
-/// and these bytes.
+/// Reads the number of bytes that a job of this kind reads, shuffles and writes. Returns the name
+/// of the kind and these bytes.
 pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
     let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
     let none = JobBytes::default();
@@ -97,7 +99,8 @@ fn read_ratios(s: &mut Section) -> JobBytes {
         .0;
     let mut ratio = |name, doc| {
         let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
-        // Computed in integers, with nine decimals.
+        // The product is computed in integers, with nine decimals of the ratio, to be exact on
+        // every machine.
         let billionths = whole_part(ratio.0 * 1e9 + 0.5);
         let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -107,8 +110,8 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     JobBytes { input, shuffle, output }
 }
 
-/// Reads which hosts act as HDFS clients in a job without tasks, and their number; `None` for a job
-/// with tasks.
+/// Reads the hosts that act as HDFS clients in a job without tasks, and their number; `None` for a
+/// job with tasks.
 pub fn read_clients(
     s: &mut Section,
     kind: Kind,

@@ -1,8 +1,9 @@
-//! `machine`: rates and delays of a machine in a separate file, as `eastwest calibrate` writes it.
+//! The key `machine`: a separate file with rates and delays of a machine, as `eastwest calibrate`
+//! writes it.
 //!
-//! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values are presets
-//! of keys that the workload does not give; properties of Hadoop have priority. The table `[calibration]`
-//! describes the source of the values and is ignored.
+//! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values
+//! are presets of keys that the workload does not give; properties of Hadoop have priority over
+//! them. The table `[calibration]` describes the source of the values and is ignored.
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -13,12 +14,12 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_settings::syntax;
 use toml::Value;
 
-/// Most bytes of a profile.
+/// Maximum size of a machine file in bytes.
 const MOST_BYTES: u64 = 64 << 10;
-/// Table that is only for readers of the file.
+/// Name of the table of a machine file that is ignored: it describes the source of the values.
 const REMARKS: &str = "calibration";
 
-/// Reads the key `machine`. Values of the file that it names become presets of those keys of the
+/// Reads the key `machine`. Values in the file that it names become presets of the keys of the
 /// workload `s` that the scenario does not give.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let file: Option<FileName> = s.find(

@@ -1,7 +1,7 @@
-//! `[[workload]]`: workloads, which drive the network.
+//! `[[workload]]`: workloads, which generate the traffic.
 //!
-//! Keys have the names of the settings in `eastwest-workload`, whose own checks come last: their objections are
-//! reported at the key that they name.
+//! Keys have the names of the settings in the crate `eastwest-workload`. Its own checks come last;
+//! their errors are reported at the key that they name.
 
 mod account;
 mod application;
@@ -37,7 +37,7 @@ use spec::{WorkloadKind, WorkloadSpec};
 use std::collections::BTreeSet;
 use toml::Value;
 
-/// Most workloads.
+/// Maximum number of workloads of a scenario.
 const MOST: usize = 256;
 
 #[derive(Clone)]
@@ -99,8 +99,8 @@ pub fn read(
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
-/// Returns the names of all workloads of the file, including those that are switched off; `s` is
-/// the top of the file.
+/// Returns the names of all workloads of the scenario, including those that are switched off; `s`
+/// is the top level of the file.
 pub fn names(s: &Section) -> BTreeSet<String> {
     let items = s.own("workload").and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()
@@ -162,7 +162,8 @@ fn read_kind(w: &mut Section, others: &[ApplicationEntry]) -> Option<Kind> {
     w.open_kind("Type of the workload.", None, &choices)
 }
 
-/// Reads the transport of the connections, if the workload has any.
+/// Reads the transport of a workload's connections. Workloads without connections, such as
+/// datagrams, have none to choose.
 fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
@@ -179,7 +180,7 @@ fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
     w.choice("transport", "Transport protocol of the workload's flows.", Some("tcp"), &choices)
 }
 
-/// Reads one workload, and whether it is off.
+/// Reads one workload. Returns it, and whether it is switched off.
 fn read_one(
     w: &mut Section,
     ground: &Ground,
@@ -253,7 +254,8 @@ fn read_one(
     Some((WorkloadSpec { name: name.0, class, background, transport, kind }, off))
 }
 
-/// Replaces the path of an objection to a job, `jobs[3].maps: …`, by the place of the job in the file.
+/// Replaces the beginning of an error message about a job, `jobs[3].maps: …`, by the place that
+/// defines this job in the scenario.
 fn place(objection: String, origins: &[jobs::Origin]) -> String {
     let about = objection.strip_prefix("jobs[").and_then(|rest| rest.split_once(']'));
     let Some((number, rest)) = about else { return objection };

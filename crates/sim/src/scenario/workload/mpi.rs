@@ -1,8 +1,8 @@
-//! `kind = "mpi"` and `kind = "mpi-cg"`: ranks of MPI programs.
+//! Workloads of `kind = "mpi"` and `kind = "mpi-cg"`: ranks of MPI programs.
 //!
-//! A trace is a folder with a file for each rank, named so that the last number in a name is the
-//! rank, or one file with the lines of all ranks. The defaults and their sources are those of
-//! `eastwest-workload`.
+//! A trace is a folder with a file for each rank, in which the last number of a file's name is the
+//! rank, or one file with the lines of all ranks. The defaults and their sources are documented in
+//! the crate `eastwest-workload`.
 
 use super::account;
 use super::ground::Ground;
@@ -25,10 +25,11 @@ use eastwest_workload::mpi::{MpiConfig, Placement, Program, TraceFile, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Largest file of hosts, in bytes.
+/// Maximum size in bytes of a file that lists the hosts of ranks.
 const MOST_HOSTS_FILE_BYTES: u64 = 16 << 20;
 
-/// Bytes that all ranks together may read from one file.
+/// Maximum number of bytes that all ranks together read from one file. Each rank reads the whole
+/// file.
 const MOST_MERGED_BYTES: u64 = 64 << 30;
 
 /// Reads the settings of the replay of an MPI trace, and checks the trace. Returns `None` if there
@@ -82,8 +83,8 @@ pub fn replay(
     }
 }
 
-/// Reads the settings of an MPI program with the messages of NAS CG. Returns `None` if there is a
-/// problem, which is reported.
+/// Reads the settings of an MPI program with the messages of the NAS benchmark CG. Returns `None`
+/// if there is a problem, which is reported.
 pub fn cg(
     s: &mut Section,
     ground: &Ground,
@@ -126,7 +127,8 @@ pub fn cg(
     finish(s, ground, settings, Program::Cg(config))
 }
 
-/// Returns a note if the traffic class of a CG workload has the name of a problem class, which is not given.
+/// Returns a note if a CG workload gives no problem class, but the name of its traffic class
+/// `class` is that of a problem class, as if the two were confused.
 pub fn note_class(s: &Section, class: &str) -> Option<String> {
     let is_problem = CgConfig::CLASSES.iter().any(|(name, ..)| *name == class);
     (is_problem && !s.has("problem")).then(|| {
@@ -137,7 +139,7 @@ pub fn note_class(s: &Section, class: &str) -> Option<String> {
     })
 }
 
-/// Sizes of the classes of CG, in their order.
+/// Descriptions of the problem classes of CG (S, W, A …), in the order of `CgConfig::CLASSES`.
 const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "1,400 rows, 15 iterations",
     "7,000 rows, 15 iterations",
@@ -148,7 +150,7 @@ const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "9,000,000 rows, 100 iterations",
 ];
 
-/// Common settings of both kinds.
+/// Settings that replayed traces and the CG program have in common.
 struct Settings {
     placement: Placement,
     per_host: u32,
@@ -231,7 +233,7 @@ fn settings(
     })
 }
 
-/// Reads the bytes of a full frame, if messages travel as frames.
+/// Reads the bytes of a full frame, if messages travel as raw Ethernet frames; otherwise `None`.
 fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> {
     let given: Option<Octets> = s.find(
         key(
@@ -342,7 +344,8 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
     }
 }
 
-/// Returns the hosts that a file names, and its name beside the resolved scenario.
+/// Returns the hosts that a file lists, and the name under which the file is stored beside the
+/// scenario text.
 fn hosts_of(
     name: &str,
     ground: &Ground,
@@ -365,7 +368,7 @@ fn hosts_of(
     Ok((hosts?, attached.name))
 }
 
-/// Returns the program of a trace, and its files by their names beside the resolved scenario.
+/// Returns the MPI program of a trace, and its files as (name beside the scenario text, path).
 #[allow(clippy::type_complexity)]
 fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>), Vec<String>> {
     let wrong = |message: String| vec![message];
@@ -392,7 +395,8 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
             continue;
         }
         let Some(rank) = last_number(&file) else { continue };
-        // links are resolved: a trace may consist of links, but only to files below its folder
+        // Symbolic links are resolved: a trace may consist of links, but only to files below its
+        // folder.
         let place = find_below(path, &file).map_err(wrong)?;
         if let Some((other, _)) = by_rank.insert(rank, (file.clone(), place)) {
             let (a, b) = (shorten(&other), shorten(&file));
@@ -420,7 +424,8 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
 
 /// Returns the last number in a file's name, without its extension.
 fn last_number(file: &str) -> Option<u32> {
-    // an extension that contains a digit is part of the name: `cg.S.4_0` is rank 0
+    // If the part after the last dot contains a digit, it belongs to the name: `cg.S.4_0` is rank
+    // 0.
     let stem = match file.rsplit_once('.') {
         Some((stem, ending)) if !ending.contains(|c: char| c.is_ascii_digit()) => stem,
         _ => file,
@@ -429,7 +434,8 @@ fn last_number(file: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Places ranks on hosts.
+/// Assigns the ranks of the program to hosts, and returns the workload; reports a problem if they
+/// do not fit.
 fn finish(
     s: &mut Section,
     ground: &Ground,

@@ -1,6 +1,7 @@
-//! Workloads other than MapReduce: regular patterns, incast, open-loop flows, services, datagrams.
+//! Workloads other than MapReduce and MPI: regular patterns, incast, open-loop flows, services,
+//! datagrams.
 //!
-//! The defaults of the settings and their sources are those of `eastwest-workload`.
+//! The defaults and their sources are documented in the crate `eastwest-workload`.
 
 use super::ground::Ground;
 use crate::scenario::hosts;
@@ -19,14 +20,15 @@ use eastwest_workload::sizes::{EmpiricalCdf, Interpolation, Sizes};
 use eastwest_workload::stride::StrideConfig;
 use toml::Value;
 
-/// Largest flow.
+/// Maximum size of a flow.
 const MOST_BYTES: &str = "1000 TB";
 
 fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// Reads the key `start_window`: the interval in which the first flows start at random times.
+/// Reads the key `start_window`: the length of the interval in which the first flows start, at
+/// random times.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key(
@@ -176,7 +178,7 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
     })
 }
 
-/// Sizes of flows: one size, or the name of a distribution.
+/// Sizes of flows as written in the scenario: one size, or the name of a distribution.
 #[derive(Clone)]
 enum SizesName {
     Fixed(Bytes),
@@ -212,7 +214,8 @@ impl Quantity for SizesName {
     }
 }
 
-/// A point of a CDF: size, and the fraction of flows up to that size.
+/// A point of a cumulative distribution of flow sizes: a size, and the fraction of flows that are
+/// not larger.
 #[derive(Clone)]
 struct Point(Bytes, Fraction);
 
@@ -295,8 +298,8 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
     }
 }
 
-/// Reads the key `name`: the number (of flows, requests …) after which a workload without natural
-/// end stops. The key is required unless the workload runs in the background or has a duration.
+/// Reads the key `name`: the number of flows or requests after which a workload stops. The key is
+/// required unless the workload runs in the background or the scenario has a duration.
 pub(super) fn read_count(
     s: &mut Section,
     name: &'static str,
@@ -315,8 +318,8 @@ pub(super) fn read_count(
     count
 }
 
-/// Reads the settings of open-loop flows at a load. Returns `None` if there is a problem, which is
-/// reported.
+/// Reads the settings of open-loop flows that arrive at random at a given load. Returns `None` if
+/// there is a problem, which is reported.
 pub fn poisson(
     s: &mut Section,
     ground: &Ground,

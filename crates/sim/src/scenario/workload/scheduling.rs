@@ -1,7 +1,8 @@
-//! Settings of the scheduler of a MapReduce cluster besides its kind: `[workload.delay]`, `[[workload.pool]]`,
-//! `[[workload.queue]]` and `[workload.quincy]`.
+//! Settings of the scheduler of a MapReduce cluster, except its kind: `[workload.delay]`,
+//! `[[workload.pool]]`, `[[workload.queue]]` and `[workload.quincy]`.
 //!
-//! Defaults are those of `eastwest-workload`'s scheduling settings, which name Hadoop's properties.
+//! The defaults are documented with the scheduling settings in the crate `eastwest-workload`, which
+//! name Hadoop's properties.
 
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::{Fraction, Name, Ratio};
@@ -11,7 +12,7 @@ use eastwest_workload::mapreduce::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
 
-/// Most pools, and most queues.
+/// Maximum number of pools, and of queues, of a scheduler.
 const MOST: usize = 10_000;
 
 /// Reads the kind of scheduler of a Hadoop cluster.
@@ -96,7 +97,7 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
     node.map(|node| DelayConfig { node, rack: rack.unwrap_or(node) })
 }
 
-/// Returns a fraction in thousandths of a percent.
+/// Returns a fraction as an integer in thousandths of a percent.
 fn thousandths(share: Fraction) -> u32 {
     at_most(whole_part(share.0 * f64::from(WHOLE) + 0.5))
 }

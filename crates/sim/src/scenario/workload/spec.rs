@@ -1,4 +1,4 @@
-//! Workloads as a scenario describes them.
+//! Workloads as a scenario describes them: name, class, transport and settings.
 
 use crate::stream_transports::Transport;
 use eastwest_types::ClassId;
@@ -21,7 +21,7 @@ use eastwest_workload::{Cluster, Workload};
 /// A workload of the scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// Name, which is unique.
+    /// Name of the workload, unique within the scenario.
     pub name: String,
     /// Traffic class of the workload's packets.
     pub class: ClassId,
@@ -67,8 +67,9 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// Returns the state machine of this workload on a cluster. Fails with all objections, each of
-    /// which starts with the setting concerned; a scenario that has been read has none.
+    /// Returns the state machine of this workload on a cluster. Fails with all errors, each of
+    /// which starts with the setting concerned. A scenario that has been read without problems has
+    /// no errors.
     pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
         Ok(match self {
             WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),

@@ -1,7 +1,7 @@
-//! `kind = "transactions"`: replay of recorded transactions.
+//! Workloads of `kind = "transactions"`: replay of recorded transactions.
 //!
-//! [`calls`] reads the table of calls; this file reads the settings: arrival times of transactions, and hosts
-//! of components.
+//! [`calls`] reads the table of calls. This file reads the settings: arrival times of transactions,
+//! and hosts of components.
 
 use super::calls;
 use super::ground::Ground;
@@ -16,11 +16,11 @@ use eastwest_types::{ClassId, HostId, Span};
 use eastwest_workload::transactions::{Arrivals, Book, Placement, TransactionsConfig};
 use std::collections::BTreeMap;
 
-/// Largest file of calls.
+/// Maximum size in bytes of a file with calls of transactions.
 const MOST_FILE_BYTES: u64 = 512 << 20;
-/// Largest file of places.
+/// Maximum size in bytes of a file that assigns components to hosts.
 const MOST_PLACES_BYTES: u64 = 16 << 20;
-/// Name of the file in a folder of `eastwest observe workload`.
+/// Name of the file with the calls, in a folder that `eastwest observe workload` wrote.
 const FILE: &str = "transactions.tsv";
 
 /// Reads the settings of the replay of recorded transactions, and the table of their calls. Returns
@@ -78,7 +78,8 @@ pub fn read(
     })
 }
 
-/// Reads the table of calls.
+/// Reads the table of calls from the file or folder `name`. Returns `None` if there is a problem,
+/// which is reported.
 fn load(s: &mut Section, ground: &Ground, files: &mut Files, name: &str) -> Option<Book> {
     let within = match ground.context.is_folder(name) {
         true => format!("{}/{FILE}", name.trim_end_matches('/')),
@@ -103,7 +104,7 @@ fn load(s: &mut Section, ground: &Ground, files: &mut Files, name: &str) -> Opti
     }
 }
 
-/// Distribution of arrivals.
+/// Arrival times of replayed transactions: as recorded, or from a distribution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spread {
     Recorded,
@@ -111,7 +112,7 @@ enum Spread {
     Periodic,
 }
 
-/// Keys about the arrival times of transactions.
+/// Settings of the arrival times of transactions, as read.
 struct ArrivalKeys {
     spread: Spread,
     drawn: bool,
@@ -156,7 +157,8 @@ fn read_arrivals(s: &mut Section) -> ArrivalKeys {
 }
 
 impl ArrivalKeys {
-    /// Returns the arrivals of this book, whose rate is scaled as set.
+    /// Returns the arrival process of the transactions in `book`, whose recorded times are scaled
+    /// by the speed. The flag tells whether transactions are drawn at random.
     fn of(self, book: &mut Book, s: &mut Section) -> Option<(Arrivals, bool)> {
         let faster = |span: Span| Span::from_secs_f64_nearest(span.as_secs_f64() / self.speed);
         let recorded = book.transactions.last().map_or(Span::ZERO, |last| last.start);
@@ -193,7 +195,7 @@ enum Rule {
     File,
 }
 
-/// Keys about the hosts of components.
+/// Settings of the hosts of components, as read.
 struct PlacementKeys {
     rule: Rule,
     hosts: Option<Vec<HostId>>,
@@ -300,7 +302,8 @@ fn by_name(nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     book.components.iter().map(|component| host(nodes, component)).collect()
 }
 
-/// Returns the hosts of all components, or the first problem of the file, as `:line: what`.
+/// Returns the host of each component, from a file, or the first problem of the file, as `:line:
+/// message`.
 fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let headers = reader.byte_headers().map_err(|e| rows::broken(&e))?.clone();

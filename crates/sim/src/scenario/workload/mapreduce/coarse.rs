@@ -1,10 +1,11 @@
-//! `detail` and the table `coarse`: traffic of Hadoop that is left out in runs with thousands of nodes.
+//! The key `detail` and the table `coarse`: traffic of Hadoop that is left out to speed up runs
+//! with thousands of nodes.
 
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::CoarseConfig;
 
-/// Reads which traffic of Hadoop is left out: none, or that which the table `coarse` names.
+/// Reads which traffic of Hadoop is left out: none, or the traffic that the table `coarse` names.
 pub fn read(s: &mut Section) -> CoarseConfig {
     let coarse = s.choice(
         "detail",

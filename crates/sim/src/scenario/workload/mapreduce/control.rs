@@ -1,4 +1,5 @@
-//! `control`: heartbeats, assignment, set-up and clean-up of jobs.
+//! The table `control` of a MapReduce workload: heartbeats, assignment of tasks, set-up and
+//! clean-up of jobs.
 
 use super::fields::small;
 use eastwest_settings::quantity::Fraction;
@@ -70,7 +71,7 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     }
 }
 
-/// Reads the sizes of messages.
+/// Reads the sizes of Hadoop's control messages in bytes.
 fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     ControlConfig {
         heartbeat_bytes: small(
@@ -102,7 +103,7 @@ fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     }
 }
 
-/// Reads the numbers of maps and reduces that one heartbeat response assigns.
+/// Reads the maximum numbers of maps and of reduces that one heartbeat response assigns.
 fn read_answers(s: &mut Section, usual: &ControlConfig) -> (u32, u32) {
     let maps_per_heartbeat = s.find(
         key("maps_per_heartbeat", "Maximum number of maps assigned in one heartbeat's answer.")

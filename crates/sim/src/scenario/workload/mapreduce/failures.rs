@@ -1,5 +1,6 @@
-//! `[workload.failures]`: attempts that fail by themselves, and Hadoop's timeouts for what the network loses.
-//! Failures of nodes, links and switches are `[[fault]]`.
+//! The table `[workload.failures]`: task attempts that fail on their own, and Hadoop's timeouts for
+//! data that the network loses. Failures of nodes, links and switches are configured with
+//! `[[fault]]`.
 
 use super::fields::{Range, count, share, span};
 use eastwest_settings::quantity::Name;
@@ -7,7 +8,9 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Span, TaskKind};
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 
-/// Most tasks that are named to fail.
+/// Maximum number of tasks in the list of tasks that fail.
+/// #1374t
+/// replaced by `hdfs.recheck`, see recovery::take_former
 const MOST: usize = 10_000;
 const TIMES: Range = ("1", "1000");
 const PATIENCE: Range = ("1 s", "100 h");
@@ -44,7 +47,7 @@ pub fn read(s: &mut Section) -> FailureConfig {
     }
 }
 
-/// Reads the timeouts, and the tasks that are named to fail.
+/// Reads the timeouts of Hadoop, and the list of tasks that fail.
 fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
     let doc = "Time without a heartbeat after which a worker counts as lost, with its tasks and \
                map outputs (mapred.tasktracker.expiry.interval; \

@@ -1,4 +1,4 @@
-//! Settings of Hadoop: keys whose default is the usual value of the model.
+//! Functions that read settings of Hadoop: keys whose default is the value that the model assumes.
 
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
 use eastwest_settings::reader::{Section, key};
@@ -7,7 +7,7 @@ use eastwest_types::Span;
 /// Range of a setting: least and greatest allowed value, as text.
 pub type Range = (&'static str, &'static str);
 
-/// Range from one byte to a TB.
+/// Range of a size: from one byte to 1 TB.
 pub const ANY_BYTES: Range = ("1 B", "1 TB");
 
 fn field<T: Quantity>(
@@ -19,7 +19,7 @@ fn field<T: Quantity>(
     s.get(key(name, doc).value(usual).range(low, high))
 }
 
-/// Reads the key `name`, a whole number; `usual` is the default.
+/// Reads the key `name`, an integer; `usual` is the default.
 pub fn count(
     s: &mut Section,
     name: &'static str,

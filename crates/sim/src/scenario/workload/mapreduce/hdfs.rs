@@ -1,4 +1,4 @@
-//! `hdfs`: replication, blocks, packets, the namenode.
+//! The table `hdfs` of a MapReduce workload: replication, blocks, packets, and the namenode.
 
 use super::fields::{ANY_BYTES, Range, bytes, count, flag, small, span};
 use super::recovery;
@@ -43,7 +43,7 @@ pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     }
 }
 
-/// Reads the overhead of packets, pipelines and the namenode.
+/// Reads sizes on the wire and delays: of packets, of write pipelines, and of the namenode.
 fn read_wire(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     let packet_bytes = s.get(
         key(

@@ -1,7 +1,8 @@
-//! Workloads of kind `mapreduce`: the cluster, one file per group of tables. The jobs are read in
-//! [`super::jobs`].
+//! Settings of workloads of kind `mapreduce`: the Hadoop cluster, in one file per group of tables.
+//! The jobs are read in [`super::jobs`].
 //!
-//! Defaults and their sources are those of `eastwest-workload`'s MapReduce settings.
+//! The defaults and their sources are documented with the settings of MapReduce in the crate
+//! `eastwest-workload`.
 
 mod coarse;
 mod control;
@@ -26,8 +27,8 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 
-/// Reads the settings of a Hadoop cluster with its jobs, and the origin of each job. Returns `None`
-/// if there is a problem, which is reported.
+/// Reads the settings of a Hadoop cluster with its jobs. Returns them with the place that defines
+/// each job; `None` if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -57,7 +58,8 @@ pub fn read(
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
     if framework == Framework::Yarn {
-        // The resolved text gives the defaults too, so only a different value was set by a user.
+        // The scenario text with all defaults also gives these keys, so only a value other than the
+        // default was set by a user.
         let usual = MapReduceConfig::default();
         let slots = [
             ("map_slots", map_slots, usual.map_slots),
@@ -106,7 +108,7 @@ pub fn read(
     Some((config, origins))
 }
 
-/// Reads the tables below, whose defaults depend on the framework.
+/// Reads the tables of the workload (`hdfs`, `shuffle` …), whose defaults depend on the framework.
 fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapReduceConfig {
     let usual = match framework {
         Framework::Mr1 => MapReduceConfig::default(),
@@ -128,7 +130,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
     let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
     let node = found.with_rate(disk_rate);
     let slow_nodes = read_slow_nodes(s, ground);
-    // Without YARN the table has no meaning, but the reference lists it.
+    // Without YARN the table `yarn` has no effect, but the reference page lists it.
     let yarn = if framework == Framework::Yarn || s.describing() {
         let doc = "Containers and application masters; with framework = yarn.";
         s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
@@ -175,7 +177,7 @@ fn read_framework(s: &mut Section) -> Framework {
     )
 }
 
-/// Most tables of nodes with a speed of their own.
+/// Maximum number of tables that give nodes a speed of their own.
 const MOST_SPEEDS: usize = 10_000;
 
 fn read_slow_nodes(s: &mut Section, ground: &Ground) -> Vec<SlowNode> {

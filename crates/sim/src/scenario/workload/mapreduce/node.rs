@@ -1,22 +1,23 @@
-//! `node`: cores, disks and page cache of a worker.
+//! The table `node` of a MapReduce workload: CPU cores, disks and page cache of a worker.
 
 use eastwest_settings::quantity::{ByteRate, Bytes};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 
-/// Hardware of a worker, read before the disk rate of the table `costs` is known.
+/// Hardware of a worker as far as it is known before the disk rate of the table `costs` has been
+/// read.
 pub struct Found {
-    /// Hardware with the disk rates of the chosen preset.
+    /// Hardware of a worker, with the disk rates of the chosen preset.
     pub node: NodeConfig,
     read_rate: Option<Rate>,
     write_rate: Option<Rate>,
 }
 
 impl Found {
-    /// Returns the hardware. A disk rate that the table `node` does not give is `disk_rate`, the
-    /// value of `costs.disk_rate`; the write rate remains that of the preset if the preset reads at
-    /// `disk_rate`.
+    /// Returns the hardware of a worker with its disk rates. A rate that the table `node` does not
+    /// give is `disk_rate`, the value of `costs.disk_rate`. Exception: if the preset reads at
+    /// `disk_rate`, its write rate remains.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
         let write_rate = if preset { self.node.write_rate } else { disk_rate };
@@ -28,7 +29,8 @@ impl Found {
     }
 }
 
-/// Reads a number of servers; `None`: each user has its own.
+/// Reads the number of units of a resource (cores or disks); `None`: the resource is not shared,
+/// each user has its own.
 fn servers(
     s: &mut Section,
     name: &'static str,
@@ -52,7 +54,7 @@ fn rate(
     s.find(declared.optional(from)).map(|rate| rate.0)
 }
 
-/// Reads the table `node`: cores, disks and page cache of a worker. `usual` are the defaults.
+/// Reads the table `node`: CPU cores, disks and page cache of a worker. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let shared = if usual.disks.is_some() { "hdd" } else { "own" };
     let preset = s.choice(
@@ -101,7 +103,7 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     Found { node, read_rate, write_rate }
 }
 
-/// Reads seeks and the page cache.
+/// Reads the settings of disk seeks and of the page cache.
 fn read_sharing(s: &mut Section, preset: NodeConfig) -> NodeConfig {
     let seek = s.get(
         key(

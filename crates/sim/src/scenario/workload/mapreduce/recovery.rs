@@ -1,4 +1,4 @@
-//! Keys of `hdfs` about lost datanodes.
+//! Keys of the table `hdfs` about lost datanodes.
 
 use super::fields::{Range, count, flag, span};
 use eastwest_settings::quantity::Quantity;
@@ -10,8 +10,9 @@ use toml::Value;
 const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
 
-/// Reads the former key `failures.dead`, the time after which a silent datanode is dead, and sets
-/// `hdfs.recheck` accordingly: the time is now twice `recheck` plus ten times `datanode_heartbeat`.
+/// Reads the former key `failures.dead`, the time after which a silent datanode counts as dead, and
+/// sets `hdfs.recheck` to give the same time. The time is now defined as twice `recheck` plus ten
+/// times `datanode_heartbeat`.
 pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
     let Some(dead) = time(s, "failures.dead") else { return };
@@ -59,7 +60,7 @@ pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     }
 }
 
-/// Reads the settings of readers and writers.
+/// Reads the settings of HDFS readers and writers that lose a datanode.
 fn read_clients(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let replace = s.choice(
         "replace_datanode",

@@ -1,4 +1,4 @@
-//! `speculation`: speculative attempts of slow tasks.
+//! The table `speculation` of a MapReduce workload: second (speculative) attempts of slow tasks.
 
 use super::fields::{Range, count, flag, share, span};
 use eastwest_settings::quantity::Ratio;
@@ -7,7 +7,7 @@ use eastwest_workload::mapreduce::SpeculationConfig;
 
 const WAIT: Range = ("0 s", "100 h");
 
-/// Reads the table `speculation`: second attempts of slow tasks.
+/// Reads the table `speculation`: second (speculative) attempts of slow tasks.
 pub fn read(s: &mut Section) -> SpeculationConfig {
     let usual = SpeculationConfig::default();
     let doc = "Whether slow maps get a second attempt (mapreduce.map.speculative; Hadoop's \

@@ -1,4 +1,5 @@
-//! `shuffle`, `sort` and `costs`: transfers, sorting and computation of tasks.
+//! The tables `shuffle`, `sort` and `costs` of a MapReduce workload: transfers, sorting and
+//! computation of tasks.
 
 use super::fields::{count, flag, share, small, span};
 use eastwest_settings::quantity::{ByteRate, Bytes, Octets, Ratio};
@@ -44,7 +45,7 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-/// Reads the memory of a reduce.
+/// Reads the settings of the memory of a reduce task.
 fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     ShuffleConfig {
         keep_alive: s.get(
@@ -98,7 +99,7 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-/// Reads the reaction to a failed fetch.
+/// Reads the settings of the reaction of a reduce task to a failed fetch of map output.
 fn read_failed_fetches(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     let wait = ("0 s", "1 h");
     let doc = "Time without fetches from a worker after the first failed fetch (Hadoop 1: 4 s; \
@@ -253,7 +254,8 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
     (costs, disk_rate.0)
 }
 
-/// Reads a rate that may be part of another one.
+/// Reads the rate of one step of a task. Without a default, a missing key means that the step is a
+/// part of another rate; `without` describes this for the reference page.
 fn own_rate(
     s: &mut Section,
     name: &'static str,

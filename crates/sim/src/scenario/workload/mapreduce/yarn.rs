@@ -1,4 +1,4 @@
-//! `yarn`: containers and application masters.
+//! The table `yarn` of a MapReduce workload: containers and application masters.
 
 use super::fields::{Range, bytes, count, flag, share, span};
 use eastwest_settings::quantity::Fraction;
