@@ -56,8 +56,8 @@ fn off_s(policy: &Policy, frame_bytes: f64, arrivals: f64, sleep_s: f64) -> f64 
     if frames == 1 || hold_s == 0.0 {
         return libm::exp(-arrivals * sleep_s) / arrivals;
     }
-    // while the hold time since the begin of the transition has not passed: the link sleeps if
-    // fewer than `frames` have arrived
+    // until `hold_s` after the begin of the transition: the link sleeps as long as fewer than
+    // `frames` have arrived
     let mut off = 0.0;
     if hold_s > sleep_s {
         let pairs = at_most(arrivals * sleep_s).zip(at_most(arrivals * hold_s));

@@ -289,13 +289,11 @@ impl Processing {
 
     /// Removes the next event of the cores. Returns the work that a core has finished, or `None` if
     /// the event only starts work.
-    /// #831t
-    /// the core has a later timer, which replaces this one
     pub fn next(&mut self, now: Time) -> Option<Work> {
         let token = self.timers.pop()?;
         let (at, turn) = ((token >> 32) as usize, token as u32);
         if self.cores[at].turn != turn {
-            return None; // replaced by a later one
+            return None; // the core has a later timer, which replaces this one
         }
         match std::mem::take(&mut self.cores[at].state) {
             State::Busy(work) => {

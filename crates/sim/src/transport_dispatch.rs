@@ -141,8 +141,6 @@ impl World {
     fn abort(&mut self, via: TransportNumber, client: EndpointId) {
         if self.site.transports.of(via).is_live(client) {
             // The slot becomes free at once, so losses of this connection are recorded before.
-            // #1817t
-            // headers: IPv4 20 B, UDP 8 B
             self.record_losses(Time::NEVER);
             let transport = self.site.transports.of_mut(via);
             transport.abort(client);
@@ -154,7 +152,7 @@ impl World {
     fn datagram(&mut self, from: HostId, to: HostId, bytes: u16, class: ClassId) {
         let network = &mut self.site.network;
         let mut packet = network.datagram(from, to, class, bytes);
-        packet.payload = bytes.saturating_sub(28); // IPv4 20, UDP 8
+        packet.payload = bytes.saturating_sub(28); // headers: IPv4 20 B, UDP 8 B
         network.opened += 1;
         packet.seq = network.opened;
         packet.hash = network.fabric.flow_hash(from, to, mix(network.opened));
@@ -162,14 +160,12 @@ impl World {
     }
 
     /// Passes the pending notices of all transports to workloads and to the event log.
-    /// #1819t
-    /// the connection was aborted after the notice
     pub(crate) fn dispatch_notices(&mut self) {
         while !self.site.transports.tcp.notices.is_empty() {
             let tcp = &mut self.site.transports.tcp;
             let (endpoint, notice) = tcp.notices.remove(0);
             if notice != Notice::Closed && !tcp.stack.is_live(endpoint) {
-                continue; // the connection has been aborted meanwhile
+                continue; // the connection was aborted after the notice
             }
             match notice {
                 Notice::Delivered => self.deliver_messages(TransportNumber::TCP, endpoint),
@@ -206,8 +202,6 @@ impl World {
     }
 
     /// Delivers all messages to `receiver` whose last byte has arrived.
-    /// #1823t
-    /// the workload has aborted the connection
     fn deliver_messages(&mut self, via: TransportNumber, receiver: EndpointId) {
         let received = self.site.transports.of(via).received(receiver);
         loop {
@@ -237,7 +231,7 @@ impl World {
                 self.set_other(None);
             }
             if !self.site.transports.of(via).is_live(receiver) {
-                return; // its workload has aborted it
+                return; // the workload has aborted the connection
             }
         }
         self.site.transports.of_mut(via).watch(receiver);

@@ -23,8 +23,6 @@ pub struct Model {
 
 impl Model {
     /// Returns the application defined by the Python class and settings in `origin`.
-    /// #125t
-    /// settings only: applications with equal settings are equal
     pub fn new(origin: Origin) -> Model {
         Model { origin, shelf: Arc::default() }
     }
@@ -32,7 +30,7 @@ impl Model {
 
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.origin.fmt(f) // settings only: equal settings are equal applications
+        self.origin.fmt(f) // settings only: applications with equal settings are equal
     }
 }
 

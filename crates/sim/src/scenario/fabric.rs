@@ -66,8 +66,6 @@ const SWITCH_QUEUE: &str = "Limit of the queue, in packets or IP bytes. The pack
 const HOST_QUEUE: &str = "Limit of the queue, in packets or IP bytes (Linux, txqueuelen: 1000).";
 
 /// Reads all settings of the fabric, from the table `[fabric]`.
-/// #958t
-/// limited for rates below about 12 kbit/s
 pub fn read(
     s: &mut Section,
     context: &Context,
@@ -78,7 +76,7 @@ pub fn read(
     let nodes = topology.as_ref().map(Nodes::new);
     let Packets { mtu, framing, min_frame } = read_packets(s);
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
-    let processing_jitter = read_jitter(s, packet.min(MOST_JITTER)); // below some 12 kbit/s
+    let processing_jitter = read_jitter(s, packet.min(MOST_JITTER)); // for rates below 12 kbit/s
     let reference_ports = s.get(
         key::<bool>(
             "reference_ports",

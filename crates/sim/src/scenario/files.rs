@@ -28,7 +28,7 @@ impl Context {
     }
 }
 
-/// An input file that a scenario reads, under its name in the resolved scenario.
+/// An input file that a scenario reads, under its name in the scenario text with all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
     /// Name of the file in the scenario text with all defaults, relative to the directory of the

@@ -57,8 +57,6 @@ const LATE: u64 = 4;
 
 /// Returns the rate of the hosts' links, and the largest round-trip time on an idle path for a full
 /// packet and its acknowledgement; `None` for irregular fabrics.
-/// #1152t
-/// half of the jitter, on average, at each of both hosts
 fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     let (host, uplink, uplinks) = match &fabric.topology {
         Topology::LeafSpine { leaves, host, uplink, .. } => {
@@ -70,7 +68,7 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     };
     let packets = [u64::from(fabric.mtu), ACK]
         .map(|ip| (ip + u64::from(fabric.framing)).max(u64::from(fabric.min_frame)));
-    let mut round_trip = fabric.processing_jitter; // half of it, on average, at each of both hosts
+    let mut round_trip = fabric.processing_jitter; // on average half at each host
     for bytes in packets {
         for (cable, times) in [(host, 2), (uplink, uplinks)] {
             round_trip += (cable.rate.time_for(bytes) + cable.delay) * times;
@@ -81,13 +79,11 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
 
 /// Returns a note if DCTCP's marking threshold K is below C × RTT / 7 (too low for full
 /// utilization), or if a queue of that length takes several round trips to drain (too high).
-/// #1154t
-/// rounded up to 10 ns for display
 fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     let QueueConfig::StepMarking(queue) = &fabric.switch_queue else { return None };
     let (rate, round_trip) = idle_round_trip(fabric)?;
     let frame = u64::from(fabric.mtu + fabric.framing);
-    let round = |span: Span| Span(span.0.next_multiple_of(10_000)); // for display, to 10 ns
+    let round = |span: Span| Span(span.0.next_multiple_of(10_000)); // to 10 ns, for display
     let (words, bytes) = match queue.mark_from {
         Limit::Packets(n) => (format!("{n} packets"), u64::from(n) * frame),
         Limit::Bytes(n) => (format!("{n} B"), n),

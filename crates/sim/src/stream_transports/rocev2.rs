@@ -55,8 +55,6 @@ impl RoceV2 {
 
 /// Receiver of the actions of queue pairs (packets to send, timers to arm), which it passes to the
 /// network.
-/// #1563t
-/// the queue pair was aborted after the notice
 struct NetworkSink<'a> {
     number: TransportNumber,
     network: &'a mut Network,
@@ -212,7 +210,7 @@ impl FurtherTransport for RoceV2 {
         while !self.notices.is_empty() {
             match self.notices.remove(0) {
                 (end, Notice::Closed) => self.messages.gone(end),
-                (end, _) if !self.stack.is_live(end) => {} // it has been aborted meanwhile
+                (end, _) if !self.stack.is_live(end) => {} // aborted after the notice
                 (end, Notice::Delivered) => return Some((end, StreamNotice::Delivered)),
                 (end, Notice::Failed) => return Some((end, StreamNotice::Failed)),
             }

@@ -173,7 +173,8 @@ impl<'a> ModeChooser<'a> {
             Phase::TryTogether => self.spans.try_together,
             Phase::TryAlone => self.spans.try_alone,
             Phase::Together => self.spans.together,
-            // A short phase: little is lost if several threads are slower.
+            // Early in the run the next trial of several threads follows at once: little is lost if
+            // they are slower.
             Phase::Alone
                 if !self.has_been_faster && self.failed_trials < self.spans.max_failed_trials =>
             {

@@ -306,8 +306,6 @@ impl Coordinator<'_> {
 
 /// Executes the windows of part number `me` on the calling thread. The thread of part 0 also gets
 /// the coordinator. Returns the reason why the windows ended.
-/// #1718t
-/// the other threads cannot know of this end
 pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
     locked(&x.worlds[me]).start_workloads();
@@ -329,7 +327,7 @@ pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator
         let ends = x.ends(&all).or_else(|| coordinator.as_mut()?.after_window(&all, &world));
         if let Some(end) = ends {
             if x.ends(&all).is_none() {
-                x.meeting.abandon(); // the others do not know
+                x.meeting.abandon(); // the other threads cannot know of this end
             }
             return end;
         }
@@ -362,8 +360,6 @@ fn run_window(world: &mut World, end: Time) {
 /// Executes on one thread the events that must be executed in step or, as long as this is faster,
 /// the windows of all parts. Between two windows no message is in flight from one part to another,
 /// so that a checkpoint can be written.
-/// #1720t
-/// every thread finds this reason in the next reports
 fn run_on_one_thread(
     worlds: &mut [&mut World],
     x: &Exchange,
@@ -392,7 +388,7 @@ fn run_on_one_thread(
             x.receive(0, me, world);
         }
         if x.ends(&all).is_some() {
-            return None; // all threads find this out next
+            return None; // every thread finds this reason in the next reports
         }
         let end = coordinator.after_window(&all, worlds[0]);
         coordinator.alone += 1;

@@ -1,12 +1,10 @@
 //! Tests of raw Ethernet and data-centre bridging in whole runs.
-//! #1956t
-//! other test programs use more of this file
 
 mod adaptive;
 mod dcb;
 mod ethernet;
 mod flow_samples;
-#[allow(dead_code)] // what the other tests look at besides
+#[allow(dead_code)] // other test programs use more of this file
 #[path = "../whole/harness.rs"]
 mod harness;
 mod messages;

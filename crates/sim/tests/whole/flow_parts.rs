@@ -268,8 +268,6 @@ fn each_round_trip_has_the_window_that_was_full() {
 #[test]
 fn data_waits_for_its_turn_at_the_pacing_rate() {
     // BBR paces at the rate of the slowest link, a tenth of the rate of the host's link
-    // #2130t
-    // 690 segments of 1448 B, the last one shorter
     let text = read(THIN, "'h0'", "h3", "block_bytes = '1 MB'\n");
     let bbr = [ALL, ("tcp.profile", "linux"), ("tcp.congestion", "bbr")];
     let paced = outcome(&text, &[&bbr[..], &[("tcp.initial_window", "10")]].concat());

@@ -39,10 +39,8 @@ fn ps(bytes: u64, mbit: u64) -> u64 {
 #[test]
 fn an_idle_path_takes_exactly_the_closed_form() {
     // a full packet takes 1538 B on the link: 1448 payload + 52 headers + 38 framing
-    // #2147t
-    // 5 µs of propagation in ps
     let full = ps(1538, 1_000);
-    let hop = 5_000_000; // 5 µs of propagation
+    let hop = 5_000_000; // 5 µs of propagation in ps
     let star = "kind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'";
     let tree = "kind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
                 host_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'";

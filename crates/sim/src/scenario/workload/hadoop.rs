@@ -212,11 +212,9 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
 }
 
 /// Uses a Hadoop property as a preset of the keys of `setting`.
-/// #1237t
-/// Java options without a heap size
 fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     if setting.form == Form::Heap && !given.value.contains("-Xmx") {
-        return; // other options only
+        return; // Java options without a heap size
     }
     let value = layers.expand(&given.value, DEEPEST).and_then(|text| convert(setting.form, &text));
     let value = match value {

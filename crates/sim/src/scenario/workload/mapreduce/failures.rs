@@ -9,8 +9,6 @@ use eastwest_types::{Span, TaskKind};
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 
 /// Maximum number of tasks in the list of tasks that fail.
-/// #1374t
-/// replaced by `hdfs.recheck`, see recovery::take_former
 const MOST: usize = 10_000;
 const TIMES: Range = ("1", "1000");
 const PATIENCE: Range = ("1 s", "100 h");
@@ -18,7 +16,7 @@ const PATIENCE: Range = ("1 s", "100 h");
 /// Reads the table `failures`: failing task attempts, and Hadoop's timeouts.
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
-    s.former::<Span>("dead"); // see recovery::take_former
+    s.former::<Span>("dead"); // replaced by `hdfs.recheck`, see recovery::take_former
     let doc = "Share of all task attempts that fail; they fail at their end.";
     let attempts = share(s, "attempts", doc, usual.attempts);
     let doc = "Number of failed attempts of a map after which its job fails \
