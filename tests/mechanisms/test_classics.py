@@ -312,7 +312,7 @@ def test_attributes_without_effect_and_wrong_values_are_named() -> None:
     timer = {"at_timer": lambda self, timer: None}
     for period in (None, 10, "1 us"):
         odd = queue(**timer, **({} if period is None else {"update_period_ps": period}))
-        with pytest.raises(ew.InputError, match="update_period_ps must be a whole number from"):
+        with pytest.raises(ew.InputError, match="update_period_ps must be a whole number of"):
             ew.run(shuffle('queue = { kind = "odd" }'), mechanisms=[odd])
     for rate in (0, -5, 2.5, "fast"):
         odd = control(paces=True, pacing_rate_bps=rate)

@@ -115,7 +115,7 @@ def test_one_digest_in_every_process_and_mode(scenario: str) -> None:
     assert parted["digest"] == first["digest"]
     said = parted["notes"]
     assert isinstance(said, list)
-    assert any(str(note).startswith("One thread, since ") for note in said)
+    assert any(str(note).startswith("One thread was used, because ") for note in said)
     assert run_json(scenario, "--seed", "2")["digest"] != first["digest"]
 
 
@@ -133,7 +133,9 @@ def test_threads_give_every_table_of_one(tmp_path: Path) -> None:
     summaries = [{k: v for k, v in r.summary.items() if k not in own} for r in (one, two)]
     assert summaries[0] == summaries[1]
     said = [note for note in two.summary["notes"] if note not in one.summary["notes"]]
-    assert [note.startswith(("2 threads", "One thread, since ")) for note in said] == [True]
+    assert [note.startswith(("2 threads", "One thread was used, because ")) for note in said] == [
+        True
+    ]
 
 
 @pytest.mark.parametrize("scenario", ["small.toml", "jobs.toml"])

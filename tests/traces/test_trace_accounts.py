@@ -157,7 +157,7 @@ def test_a_replay_and_an_import_know_the_same_calls(call: str, tmp_path: Path) -
 
 def test_an_import_refuses_what_a_run_refuses(tmp_path: Path) -> None:
     lines = {
-        "0 bcast 1 7\n": "x.txt:1: found 7, expected a root of bcast",
+        "0 bcast 1 7\n": "x.txt:1: found 7, expected a root of the call bcast",
         "0 init 1\n0 alltoallv 1\n": "x.txt:2:",
         "0 send 0 0 1 99\n": "expected the number of a data type",
         "0 send 0 0 1\n": "1 more sends than receives",

@@ -58,7 +58,7 @@ def test_tasks_that_the_source_knows_are_kept(tmp_path: Path) -> None:
     jobs = result.jobs.sort("submitted_s")
     assert jobs["maps"].to_list() == [1, 1] and jobs["reduces"].to_list() == [1, 0]
     assert jobs["submitted_s"].to_list() == [0.25, 1.5]
-    assert any("2 sizes are not known" in note for note in result.summary["notes"])
+    assert any("2 sizes are missing" in note for note in result.summary["notes"])
 
 
 def test_what_no_simulation_takes_is_not_written(

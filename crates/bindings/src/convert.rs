@@ -16,9 +16,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `problems`.");
-create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
-create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
+create_exception!(
+    _core,
+    ScenarioError,
+    PyException,
+    "The scenario has problems; the attribute `problems` lists them."
+);
+create_exception!(
+    _core,
+    RunError,
+    PyException,
+    "The simulation cannot continue; the message gives the reason."
+);
+create_exception!(
+    _core,
+    SketchError,
+    PyException,
+    "A mechanism written in Python raised an exception, which is the cause of this one."
+);
 
 /// Mechanism crate (the user's own Rust crate) from which this Python module was made; empty in the
 /// standard module.
@@ -64,7 +79,10 @@ pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Boun
 
 /// Returns the Python exception `ScenarioError` for a scenario with these problems.
 pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
-    let error = ScenarioError::new_err(format!("{} problems in the scenario", problems.len()));
+    let error = ScenarioError::new_err(format!(
+        "problems in the scenario: {}; the attribute `problems` lists them",
+        problems.len()
+    ));
     match problem_list(py, problems).and_then(|l| error.value(py).setattr("problems", l)) {
         Ok(()) => error,
         Err(e) => e,

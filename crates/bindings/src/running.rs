@@ -84,8 +84,10 @@ impl<'a> Running<'a> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
         let parts = match kept {
             Some(Kept::One(world)) => {
-                let note = (self.options.threads > 1)
-                    .then(|| "One thread, as when it was kept.".to_owned());
+                let note = (self.options.threads > 1).then(|| {
+                    "One thread was used, as when the checkpoint of this run was written."
+                        .to_owned()
+                });
                 return self.finish_in_one(Some(*world), note);
             }
             Some(Kept::Parts(parts)) => Some(parts),
@@ -100,7 +102,7 @@ impl<'a> Running<'a> {
             Ok(Outcome::Sequential(why)) => why,
             Err(error) => return Ok(Err(error)),
         };
-        let note = asked.then(|| format!("One thread, since {why}."));
+        let note = asked.then(|| format!("One thread was used, because {why}."));
         match self.scenario.fidelity {
             Fidelity::Flow => self.finish_without_packets(note),
             _ => self.finish_in_one(None, note),
@@ -139,15 +141,15 @@ impl<'a> Running<'a> {
             return Err("one thread was requested");
         }
         if self.scenario.fidelity == Fidelity::Flow {
-            return Err("no packets are simulated");
+            return Err("no packets are simulated (fidelity = \"flow\")");
         }
         if checkpoint::obstacle(self.scenario).is_some() {
-            return Err("a mechanism of your own is used");
+            return Err("the scenario uses a mechanism of your own");
         }
         // more threads than cores would only wait for each other
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         match self.options.threads.min(cores) {
-            1 => Err("there is one core"),
+            1 => Err("this machine has only one processor core"),
             threads => Ok(threads),
         }
     }
@@ -345,13 +347,13 @@ fn plan_of(scenario: &Scenario, reference: bool) -> Result<Plan, RunError> {
 /// Returns a note for the user on a run on several threads: their number, and the share of time in
 /// which one thread did all work.
 fn of_threads(parallel: &Parallel) -> String {
-    let threads = format!("{} threads, each for a share of the racks", parallel.threads);
+    let threads = format!("{} threads were used, each for a part of the racks", parallel.threads);
     match 100 * parallel.alone / parallel.windows.max(1) {
         0..5 => format!("{threads}."),
         share => {
             format!(
-                "{threads}; for {share} % of the time one thread did all work, because this \
-                     was faster."
+                "{threads}; in {share} % of the steps one thread did all work, because this was \
+                 faster."
             )
         }
     }

@@ -55,10 +55,13 @@ pub fn carry_out(
     tolerance: Span,
 ) -> Result<(), Problem> {
     if system.sockets.is_blocked() {
-        return call.fail("a call begins while another has not returned");
+        return call.fail(
+            "this system call begins before the blocking call before it has returned, but a \
+             script has only one thread",
+        );
     }
     let Some((name, run)) = CALLS.iter().find(|known| known.0 == call.name) else {
-        return call.fail(format!("unknown system call '{}'", call.name));
+        return call.fail(format!("the system call '{}' is not simulated", call.name));
     };
     match (run(system, call)?, returns) {
         (Does::Returns(outcome), _) => outcome.check(call),
@@ -70,7 +73,10 @@ pub fn carry_out(
             let host = system.host.as_ref();
             match host.and_then(|h| system.sockets.outcome(wish, h, system.now)) {
                 Some(outcome) => outcome.check(call),
-                None => call.fail(format!("{name}() does not return at once")),
+                None => call.fail(format!(
+                    "the script expects {name}() to return at once, but the call blocks; give \
+                     the time of its return after '...'"
+                )),
             }
         }
     }
@@ -110,7 +116,8 @@ fn accept(system: &mut System, call: &Call) -> Answer {
 
 fn connect(system: &mut System, call: &Call) -> Answer {
     if system.host.is_some() {
-        return call.fail("a script has one connection");
+        return call
+            .fail("this call would open a second connection, but a script can have only one");
     }
     let socket = system.socket_of(call)?;
     socket.role = Role::Connected;
@@ -118,7 +125,9 @@ fn connect(system: &mut System, call: &Call) -> Answer {
     system.sockets.accepted = true;
     let answer = system.syn_ack.take();
     if !system.open(answer.as_ref(), true) {
-        return call.fail("the connection cannot be opened");
+        return call.fail(
+            "the connection cannot be opened: TCP refuses the SYN or the SYN-ACK of the script",
+        );
     }
     match nonblocking {
         true => error("EINPROGRESS"),
@@ -148,7 +157,8 @@ fn close(system: &mut System, call: &Call) -> Answer {
 fn shutdown(system: &mut System, call: &Call) -> Answer {
     let socket = system.socket_of(call)?;
     let Some(how @ ("SHUT_RD" | "SHUT_WR" | "SHUT_RDWR")) = call.constant(1) else {
-        return call.fail("shutdown() needs SHUT_RD, SHUT_WR or SHUT_RDWR");
+        return call
+            .fail("the second argument of shutdown() must be SHUT_RD, SHUT_WR or SHUT_RDWR");
     };
     if socket.role != Role::Connected {
         return error("ENOTCONN");
@@ -172,7 +182,10 @@ fn fcntl(system: &mut System, call: &Call) -> Answer {
             socket.nonblocking = flags.names().contains(&"O_NONBLOCK");
             value(0)
         }
-        _ => call.fail("of fcntl() only F_GETFL and F_SETFL are understood"),
+        _ => call.fail(
+            "this fcntl() is not simulated; supported are fcntl(socket, F_GETFL) and \
+             fcntl(socket, F_SETFL, flags)",
+        ),
     }
 }
 
@@ -184,7 +197,12 @@ fn ioctl(system: &mut System, call: &Call) -> Answer {
         Some("SIOCINQ") => info.received - system.sockets.read,
         Some("SIOCOUTQ") => host.written() - info.acknowledged,
         Some("SIOCOUTQNSD") => host.unsent(),
-        _ => return call.fail("of ioctl() only SIOCINQ, SIOCOUTQ and SIOCOUTQNSD are understood"),
+        _ => {
+            return call.fail(
+                "this ioctl() is not simulated; supported are the requests SIOCINQ, SIOCOUTQ and \
+                 SIOCOUTQNSD",
+            );
+        }
     };
     call.compare_filled(2, actual as i64)?;
     value(0)

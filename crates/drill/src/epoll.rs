@@ -176,7 +176,7 @@ pub fn read(value: &Value, place: Place) -> Result<u32, Problem> {
         let short = name.strip_prefix('E').unwrap_or(name).strip_prefix("POLL").unwrap_or(name);
         let Some(known) = EVENTS.iter().find(|e| e.0 == short) else {
             let near = hint(short, EVENTS.map(|e| e.0));
-            return place.fail(format!("the event {name} is not simulated{near}"));
+            return place.fail(format!("the poll or epoll event {name} is not simulated{near}"));
         };
         events |= known.1;
     }

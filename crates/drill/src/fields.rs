@@ -93,11 +93,19 @@ pub fn look_up(name: &str, host: Option<&Host>, now: Time, mss: u16) -> Result<i
     let Some((_, field)) = FIELDS.iter().find(|f| f.0 == name) else {
         if name.starts_with("tcpi_") {
             let near = hint(name, FIELDS.map(|f| f.0));
-            return Err(format!("the simulated endpoint does not keep '{name}'{near}"));
+            return Err(format!("the field '{name}' of tcp_info is not simulated{near}"));
         }
-        return Err(format!("unknown name '{name}'"));
+        return Err(format!(
+            "unknown name '{name}': it is no variable of this script, no field of tcp_info and \
+             no constant"
+        ));
     };
-    let host = host.ok_or_else(|| format!("'{name}' is asked before there is a connection"))?;
+    let host = host.ok_or_else(|| {
+        format!(
+            "the field '{name}' of tcp_info has no value yet: there is no connection at this \
+             time of the script"
+        )
+    })?;
     let (stack, id) = (host.stack(), host.id());
     let (info, sender) = (stack.info(id), stack.sender_state(id));
     let counters = stack.endpoint(id).counters();

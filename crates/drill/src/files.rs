@@ -9,7 +9,8 @@ use crate::transfer::send;
 /// `ENOENT`.
 pub fn open(system: &mut System, call: &Call) -> Answer {
     let Some(Value::Text(name)) = call.argument(0) else {
-        return call.fail("open() needs a name");
+        return call
+            .fail("the first argument of open() must be the name of a file in quotation marks");
     };
     let Some(size) = system.setup.files.get(name).copied() else { return error("ENOENT") };
     let number = system.new_number(call);
@@ -23,7 +24,10 @@ pub fn sendfile(system: &mut System, call: &Call) -> Answer {
     let (Some(size), Some(Value::Number(offset)), Some(count)) =
         (file, call.first_of(2), call.number(3))
     else {
-        return call.fail("sendfile() needs a socket, an open file, [offset] and a number");
+        return call.fail(
+            "sendfile() needs four arguments: a socket, an open file, [offset] and a number of \
+             bytes",
+        );
     };
     let rest = (size as i64).saturating_sub((*offset).max(0)).max(0);
     send(system, call, rest.min(count.max(0)), None)

@@ -197,13 +197,13 @@ fn token(cursor: &mut Cursor<'_>, c: char) -> Result<Token, Problem> {
         '"' => Ok(Token::Text(cursor.take_to("\"", "a text")?.to_string())),
         '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ':' | '=' | '|' | '+' | '~' | '*'
         | '.' | '-' => Ok(Token::Sign(c)),
-        other => place.fail(format!("{other:?} has no meaning here")),
+        other => place.fail(format!("the character {other:?} is not allowed here")),
     }
 }
 
 fn number(cursor: &mut Cursor<'_>) -> Result<Token, Problem> {
     let place = cursor.place;
-    let too_large = || Problem::new(place, "the number is too large");
+    let too_large = || Problem::new(place, "the number is too large: it must fit into 64 bits");
     if cursor.sees("0x") || cursor.sees("0X") {
         cursor.skip(2);
         let digits = cursor.take_while(|c| c.is_ascii_hexdigit());
@@ -248,7 +248,7 @@ mod tests {
         let at = |text: &str| tokens(text).unwrap_err().to_string();
         assert!(at("a\n  `ls").starts_with("2:4: a shell command has no end"));
         assert!(at("+0 %{ assert").starts_with("1:6: a snippet has no end"));
-        assert!(at("+0 ?").starts_with("1:4: '?' has no meaning"));
+        assert!(at("+0 ?").starts_with("1:4: the character '?' is not allowed"));
         assert!(at("99999999999999999999").contains("too large"));
     }
 

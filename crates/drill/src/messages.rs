@@ -16,8 +16,16 @@ struct Message<'a> {
 
 /// Parses the message header, which is the second argument of a sendmsg() or recvmsg() call.
 fn message(call: &Call) -> Result<Message<'_>, Problem> {
-    let problem =
-        || Problem::new(call.place, format!("{}() needs {{msg_iov(…)=[…], …}}", call.name));
+    let problem = || {
+        Problem::new(
+            call.place,
+            format!(
+                "the second argument of {}() must be a message header such as \
+                 {{msg_iov(1)=[{{..., 1000}}], msg_flags=0}}",
+                call.name
+            ),
+        )
+    };
     let header = call.argument(1).ok_or_else(problem)?;
     let Some(Value::List(buffers)) = header.member("msg_iov") else { return Err(problem()) };
     let mut bytes = 0_i64;
@@ -44,7 +52,7 @@ fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Re
     let write = |v: &Value| match v {
         Value::Number(n) => n.to_string(),
         Value::Name(name) => name.clone(),
-        _ => "something else".into(),
+        _ => "a value of another type".into(),
     };
     let expected = found.map_or_else(|| "left out".into(), write);
     call.fail(format!("{name} is {}, not {expected}", write(actual)))
@@ -58,19 +66,24 @@ fn compare_control<'a>(
     (level, kind): (&str, &str),
 ) -> Result<&'a Value, Problem> {
     let [one @ Value::Group(_)] = control else {
-        return call.fail(format!("msg_control holds one {kind}, not {} messages", control.len()));
+        return call.fail(format!(
+            "the call returns one control message ({kind}), but msg_control expects {}",
+            control.len()
+        ));
     };
     for (name, actual) in [("cmsg_level", level), ("cmsg_type", kind)] {
         compare(call, name, one.member(name), &Value::Name(actual.into()))?;
     }
-    one.member("cmsg_data").ok_or_else(|| Problem::new(call.place, "cmsg_data is missing"))
+    one.member("cmsg_data").ok_or_else(|| {
+        Problem::new(call.place, "the control message in msg_control needs a value cmsg_data")
+    })
 }
 
 /// Executes sendmsg(): writes the bytes of all buffers to the connection.
 pub fn sendmsg(system: &mut System, call: &Call) -> Answer {
     let message = message(call)?;
     if !message.control.is_empty() {
-        return call.fail("ancillary data of sendmsg() is not simulated");
+        return call.fail("ancillary data (msg_control) of sendmsg() is not simulated: remove it");
     }
     send(system, call, message.bytes, call.argument(2))
 }
@@ -92,7 +105,10 @@ pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
             compare(call, "cmsg_data", Some(told), &Value::Number(rest(system)))?;
         }
         _ if !message.control.is_empty() => {
-            return call.fail("this recvmsg() gets no ancillary data");
+            return call.fail(
+                "this recvmsg() returns no ancillary data, but the script expects some in \
+                 msg_control",
+            );
         }
         _ => {}
     }
@@ -114,7 +130,10 @@ fn notification(system: &mut System, call: &Call, control: &[Value]) -> Answer {
     let Some((first, last)) = system.sockets.notifications.take() else { return error("EAGAIN") };
     let data = compare_control(call, control, ("CMSG_LEVEL_IP", "CMSG_TYPE_RECVERR"))?;
     if !matches!(data, Value::Group(_)) {
-        return call.fail("cmsg_data needs {ee_errno=…, ee_origin=…, …}");
+        return call.fail(
+            "cmsg_data must be a structure such as {ee_errno=0, ee_origin=SO_EE_ORIGIN_ZEROCOPY, \
+             ee_type=0, …}",
+        );
     }
     let name = |n: &str| Value::Name(n.into());
     for (member, actual) in [

@@ -113,8 +113,8 @@ pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
             Some(size) => size as i64,
             None => {
                 return call.fail(
-                    "SO_SNDBUF can be asked only after it is set: without it the send buffer has \
-                     no limit here",
+                    "SO_SNDBUF can be read only after it was set: the send buffer of the \
+                     simulation has no limit by default",
                 );
             }
         },
@@ -125,7 +125,8 @@ pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
         "TCP_NOTSENT_LOWAT" => i64::from(system.sockets.buffer.socket_lowat),
         other => {
             let near = hint(other, ASKED);
-            return call.fail(format!("the socket option {other} cannot be asked{near}"));
+            return call
+                .fail(format!("the socket option {other} cannot be read in the simulation{near}"));
         }
     };
     call.compare_filled(3, actual)?;
@@ -135,6 +136,9 @@ pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
 fn option_name(call: &Call) -> Result<&str, Problem> {
     match (call.constant(1), call.constant(2)) {
         (Some(level), Some(name)) if LEVELS.contains(&level) => Ok(name),
-        _ => call.fail(format!("{}() needs a level and an option", call.name)),
+        _ => call.fail(format!(
+            "{}() needs a socket, a level such as SOL_TCP and an option such as TCP_NODELAY",
+            call.name
+        )),
     }
 }

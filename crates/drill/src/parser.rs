@@ -41,7 +41,10 @@ const OPTIONS: [&str; 6] = [
 /// Parses a script. The error names the first place that does not follow the syntax.
 pub fn parse(text: &str) -> Result<Script, Problem> {
     if text.len() > LONGEST {
-        return Err(Problem::new(Place { line: 1, column: 1 }, "longer than 4 MiB"));
+        return Err(Problem::new(
+            Place { line: 1, column: 1 },
+            "the script is longer than 4 MiB, which is the maximum",
+        ));
     }
     let all = tokens(text)?;
     let mut parser = Parser { all: &all, at: 0, end: end_of(text) };
@@ -126,7 +129,12 @@ impl Parser<'_> {
     /// not, returns an error message that calls the number `what`.
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
-        let fits = T::try_from(n).map_err(|_| self.problem(format!("{what}: {n} is too large")))?;
+        let fits = T::try_from(n).map_err(|_| {
+            self.problem(format!(
+                "{what}: {n} is too large for \
+             this field"
+            ))
+        })?;
         self.advance();
         Ok(fits)
     }
@@ -205,7 +213,7 @@ impl Parser<'_> {
             let place = self.place();
             to = self.time()?;
             if to < from {
-                return place.fail("the end of the range is before its start");
+                return place.fail("the end of the time range is before its start");
             }
         }
         Ok(if relative { When::After(from, to) } else { When::At(from, to) })
@@ -221,7 +229,7 @@ impl Parser<'_> {
             _ => return Err(self.expected("a time")),
         };
         if us > MOST {
-            return Err(self.problem("a time of more than a day"));
+            return Err(self.problem("the time is more than a day, which is the maximum"));
         }
         self.advance();
         Ok(us)
@@ -282,7 +290,7 @@ impl Parser<'_> {
 
     fn value(&mut self, depth: u32) -> Result<Value, Problem> {
         if depth > DEEPEST {
-            return Err(self.problem("nested too deeply"));
+            return Err(self.problem("lists and structures are nested more than 16 levels deep"));
         }
         let first = self.single(depth)?;
         if !self.sees('|') {

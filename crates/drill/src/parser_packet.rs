@@ -21,7 +21,10 @@ impl Parser<'_> {
             return Err(self.problem(format!("only TCP packets are simulated, not '{w}'")));
         }
         if let Some(Token::Number(_)) = self.peek() {
-            return Err(self.problem("port numbers are not supported: a script has one connection"));
+            return Err(self.problem(
+                "port numbers are not supported, because a script has only one connection: \
+                 remove them",
+            ));
         }
         let flags = self.flags()?;
         let place = self.place();
@@ -33,7 +36,10 @@ impl Parser<'_> {
         self.want(')')?;
         if end.wrapping_sub(start) != length {
             let span = end.wrapping_sub(start);
-            return place.fail(format!("{start}:{end} are {span} bytes, not {length}"));
+            return place.fail(format!(
+                "the sequence numbers {start}:{end} span {span} bytes, but the number in \
+                 parentheses is {length}"
+            ));
         }
         let ack = if self.takes_word("ack") { Some(self.whole("the ACK")?) } else { None };
         let window = if self.takes_word("win") { Some(self.whole("the window")?) } else { None };
@@ -54,7 +60,7 @@ impl Parser<'_> {
         };
         self.advance();
         let Some(Token::Word(word)) = self.peek() else {
-            return Err(self.expected("what is known of the IP header"));
+            return Err(self.expected("a setting of the IP header, such as ect0"));
         };
         let Some(known) = IP_WORDS.iter().find(|w| w.0 == word) else {
             let near = hint(word, IP_WORDS.map(|w| w.0));
@@ -148,11 +154,11 @@ impl Parser<'_> {
                 TcpOption::Timestamp(value, self.whole("the echoed timestamp")?)
             }
             other if NOT_HERE.contains(&other) => {
-                return place.fail(format!("option '{other}' is not simulated"));
+                return place.fail(format!("the TCP option '{other}' is not simulated"));
             }
             other => {
                 let near = hint(other, OPTION_WORDS);
-                return place.fail(format!("unknown option '{other}'{near}"));
+                return place.fail(format!("unknown TCP option '{other}'{near}"));
             }
         }))
     }
@@ -177,7 +183,7 @@ impl Parser<'_> {
         match blocks.len() {
             0 => Err(self.expected("SACK blocks")),
             1..=4 => Ok(blocks),
-            _ => place.fail("at most 4 SACK blocks fit into a header"),
+            _ => place.fail("a SACK option must have 1 to 4 blocks"),
         }
     }
 }

@@ -35,11 +35,14 @@ fn events_in(call: &Call, value: Option<&Value>, member: &str) -> Result<Option<
 pub fn poll(system: &mut System, call: &Call) -> Answer {
     let one = match call.argument(0) {
         Some(Value::List(all)) if all.len() == 1 => &all[0],
-        _ => return call.fail("poll() of one socket is understood, no other"),
+        _ => return call.fail("poll() is simulated for exactly one socket"),
     };
     let Some((number, asked)) = one.member("fd").and_then(Value::number).zip(one.member("events"))
     else {
-        return call.fail("poll() needs {fd=…, events=…, revents=…}");
+        return call.fail(
+            "the first argument of poll() must be a list with a structure {fd=…, events=…, \
+             revents=…}",
+        );
     };
     let asked = epoll::read(asked, call.place)?;
     let expected = events_in(call, Some(one), "revents")?;
@@ -58,22 +61,28 @@ pub fn epoll_create(system: &mut System, call: &Call) -> Answer {
 pub fn epoll_ctl(system: &mut System, call: &Call) -> Answer {
     let set = call.number(0).unwrap_or(-1);
     let Some((what, socket)) = call.constant(1).zip(call.number(2)) else {
-        return call.fail("epoll_ctl() needs a set, an operation and a socket");
+        return call
+            .fail("epoll_ctl() needs a descriptor of epoll_create(), an operation and a socket");
     };
     if !system.sockets.all.contains_key(&socket) {
-        return call.fail(format!("there is no socket {socket}"));
+        return call.fail(format!("no open socket of the script has the number {socket}"));
     }
     let asked = events_in(call, call.argument(3), "events")?;
     let seen = system.host.as_ref().map(|h| system.sockets.seen(h)).unwrap_or_default();
     let Some(epoll) = system.sockets.epolls.get_mut(&set) else {
-        return call.fail(format!("there is no set {set} of epoll_create()"));
+        return call.fail(format!("no epoll_create() of the script has returned the number {set}"));
     };
     match (what, epoll.contains(socket), asked) {
         ("EPOLL_CTL_ADD", true, _) => return error("EEXIST"),
         ("EPOLL_CTL_MOD" | "EPOLL_CTL_DEL", false, _) => return error("ENOENT"),
         ("EPOLL_CTL_ADD" | "EPOLL_CTL_MOD", _, Some(asked)) => epoll.watch(socket, asked, seen),
         ("EPOLL_CTL_DEL", true, _) => epoll.forget(socket),
-        _ => return call.fail("epoll_ctl() needs EPOLL_CTL_ADD, _MOD or _DEL and events"),
+        _ => {
+            return call.fail(
+                "the operation of epoll_ctl() must be EPOLL_CTL_ADD or EPOLL_CTL_MOD, with \
+                 events, or EPOLL_CTL_DEL",
+            );
+        }
     }
     value(0)
 }
@@ -83,7 +92,8 @@ pub fn epoll_wait(system: &mut System, call: &Call) -> Answer {
     let number = call.number(0).unwrap_or(-1);
     let expected = events_in(call, call.argument(1), "events")?;
     if !system.sockets.epolls.contains_key(&number) {
-        return call.fail(format!("there is no set {number} of epoll_create()"));
+        return call
+            .fail(format!("no epoll_create() of the script has returned the number {number}"));
     }
     let until = until(system, call.number(3));
     let does = wait_for(system, Watch { number, set: true, asked: 0, expected, until });

@@ -95,7 +95,7 @@ impl<'a> Player<'a> {
                 }
                 // Checks the setting first, so that an unknown one is reported before any effect.
                 self.system.setup.clone().apply(setting)?;
-                setting.place.fail("settings must be made before the connection opens")
+                setting.place.fail("this setting must come before the connection opens")
             }),
             Action::Check(code) => {
                 let (host, now) = (self.system.host.as_ref(), self.system.now);
@@ -133,7 +133,8 @@ impl<'a> Player<'a> {
             Some(at) if at <= to => {
                 self.wakes += 1;
                 if self.wakes > MOST_WAKES {
-                    return place.fail("too many timers strike before this");
+                    return place
+                        .fail("more than a million timers expire in the script before this event");
                 }
                 host.wake();
                 self.system.now = self.system.now.max(at);
@@ -163,7 +164,9 @@ impl<'a> Player<'a> {
 
     fn inject(&mut self, packet: &Packet, place: Place) -> Result<(), Problem> {
         if packet.length > MOST_PAYLOAD {
-            return place.fail(format!("no packet carries more than {MOST_PAYLOAD} B"));
+            return place.fail(format!(
+                "the packet is too long: a packet carries at most {MOST_PAYLOAD} B of payload"
+            ));
         }
         let system = &mut self.system;
         let syn = packet.flags & flag::SYN != 0;
@@ -173,14 +176,15 @@ impl<'a> Player<'a> {
         }
         if first && system.host.is_none() {
             if !system.sockets.listens() {
-                return place.fail("a SYN comes, but nobody listens");
+                return place
+                    .fail("the script injects a SYN, but no socket listens: call listen() before");
             }
             if !system.open(Some(packet), false) {
-                return place.fail("the connection cannot be opened");
+                return place.fail("the connection cannot be opened: TCP refuses this SYN");
             }
         }
         let Some(host) = &mut system.host else {
-            return place.fail("a packet comes, but there is no connection");
+            return place.fail("the script injects a packet, but there is no connection");
         };
         let una = host.stack().endpoint(host.id()).acknowledged();
         let (mut inward, sack) = system.wire.inward(packet, system.now, una);
@@ -293,10 +297,10 @@ impl<'a> Player<'a> {
     fn silence(&mut self, expected: &Packet, due: Due, place: Place) -> Problem {
         let later = match self.peek_packet(Time::NEVER, place) {
             Ok(Some(seen)) => format!("{}  {}", seconds(seen.at), matcher::write(&seen.packet)),
-            _ => "nothing, however long one waits".into(),
+            _ => "no further packet is sent".into(),
         };
         let message = format!(
-            "no packet has left in time\n  expected: {}  {}\n  actual:   {later}",
+            "no packet was sent in time\n  expected: {}  {}\n  actual:   {later}",
             self.describe(due),
             matcher::write(expected)
         );
@@ -314,7 +318,7 @@ impl<'a> Player<'a> {
 
     fn with_dialogue(&self, mut problem: Problem) -> Problem {
         let skipped = self.system.log.len().saturating_sub(SHOWN);
-        problem.message.push_str("\n  the dialogue so far:");
+        problem.message.push_str("\n  packets and calls until then:");
         if self.system.log.is_empty() {
             problem.message.push_str(" nothing");
         }

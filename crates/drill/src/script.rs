@@ -198,11 +198,13 @@ impl Call {
         match self.argument(index) {
             Some(Value::List(all)) => match all[..] {
                 [Value::Number(n)] if n == actual => Ok(()),
-                [Value::Number(n)] => self.fail(format!("it tells {actual}, not {n}")),
-                _ => self.fail("one number is needed between the brackets"),
+                [Value::Number(n)] => {
+                    self.fail(format!("the call returns {actual} in its output argument, not {n}"))
+                }
+                _ => self.fail("the output argument must be one number in brackets, such as [4]"),
             },
             Some(Value::Any) => Ok(()),
-            _ => self.fail("a number between brackets is needed"),
+            _ => self.fail("the output argument must be a number in brackets, such as [4]"),
         }
     }
 }

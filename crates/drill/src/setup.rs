@@ -184,7 +184,8 @@ impl Setup {
             What::InitialWindow(segments) => self.config.initial_window = *segments,
             What::File(name, size) => drop(self.files.insert(name.clone(), *size)),
             What::NoQueue => {
-                let message = "a queue that takes no packets from its own host is not simulated";
+                let message = "a queue discipline that drops all packets of its own host is not \
+                               simulated: remove this command";
                 return setting.place.fail(message);
             }
             What::Pacing(on) => self.config.rules.pacing = *on,
@@ -224,7 +225,7 @@ impl Setup {
             return Ok(());
         }
         let near = hint(name, SYSCTLS.map(|known| known.0).into_iter().chain(NO_MATTER));
-        Err(format!("the setting net.ipv4.{name} is not known{near}"))
+        Err(format!("the setting net.ipv4.{name} is unknown{near}"))
     }
 }
 
@@ -237,7 +238,7 @@ struct Value<'a> {
 impl Value<'_> {
     fn number(&self, least: u64, most: u64) -> Result<u64, String> {
         let parsed = self.text.trim().parse().ok().filter(|n| (least..=most).contains(n));
-        parsed.ok_or_else(|| self.wrong(&format!("from {least} to {most}")))
+        parsed.ok_or_else(|| self.wrong(&format!("a whole number from {least} to {most}")))
     }
 
     fn flag(&self) -> Result<bool, String> {
@@ -250,7 +251,7 @@ impl Value<'_> {
             self.text.split_whitespace().map(|n| n.parse().ok()).collect();
         match numbers[..] {
             [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
-            _ => Err(self.wrong("three numbers of bytes that do not fall")),
+            _ => Err(self.wrong("three numbers of bytes in ascending order")),
         }
     }
 

@@ -58,9 +58,9 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
         Problem::new(
             first.place,
             format!(
-                "the command '{}' is not understood (commands are never executed; known are sysctl, \
-                 defaults.sh, set_sysctls.py, tc qdisc, ip route … initcwnd, echo to hystart_detect, \
-                 and dd of zeroes)",
+                "the command '{}' is not supported (commands are interpreted, never executed; \
+                 supported are sysctl, defaults.sh, set_sysctls.py, tc qdisc, ip route … \
+                 initcwnd, echo to hystart_detect, and dd of zeroes)",
                 command.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ")
             ),
         )
@@ -73,7 +73,8 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
         "sysctl" | "set_sysctls.py" => {
             for word in rest.iter().filter(|w| !["-q", "-e", "-w", "-qw"].contains(&&*w.text)) {
                 let what = sysctl(&word.text).ok_or_else(|| {
-                    let message = format!("'{}' is not name=value below net.ipv4", word.text);
+                    let message =
+                        format!("'{}' is not a setting of the form net.ipv4.NAME=VALUE", word.text);
                     Problem::new(word.place, message)
                 })?;
                 set(word.place, what);
@@ -224,9 +225,9 @@ mod tests {
     fn other_commands_fail_where_they_stand() {
         let at = |text: &str| settings(text, Place { line: 3, column: 1 }).unwrap_err().to_string();
         assert!(
-            at("defaults.sh\n  rm -rf /").starts_with("4:3: the command 'rm -rf /' is not und")
+            at("defaults.sh\n  rm -rf /").starts_with("4:3: the command 'rm -rf /' is not sup")
         );
         assert!(at("sysctl kernel.panic=1").starts_with("3:9: 'kernel.panic=1' is not"));
-        assert!(at("tc qdisc replace dev tun0 root netem").contains("not understood"));
+        assert!(at("tc qdisc replace dev tun0 root netem").contains("not supported"));
     }
 }

@@ -128,7 +128,12 @@ impl Outcome {
             (Value::Number(-1), Some(e)) => {
                 (format!("-1 {e}"), matches!(self, Outcome::Error(x) if x == e))
             }
-            _ => return call.fail(format!("the result of {name}() is not a number")),
+            _ => {
+                return call.fail(format!(
+                    "the result that the script expects of {name}() must be a number, or -1 and \
+                     an error"
+                ));
+            }
         };
         if !same {
             return call.fail(format!("{name}() returns {actual}, not {expected}"));
@@ -137,7 +142,7 @@ impl Outcome {
             && events != wanted
         {
             let (events, wanted) = (epoll::write(events), epoll::write(wanted));
-            return call.fail(format!("{name}() tells {events}, not {wanted}"));
+            return call.fail(format!("{name}() reports the events {events}, not {wanted}"));
         }
         Ok(())
     }
@@ -324,11 +329,14 @@ impl Sockets {
             if now <= b.due + b.tolerance {
                 return Ok(());
             }
-            return b.call.fail(format!("{name}() has not returned by {:.6}", seconds(b.due)));
+            return b.call.fail(format!(
+                "{name}() has not returned at {:.6} s, as the script expects",
+                seconds(b.due)
+            ));
         };
         if at + b.tolerance < b.due || at > b.due + b.tolerance {
             let (at, due) = (seconds(at), seconds(b.due));
-            return b.call.fail(format!("{name}() returns at {at:.6}, not at {due:.6}"));
+            return b.call.fail(format!("{name}() returns at {at:.6} s, not at {due:.6} s"));
         }
         outcome.check(&b.call)?;
         self.blocked = None;

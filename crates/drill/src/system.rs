@@ -116,11 +116,14 @@ impl System {
     /// is not a socket.
     pub fn number_of(&self, call: &Call) -> Result<i64, Problem> {
         let Some(number) = call.number(0) else {
-            return call.fail(format!("{}() needs a socket", call.name));
+            return call.fail(format!(
+                "the first argument of {}() must be the number of a socket",
+                call.name
+            ));
         };
         match self.sockets.all.contains_key(&number) {
             true => Ok(number),
-            false => call.fail(format!("there is no socket {number}")),
+            false => call.fail(format!("no open socket of the script has the number {number}")),
         }
     }
 
@@ -128,7 +131,12 @@ impl System {
     /// error if there is none.
     pub fn socket_of(&mut self, call: &Call) -> Result<&mut Socket, Problem> {
         let number = self.number_of(call)?;
-        let missing = || Problem::new(call.place, format!("there is no socket {number}"));
+        let missing = || {
+            Problem::new(
+                call.place,
+                format!("no open socket of the script has the number {number}"),
+            )
+        };
         self.sockets.all.get_mut(&number).ok_or_else(missing)
     }
 

@@ -16,7 +16,8 @@ const MOST_WRITTEN: u64 = 1 << 30;
 /// Executes write(), send() or sendto(): writes one buffer to a socket.
 pub fn write(system: &mut System, call: &Call) -> Answer {
     let Some(bytes) = call.number(2) else {
-        return call.fail(format!("{}() needs a number of bytes", call.name));
+        return call
+            .fail(format!("the third argument of {}() must be a number of bytes", call.name));
     };
     if is_null(call) && bytes > 0 {
         system.socket_of(call)?;
@@ -38,14 +39,17 @@ pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>)
     let written = host.written();
     let bytes = u64::try_from(bytes).ok().filter(|b| written.saturating_add(*b) <= MOST_WRITTEN);
     let Some(bytes) = bytes else {
-        return call.fail("a script may write from 0 to 1 GiB in all");
+        return call.fail(
+            "the number of bytes must not be negative, and a script can write at most 1 GiB in \
+             total",
+        );
     };
     let returns = socket.nonblocking || flags.contains(&"MSG_DONTWAIT");
     if host.info().connection.is_opening() {
         if returns {
             return error("EAGAIN");
         }
-        return call.fail("the connection is not open yet");
+        return call.fail("a blocking write before the connection is open is not simulated");
     }
     let more = flags.contains(&"MSG_MORE");
     let taken = system.sockets.buffer.take(host, system.now, bytes, more);
@@ -64,7 +68,8 @@ pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>)
 /// Executes read(), readv(), recv() or recvfrom(): reads from a socket into one buffer.
 pub fn read(system: &mut System, call: &Call) -> Answer {
     let Some(most) = call.number(2) else {
-        return call.fail(format!("{}() needs a size", call.name));
+        return call
+            .fail(format!("the third argument of {}() must be the size of the buffer", call.name));
     };
     receive(system, call, u64::try_from(most).unwrap_or(0), call.argument(3))
 }
@@ -102,7 +107,9 @@ pub fn known_flags<'a>(
     let all = flags.map_or_else(Vec::new, Value::names);
     let plain = ["MSG_DONTWAIT", "MSG_NOSIGNAL"];
     match all.iter().find(|n| !plain.contains(n) && !others.contains(n)) {
-        Some(other) => call.fail(format!("the flag {other} is not simulated")),
+        Some(other) => {
+            call.fail(format!("the send or receive flag {other} is not simulated for this call"))
+        }
         None => Ok(all),
     }
 }

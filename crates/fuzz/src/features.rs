@@ -184,7 +184,10 @@ impl Pairs {
         let mut pairs = Pairs::new(levels);
         if counts.len() != pairs.tried.len() {
             let (found, expected) = (counts.len(), pairs.tried.len());
-            return Err(format!("{found} counts of pairs; {levels} levels have {expected}"));
+            return Err(format!(
+                "the file has counts of {found} pairs of values, but the {levels} values of this \
+                 version have {expected} pairs"
+            ));
         }
         (pairs.tried, pairs.refused) = counts.iter().copied().unzip();
         Ok(pairs)

@@ -73,7 +73,9 @@ impl Stopping {
     fn read_back(&self) -> Result<Parts, String> {
         match checkpoint::load(&self.bytes, &self.identity) {
             Ok(Kept::Parts(parts)) => Ok(parts),
-            Ok(Kept::One(_)) => Err("a run in parts was kept as one".to_owned()),
+            Ok(Kept::One(_)) => {
+                Err("a run on several threads was saved as a run on one thread".to_owned())
+            }
             Err(refused) => Err(refused.to_string()),
         }
     }
@@ -339,7 +341,10 @@ impl Judge<'_> {
             .map_err(|problems| problems[0].to_string())
             .map_err(fails("resolved"))?;
         if again.resolved() != scenario.resolved() {
-            return Err(fails("resolved")("the resolved text resolves to another text".to_owned()));
+            return Err(fails("resolved")(
+                "the scenario text with all defaults, when it is read again, gives another text"
+                    .to_owned(),
+            ));
         }
         if again == *scenario {
             return Ok(());
@@ -410,7 +415,8 @@ fn read_back(scenario: &Scenario, world: &World) -> Result<World, String> {
     let mut bytes = Vec::new();
     checkpoint::save(&Keep::One(world), &identity, &mut bytes).map_err(|e| e.to_string())?;
     let kept = checkpoint::load(&bytes, &identity).map_err(|refused| refused.to_string())?;
-    kept.into_world().ok_or_else(|| "a run on one thread was kept as one in parts".to_owned())
+    kept.into_world()
+        .ok_or_else(|| "a run on one thread was saved as a run on several threads".to_owned())
 }
 
 /// Compares all results of two runs; returns the first difference as error.
@@ -418,13 +424,15 @@ fn same(expected: &End, other: &End) -> Result<(), String> {
     same_tables(expected, other)?;
     let (End::Done(a), End::Done(b)) = (expected, other) else { return Ok(()) };
     if a.files != b.files {
-        return Err("the files of the result differ".to_owned());
+        return Err("the files of the two results differ".to_owned());
     }
     let (Some(a), Some(b)) = (a.summary.as_object(), b.summary.as_object()) else { return Ok(()) };
     for (name, value) in a {
         let other = b.get(name).unwrap_or(&Value::Null);
         if value != other {
-            return Err(format!("{name} of the summary is {value}, and {other}"));
+            return Err(format!(
+                "{name} in the summary is {value} in one run and {other} in the other"
+            ));
         }
     }
     Ok(())
@@ -435,7 +443,13 @@ fn same_tables(expected: &End, other: &End) -> Result<(), String> {
     let (a, b) = match (expected, other) {
         (End::Done(a), End::Done(b)) => (a, b),
         (End::Stopped(a), End::Stopped(b)) if a == b => return Ok(()),
-        (a, b) => return Err(format!("one run {}, the other {}", said(a), said(b))),
+        (a, b) => {
+            return Err(format!(
+                "of two runs that should be equal, one {}, the other {}",
+                said(a),
+                said(b)
+            ));
+        }
     };
     for (a, b) in a.tables.iter().zip(&b.tables) {
         if a != b {
@@ -443,7 +457,9 @@ fn same_tables(expected: &End, other: &End) -> Result<(), String> {
         }
     }
     match (&a.summary["digest"], &b.summary["digest"]) {
-        (a, b) if a != b => Err(format!("the digests are {a} and {b}")),
+        (a, b) if a != b => {
+            Err(format!("the digests of two runs that should be equal are {a} and {b}"))
+        }
         _ => Ok(()),
     }
 }
@@ -459,16 +475,24 @@ fn said(end: &End) -> String {
 /// Returns a description of the first difference between two tables.
 fn difference(a: &Table, b: &Table) -> String {
     if a.rows() != b.rows() {
-        return format!("table {} has {} and {} rows", a.name, a.rows(), b.rows());
+        return format!(
+            "table {} has {} rows in one run and {} in the other",
+            a.name,
+            a.rows(),
+            b.rows()
+        );
     }
     for ((name, a_column), (_, b_column)) in a.columns.iter().zip(&b.columns) {
         let differs = |row: &usize| a_column.text(*row) != b_column.text(*row);
         if let Some(row) = (0..a.rows()).find(differs) {
             let (x, y) = (a_column.text(row), b_column.text(row));
-            return format!("table {}, column {name}, row {row}: {x} and {y}", a.name);
+            return format!(
+                "table {}, column {name}, row {row}: {x} in one run and {y} in the other",
+                a.name
+            );
         }
     }
-    format!("columns of table {} differ", a.name)
+    format!("the two runs have different columns in table {}", a.name)
 }
 
 fn count(summary: &Value, name: &str) -> u64 {
@@ -502,9 +526,10 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
 /// Checks that no message is faster than over an idle path (slowdown at least 1).
 fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
-        Some((row, slowdown)) => {
-            Err(format!("flow {row} took {slowdown} of the time that it takes over an idle path"))
-        }
+        Some((row, slowdown)) => Err(format!(
+            "the flow in row {row} is too fast: it took only {slowdown} of its time over an idle \
+             path"
+        )),
         None => Ok(()),
     }
 }
@@ -536,14 +561,20 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
             let sum: f64 = parts.iter().map(|part| of(part)[row]).sum();
             // tolerance: a picosecond, or the rounding of doubles
             if (sum - expected).abs() > 1e-6 + expected * 1e-12 {
-                return Err(format!("{whole} of row {row} of flow_parts: {sum} and {expected} µs"));
+                return Err(format!(
+                    "table flow_parts, row {row}: the parts of {whole} add up to {sum} µs \
+                     instead of {expected} µs"
+                ));
             }
         }
     }
     let sum = |values: &[f64]| values.iter().sum::<f64>();
     let (hops, queued) = (sum(column(results, "flow_hops", "queueing_us")), sum(of("queueing_us")));
     if (hops - queued).abs() > 1e-6 + queued * 1e-9 {
-        return Err(format!("{hops} µs in flow_hops, {queued} µs queueing in flow_parts"));
+        return Err(format!(
+            "waiting times add up to {hops} µs in the table flow_hops, but to {queued} µs in \
+             flow_parts"
+        ));
     }
     Ok(())
 }
@@ -586,15 +617,15 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let is_kind = |name: &&str| name.starts_with("drops_") && !is_cause(name);
     let by_kind = sum(&mut names.iter().copied().filter(is_kind));
     for (what, a, b) in [
-        ("packets lost, of links", of_links(results, "drops"), dropped),
-        ("packets lost, by cause", by_cause, dropped),
-        ("packets lost, by kind", by_kind, dropped),
-        ("packets lost, of the summary", sum_of(&summary["drops"]), dropped),
+        ("packets lost (table of links, summary)", of_links(results, "drops"), dropped),
+        ("packets lost (by cause, in total)", by_cause, dropped),
+        ("packets lost (by kind, in total)", by_kind, dropped),
+        ("packets lost (summary by kind, in total)", sum_of(&summary["drops"]), dropped),
         ("packets marked", of_links(results, "marks"), sum_of(&summary["marks"])),
         ("packet-hops", of_links(results, "packets"), count(summary, "packet_hops")),
     ] {
         if a != b {
-            return Err(format!("{what}: {a}, and {b}"));
+            return Err(format!("two counts of {what} differ: {a} and {b}"));
         }
     }
     // CNMs belong to no class and have no latency; frames that hosts have not processed have no
@@ -605,7 +636,9 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let hosts = &summary["hosts"];
     let of_hosts = count(hosts, "ring_drops") + count(hosts, "unprocessed_frames");
     if latencies + of_hosts > delivered || delivered - latencies - of_hosts > messages {
-        return Err(format!("{delivered} packets delivered, {latencies} latencies"));
+        return Err(format!(
+            "{delivered} packets were delivered, but {latencies} latencies were recorded"
+        ));
     }
     Ok(())
 }
@@ -622,7 +655,9 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     let lost = sum_of(drops);
     let messages = count(&results.summary["dcb"], "qcn_messages");
     if applies && lost > messages {
-        return Err(format!("switches lost {lost} packets of lossless priorities"));
+        return Err(format!(
+            "switches lost {lost} packets although all traffic has lossless priorities (PFC)"
+        ));
     }
     Ok(())
 }
@@ -637,12 +672,16 @@ fn states_fill_the_time(results: &Results) -> Result<(), String> {
     for link in 0..states[0].len() {
         let sum: f64 = states.iter().map(|state| state[link]).sum();
         if (sum - run_s).abs() > 1e-9 * run_s.max(1e-3) {
-            return Err(format!("link {link} was {sum} s in its states, of {run_s} s"));
+            return Err(format!(
+                "the times of link {link} in its power states add up to {sum} s, but the run \
+                 took {run_s} s"
+            ));
         }
         let slack = 1e-9 * always[link].abs() + 1e-15;
         if used[link] < ideal[link] - slack || used[link] > always[link] + slack {
             return Err(format!(
-                "link {link} used {} J; ideal {}, always on {}",
+                "link {link} used {} J, which is not between the ideal {} J and the {} J of a \
+                 link that is always on",
                 used[link], ideal[link], always[link]
             ));
         }

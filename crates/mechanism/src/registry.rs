@@ -109,10 +109,15 @@ impl Mechanisms {
                 ));
             }
             if built_in(kind).contains(name) {
-                return Some(format!("{kind} {name:?}: a built-in mechanism has this name"));
+                return Some(format!(
+                    "{kind} {name:?}: a built-in mechanism has this name already; choose another \
+                     one"
+                ));
             }
             if names[..at].contains(&(kind, name)) {
-                return Some(format!("{kind} {name:?}: two mechanisms have this name"));
+                return Some(format!(
+                    "{kind} {name:?}: two mechanisms have this name; names must be unique"
+                ));
             }
         }
         None

@@ -93,7 +93,7 @@ pub fn read(
         }
         other => {
             if !classes.is_empty() {
-                s.wrong("class", "needs scheduler = \"classes\"");
+                s.wrong("class", "has an effect only with scheduler = \"classes\"");
             }
             other
         }
@@ -164,7 +164,9 @@ fn read_class(
     });
     let mut bits = 0u8;
     for &p in &priorities {
-        c.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
+        c.demand(p < 8, &["priorities"], || {
+            format!("{p} is not a priority; priorities are 0 to 7")
+        });
         bits |= 1u8.checked_shl(p).unwrap_or(0);
     }
     ReadClass {
@@ -204,18 +206,37 @@ fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
     };
     let (none, several) = (list(|n| n == 0), list(|n| n > 1));
     if !several.is_empty() {
-        s.wrong("class", format!("more than one class has these priorities: {several}"));
+        s.wrong(
+            "class",
+            format!(
+                "a priority can belong to only one class, but more than one class has these \
+                 priorities: {several}"
+            ),
+        );
     }
     let twice = (0..64).filter(|d| classes.iter().filter(|c| c.dscps >> d & 1 == 1).count() > 1);
     let twice: Vec<String> = twice.map(|d| Dscp(d).name()).collect();
     if !twice.is_empty() {
-        s.wrong("class", format!("more than one class has these codepoints: {}", twice.join(", ")));
+        s.wrong(
+            "class",
+            format!(
+                "a codepoint can belong to only one class, but more than one class has these \
+                 codepoints: {}",
+                twice.join(", ")
+            ),
+        );
     }
     let rest = !mapped.iter().fold(0, |bits, c| bits | c.dscps);
     let default = mapped.iter_mut().find(|c| c.dscps & 1 == 1);
     match default {
         _ if named == 0 && !none.is_empty() => {
-            s.wrong("class", format!("no class has these priorities: {none}"));
+            s.wrong(
+                "class",
+                format!(
+                    "every priority from 0 to 7 must belong to a class, but no class has these \
+                     priorities: {none}"
+                ),
+            );
         }
         Some(default) => default.dscps |= rest,
         None => s.wrong(

@@ -65,7 +65,9 @@ impl SharedBufferConfig {
                          (fabric.mtu)"
                 )
             });
-            b.demand(reserve.0 <= size.0, &["reserve", "size"], || "is above `size`".to_owned());
+            b.demand(reserve.0 <= size.0, &["reserve", "size"], || {
+                "must be at most `size`".to_owned()
+            });
             SharedBufferConfig { size: size.0, alpha: alpha.0, reserve: reserve.0 }
         });
         given.then_some(config)

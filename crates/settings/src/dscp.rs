@@ -73,7 +73,7 @@ impl Quantity for Dscp {
         match value {
             Value::Integer(number) => match u8::try_from(*number) {
                 Ok(number) if number < 64 => Ok(Dscp(number)),
-                _ => Err(format!("is no codepoint; {ALLOWED}")),
+                _ => Err(format!("is not a codepoint; {ALLOWED}")),
             },
             Value::String(text) => {
                 let wanted = text.trim();
@@ -82,7 +82,7 @@ impl Quantity for Dscp {
                     let near = nearest(wanted, NAMES.iter().map(|(name, _)| *name));
                     let hint =
                         near.map_or_else(String::new, |name| format!("; did you mean {name}?"));
-                    format!("is no codepoint; {ALLOWED}{hint}")
+                    format!("is not a codepoint; {ALLOWED}{hint}")
                 })
             }
             other => Err(format!("is {}; {ALLOWED}", quote(other))),

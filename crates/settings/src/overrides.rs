@@ -58,7 +58,10 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
                 rest = inner;
                 if inner.is_empty() {
                     return Err((
-                        format!("is a whole entry of {step}; write the path of one of its keys"),
+                        format!(
+                            "names a whole entry of {step}; write the path of one of its keys, \
+                             such as workload.0.bytes"
+                        ),
                         None,
                     ));
                 }
@@ -66,7 +69,12 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
                 walked.push_str(&format!("{number}."));
                 below
             }
-            _ => return Err((format!("leads through {step}, which is not a table"), None)),
+            _ => {
+                return Err((
+                    format!("leads through {step}, which is a value and not a table with keys"),
+                    None,
+                ));
+            }
         };
     }
     Ok(walked + steps.last().unwrap_or(&""))
@@ -95,7 +103,12 @@ fn member_of<'a>(
     match items.get_mut(index) {
         Some(Value::Table(table)) => Ok((index, table)),
         Some(_) => Err((format!("{array}.{index} is not a table"), None)),
-        None => Err((format!("there are {count} entries of {array}, counted from 0"), None)),
+        None => Err((
+            format!(
+                "{array} has no entry with this number: it has {count} entries, counted from 0"
+            ),
+            None,
+        )),
     }
 }
 

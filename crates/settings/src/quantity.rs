@@ -185,7 +185,9 @@ impl Quantity for Octets {
             Value::String(text) => SIZE.parse(text)?,
             other => whole(other, u64::from(u32::MAX))?,
         };
-        u32::try_from(n).map(Octets).map_err(|_| "is too large for a packet".to_owned())
+        u32::try_from(n)
+            .map(Octets)
+            .map_err(|_| "is too large for the bytes of a packet: at most 4294967295".to_owned())
     }
     fn show(&self) -> String {
         self.0.to_string()
@@ -296,7 +298,7 @@ impl Quantity for Limit {
         let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
         if let Some(digits) = packets {
             return match digits.trim().replace('_', "").parse() {
-                Ok(0) => Err("leaves no room for a single packet".to_owned()),
+                Ok(0) => Err("must be above 0: it leaves no room for a single packet".to_owned()),
                 Ok(n) if n <= QUEUE_PACKETS => Ok(Limit::Packets(n)),
                 Ok(_) => Err(format!("is too large: at most {QUEUE_PACKETS} packets")),
                 Err(_) => Err(format!("is not a queue limit; write {FORM}")),
@@ -307,7 +309,7 @@ impl Quantity for Limit {
             return Err(format!("is not a queue limit; write {FORM}"));
         }
         match SIZE.parse(text)? {
-            0 => Err("leaves no room for a single packet".to_owned()),
+            0 => Err("must be above 0: it leaves no room for a single packet".to_owned()),
             n if n <= QUEUE_BYTES => Ok(Limit::Bytes(n)),
             _ => Err("is too large: at most 100 GB".to_owned()),
         }
@@ -340,7 +342,7 @@ impl Quantity for Name {
         } else if text.len() > NAME {
             Err(format!("is too long: a name has at most {NAME} characters"))
         } else if let Some(c) = text.chars().find(|&c| !fits(c)) {
-            Err(format!("has a {c:?} in it: names are made of letters, digits, '-', '_' and '.'"))
+            Err(format!("contains {c:?}: names may have only letters, digits, '-', '_' and '.'"))
         } else {
             Ok(Name(text.clone()))
         }
@@ -362,7 +364,9 @@ impl Quantity for FileName {
         };
         let inside = |part: &str| !part.is_empty() && part != "." && part != "..";
         if text.len() > 255 || text.chars().any(char::is_control) || text.contains(['\\', ':']) {
-            Err("is not a file name".to_owned())
+            Err("is not a file name: it must not be empty or contain '\\', ':' or control \
+                 characters"
+                .to_owned())
         } else if !text.split('/').all(inside) {
             Err("must be a path below the directory of the scenario: no leading '/', no '..'"
                 .to_owned())
@@ -403,12 +407,12 @@ impl Properties {
             };
             if name.trim().is_empty() || name.len() > PROPERTY_NAME || text.len() > PROPERTY_VALUE {
                 return Err(format!(
-                    "has a name or value that is empty or too long: {}",
+                    "has a property whose name is empty or whose name or value is too long: {}",
                     shorten(&name)
                 ));
             }
             if self.0.len() >= PROPERTIES {
-                return Err(format!("has more than {PROPERTIES} properties"));
+                return Err(format!("has too many properties: at most {PROPERTIES} are allowed"));
             }
             if self.0.insert(name.clone(), text).is_some() {
                 return Err(format!("gives {} twice", shorten(&name)));
@@ -442,8 +446,11 @@ impl<T: Quantity> Quantity for Vec<T> {
         let Value::Array(items) = value else {
             return Err(format!("{}; write a list in brackets", instead(value)));
         };
-        let parse =
-            |(i, item)| T::parse(item).map_err(|e| format!("item {i} ({}) {e}", quote(item)));
+        let parse = |(i, item)| {
+            T::parse(item).map_err(|e| {
+                format!("entry {i} of the list, counted from 0, ({}) {e}", quote(item))
+            })
+        };
         items.iter().enumerate().map(parse).collect()
     }
     fn show(&self) -> String {

@@ -94,7 +94,11 @@ impl Walk {
             DeValue::String(text) => Value::String(text.into_owned()),
             DeValue::Integer(n) => match i64::from_str_radix(n.as_str(), n.radix()) {
                 Ok(n) => Value::Integer(n),
-                Err(_) => self.unreadable(path, line, "is too large a whole number"),
+                Err(_) => self.unreadable(
+                    path,
+                    line,
+                    "is too large: a whole number must fit into 64 bits",
+                ),
             },
             DeValue::Float(x) => match x.as_str().parse() {
                 Ok(x) => Value::Float(x),

@@ -147,8 +147,11 @@ impl Units {
         };
         scaled(number, scale).map_err(|wrong| match wrong {
             Wrong::Number => format!("is not {}; write {}", self.called, self.form()),
-            Wrong::TooLarge => "is too large to count".to_owned(),
-            Wrong::TooFine => format!("is finer than {}", self.smallest),
+            Wrong::TooLarge => "is too large to be represented".to_owned(),
+            Wrong::TooFine => format!(
+                "has more decimals than can be represented; the smallest step is {}",
+                self.smallest
+            ),
         })
     }
 
@@ -234,8 +237,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused_with_the_units_that_can() {
-        assert_eq!(SPAN.parse("0.5 ps"), Err("is finer than 1 ps".to_owned()));
-        assert_eq!(SIZE.parse("0.3 KiB"), Err("is finer than 1 B".to_owned()));
+        assert_eq!(
+            SPAN.parse("0.5 ps"),
+            Err("has more decimals than can be represented; the smallest step is 1 ps".to_owned())
+        );
+        assert_eq!(
+            SIZE.parse("0.3 KiB"),
+            Err("has more decimals than can be represented; the smallest step is 1 B".to_owned())
+        );
         assert!(SPAN.parse("99999999999999999999 s").unwrap_err().contains("too large"));
         assert!(SPAN.parse("18446744073709551615 s").unwrap_err().contains("too large"));
         let wrong = SPAN.parse("200 packets").unwrap_err();

@@ -34,7 +34,7 @@ fn statement(m: &Value) -> String {
         let (m, typical, worst) = (&m[of], "typical", "worst");
         let error = |q: &str, which: &str| percent(&m[format!("{q}_{which}")]);
         format!(
-            "{} and {} (median and p99; {} and {} at worst) on {} scenarios",
+            "{} (median) and {} (99th percentile), in the worst case {} and {}, in {} scenarios",
             error("p50", typical),
             error("p99", typical),
             error("p50", worst),
@@ -43,7 +43,8 @@ fn statement(m: &Value) -> String {
         )
     };
     format!(
-        "flow-level: approximate; job times within {} of packet mode, times of single flows within {}",
+        "flow-level: approximate; in comparisons with packet mode, job times differ by {}; times \
+         of single flows differ by {}",
         of("jobs"),
         of("flows"),
     )

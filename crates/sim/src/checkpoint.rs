@@ -70,15 +70,15 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Foreign => write!(f, "it is not a checkpoint of Eastwest"),
+            Refused::Foreign => write!(f, "the file is not a checkpoint of Eastwest"),
             Refused::Format(format) => {
                 write!(
                     f,
-                    "it has format {format}, but this version of Eastwest reads format \
-                           {FORMAT}"
+                    "the file has format {format}, but this version of Eastwest reads format \
+                     {FORMAT}"
                 )
             }
-            Refused::Damaged => write!(f, "it is damaged or incomplete"),
+            Refused::Damaged => write!(f, "the file is damaged or incomplete"),
             Refused::Build(build) => write!(f, "another build of Eastwest wrote it: {build:?}"),
             Refused::Plan(plan) => write!(f, "it belongs to another scenario: {plan:?}"),
         }

@@ -121,7 +121,10 @@ impl EthernetMessages {
             return Ok(*stream);
         }
         if self.streams_state.len() >= MAX_STREAMS {
-            return Err(format!("more than {MAX_STREAMS} streams of messages over Ethernet"));
+            return Err(format!(
+                "the messages over Ethernet need too many streams (pairs of hosts): at most \
+                 {MAX_STREAMS} are possible"
+            ));
         }
         let stream = streams.rows.len() as u32;
         streams.rows.push(StreamRow::new(workload, parcel.class, (from, to)));

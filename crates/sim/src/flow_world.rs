@@ -348,7 +348,10 @@ impl FlowWorld {
         let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;
-            return w.drivers.stop_at_limit(format!("more than {most} simultaneous connections"));
+            return w.drivers.stop_at_limit(format!(
+                "the run needs more than {most} simultaneous connections, which is the maximum \
+                 of the simulator"
+            ));
         }
         let opened = (self.connections, client, server);
         self.connections += 1;

@@ -81,7 +81,7 @@ impl World {
         let receiver = sender.peer();
         let Some(part_state) = &mut self.part_state else { return };
         if end >= LONGEST_STREAM {
-            part_state.abort_reason = Some("a stream is longer than 2 GiB");
+            part_state.abort_reason = Some("a connection carries more than 2 GiB");
         }
         if !self.owns(sender)
             && self.owns(receiver)
@@ -110,7 +110,8 @@ impl World {
         if let Some(part_state) = &mut self.part_state
             && part_state.promised.get(receiver.slot()).copied().flatten() != Some(now)
         {
-            part_state.abort_reason = Some("a message arrived that was not foreseen");
+            part_state.abort_reason =
+                Some("a message arrived at a time that its thread had not announced to the others");
         }
     }
 
@@ -148,7 +149,9 @@ impl World {
             partition.kept += 1;
         }
         let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
-            return self.abort_partitioned("a promised message is not on its way");
+            return self.abort_partitioned(
+                "the arrival of a message was announced to another thread and did not happen",
+            );
         };
         self.complete(receiver, &d, number);
         if let Some(name) = d.name {
@@ -173,8 +176,9 @@ impl World {
             Source::Timers => (Class::Timer, network.timers.first_rank()),
             Source::Wakes => (Class::Wake, network.opened),
             Source::Samples | Source::Faults | Source::Processing => {
-                return self
-                    .abort_partitioned("samples, faults and cores of hosts are not for one part");
+                return self.abort_partitioned(
+                    "samples, faults and cores of hosts concern the racks of all threads",
+                );
             }
         };
         let key = Key::new(network.now, class);
@@ -206,7 +210,10 @@ impl World {
             && self.site.transports.tcp.stack.peer_inspection_at(end) <= self.site.network.now
             && self.part_state.as_ref().is_some_and(|part_state| !part_state.in_step)
         {
-            self.abort_partitioned("a timer struck that was not foreseen");
+            self.abort_partitioned(
+                "a timer of TCP expired at a time that its thread had not announced to the \
+                 others",
+            );
         }
     }
 
@@ -246,7 +253,9 @@ impl World {
             .into_iter()
             .any(|end| !self.owns(end.peer()))
         {
-            self.abort_partitioned("a packet came to a connection that was nearly gone");
+            self.abort_partitioned(
+                "a packet arrived at a connection that had already ended on its host",
+            );
         }
     }
 

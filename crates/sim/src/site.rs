@@ -110,7 +110,7 @@ impl Site {
         };
         let mut lines: Vec<String> = outstanding.take(5).map(line).collect();
         lines.push(format!(
-            "at {} no events are left, but not finished: {}{}",
+            "at {} no events are left, although these workloads are not finished: {}{}",
             self.network.now,
             self.drivers.waiting(),
             self.network.describe_failures(),
@@ -177,8 +177,8 @@ impl Site {
         let name = |host: HostId| &self.network.fabric.graph.names[host.0 as usize];
         let waiting = driver.workload.waiting().map_or(String::new(), |w| format!("; {w}"));
         format!(
-            "at {}, {}: a frame from {} to {} was lost at {} ({}), and nothing sends it \
-             again{waiting}",
+            "at {}, {}: a frame from {} to {} was lost at {} ({}), and raw Ethernet does not \
+             retransmit it{waiting}",
             lost.at,
             driver.name,
             name(row.src),

@@ -144,13 +144,13 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         (!plan.workloads.iter().all(listed), "a workload reacts to arriving data, or has no end"),
         (
             plan.workloads.iter().any(|w| w.transport != Transport::Tcp),
-            "a workload uses another transport than TCP",
+            "a workload uses a transport other than TCP",
         ),
         (fabric.dcb.is_on(), "switches use PFC or QCN"),
-        (plan.hosts.is_some(), "hosts take time for packets"),
-        (!fabric.faults.is_empty(), "faults change links"),
+        (plan.hosts.is_some(), "hosts take time for packets ([hosts])"),
+        (!fabric.faults.is_empty(), "the scenario has faults of links"),
         (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routing is not ECMP"),
-        (fabric.reference_ports, "ports use the reference mode"),
+        (fabric.reference_ports, "ports use the slower reference mode"),
         (
             custom(&fabric.switch_queue) || custom(&fabric.host_queue),
             "a queue is a mechanism of \
@@ -160,12 +160,18 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy",
         ),
-        (!measure.capture.ports.is_empty(), "packets are captured"),
-        (!measure.flow_parts.is_empty(), "times of flows are split into parts"),
-        (!measure.tcp_trace.is_empty(), "senders are traced"),
-        (!measure.flow_samples.senders.is_empty(), "throughput of connections is sampled"),
-        (measure.ports != PortSet::default(), "ports record every packet"),
-        (measure.pauses.ports != PortSet::default(), "pauses are logged"),
+        (!measure.capture.ports.is_empty(), "packets are captured (measure.capture)"),
+        (
+            !measure.flow_parts.is_empty(),
+            "times of flows are split into parts (measure.flow_parts)",
+        ),
+        (!measure.tcp_trace.is_empty(), "congestion windows are traced (measure.tcp_trace)"),
+        (
+            !measure.flow_samples.senders.is_empty(),
+            "throughput of connections is sampled (measure.flow_samples)",
+        ),
+        (measure.ports != PortSet::default(), "ports record every packet (measure.ports)"),
+        (measure.pauses.ports != PortSet::default(), "pauses are logged (measure.pauses)"),
     ]
     .into_iter()
     .find_map(|(is, why)| is.then_some(why))
@@ -347,7 +353,7 @@ fn run_windows(
             let part = thread::Builder::new().spawn_scoped(scope, move || windows(x, me, None));
             if let Err(e) = part {
                 x.meeting.abandon();
-                return Err(RunError::Limit(format!("no thread could be started: {e}")));
+                return Err(RunError::Limit(format!("a thread could not be started: {e}")));
             }
         }
         Ok((windows(&x, 0, Some(coordinator)), x.meeting.slept()))
@@ -385,7 +391,7 @@ fn run_rest_in_step(
             return Ok(Ok(last));
         }
         if all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER) {
-            return Ok(Err("no events are left"));
+            return Ok(Err("no events were left before all flows had finished"));
         }
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));

@@ -132,7 +132,10 @@ impl World {
             None => {
                 let most = EndpointId::MAX_SLOTS / 2;
                 let what = site.transports.of(via).noun();
-                site.drivers.stop_at_limit(format!("more than {most} simultaneous {what}s"));
+                site.drivers.stop_at_limit(format!(
+                    "the run needs more than {most} simultaneous {what}s, which is the maximum \
+                     of the simulator"
+                ));
             }
         }
     }
@@ -174,7 +177,7 @@ impl World {
                     self.record_recovery(endpoint, event, from, to)
                 }
                 Notice::Failed if self.part_state.is_some() => {
-                    self.abort_partitioned("a connection was given up");
+                    self.abort_partitioned("a connection was given up after too many timeouts");
                 }
                 // A FIN has failed after all data had arrived: no workload needs the connection.
                 Notice::Failed if !tcp.messages.is_needed(endpoint) => {

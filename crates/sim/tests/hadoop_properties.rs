@@ -81,7 +81,10 @@ fn the_configuration_of_a_real_job_is_understood() {
     assert_eq!((config.yarn.node_memory, config.yarn.min_allocation), (2560 << 20, 256 << 20));
     assert_eq!((config.yarn.map_memory, config.yarn.reduce_memory), (1 << 30, 2 << 30));
     assert_eq!((config.control.slowstart, config.shuffle.parallel_copies), (1.0, 5));
-    assert!(notes.iter().any(|n| n.ends_with("concern parts that are not modelled")), "{notes:?}");
+    assert!(
+        notes.iter().any(|n| n.ends_with("concern parts of Hadoop that are not modelled")),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -286,7 +289,7 @@ fn a_machine_s_profile_stands_behind_what_is_given() {
     let wrong = b"top = 1\n[costs]\nmap_rat = '6 MB/s'\nreduce_rate = 'fast'\n[cots]\nx = 1\n";
     let said = refused("machine = 'm.toml'", &[("m.toml", wrong)]);
     for expected in [
-        "has top outside of its tables",
+        "has the key top outside of its tables",
         "costs.map_rat: is not a known key (from m.toml) (did you mean map_rate?)",
         "costs.reduce_rate: ",
         "cots: is not a known key (from m.toml) (did you mean costs?)",

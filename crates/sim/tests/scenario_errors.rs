@@ -218,13 +218,16 @@ fn impossible_demands_are_refused_with_the_reason() {
             "cannot send to itself",
         ),
         ("kind='incast'\nreceiver='h4'\nblock_bytes='1 KB'", "is not a host; hosts are h0 to h3"),
-        ("kind='incast'\nreceiver='h0'\nsenders='h1..h9'\nblock_bytes='1 KB'", "no host named h9"),
+        (
+            "kind='incast'\nreceiver='h0'\nsenders='h1..h9'\nblock_bytes='1 KB'",
+            "names h9, which is not a host",
+        ),
         ("kind='poisson'\nload=1.5\nsizes='web-search'\nflows=9", "must be 0.000001 to 1"),
         ("kind='poisson'\nload=0.5\nsizes='web-search'", "is required, unless"),
         (
             "kind='datagrams'\nsources='h0'\ndestination='h1'\nbytes=1501\nmean_gap='1 \
           us'\npackets=9",
-            "above the MTU",
+            "must be at most the MTU",
         ),
         (
             "kind='mapreduce'\n[[workload.job]]\nkind='terasort'\ninput='1 \
@@ -239,7 +242,7 @@ fn impossible_demands_are_refused_with_the_reason() {
             "kind='mapreduce'\nmaster='h1'\nworkers=['h1']\n[[workload.job]]\nkind='search'\ninput='1 GB'\noutput_replication=1",
             "is the master",
         ),
-        ("kind='mapreduce'", "has jobs or a trace"),
+        ("kind='mapreduce'", "a MapReduce workload needs jobs"),
         ("kind='mapreduce'\ntrace='../x.tsv'", "no '..'"),
         ("kind='mapreduce'\ntrace='none.tsv'", "does not exist"),
         (
@@ -330,7 +333,7 @@ fn impossible_shapes_are_refused_with_the_reason() {
         (
             "kind='xgft'\nchildren=[4,4]\nparents=[1]\nhost_rate='1 Gbit/s'\n\
           uplink_rate='1 Gbit/s'",
-            "has 1 levels, but children has 2",
+            "has 1 levels, but `children` has 2",
         ),
         (
             "kind='k-ary-n-tree'\nk=1000\nlevels=16\nhost_rate='1 Gbit/s'\n\
@@ -430,11 +433,11 @@ fn pauses_and_flows_to_note_are_checked_like_others() {
     for (measure, said) in [
         ("pauses = ['h0->swich0']", "did you mean h0->switch0?"),
         ("pauses = 'h9'", "names h9, which is not a node"),
-        ("pauses = ['h0->h1']", "no cable joins these two"),
+        ("pauses = ['h0->h1']", "there is no cable between these two"),
         ("pauses_rows = 0", "must be 1 to"),
         ("pauses_row = 1", "did you mean pauses_rows?"),
         ("flow_samples = 'switch0'", "names switch0, which is not a host"),
-        ("flow_samples = 3", "write a list of names in quotes"),
+        ("flow_samples = 3", "write names in quotes"),
         ("flow_samples_interval = '1 ns'", "must be 1 us to 1 h"),
         ("flow_samples_interval = 'often'", "measure.flow_samples_interval"),
         ("flow_samples_rows = 1000000000", "must be 1 to 100000000"),
@@ -484,7 +487,7 @@ fn watts_of_switches_are_bounded_and_off_by_default() {
 fn transport_settings_must_fit_together() {
     let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     let tcp = |lines: &str| only(&format!("{STAR}[tcp]\n{lines}\n{work}"));
-    assert!(tcp("min_rto='130 s'").contains("is above max_rto"));
+    assert!(tcp("min_rto='130 s'").contains("must be at most max_rto"));
     assert!(tcp("segment=1460").contains("leaves 1448 B"));
     assert!(tcp("max_window='1 KB'").contains("must hold at least one segment"));
     assert_eq!(listed(&format!("{STAR}[tcp]\nsegment=1460\ntimestamps=false\n{work}")), "");
@@ -502,13 +505,19 @@ fn ports_and_hosts_to_look_at_must_be_there() {
         &format!("{leaf_spine}[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '9 KB'\n");
     let said = |line: &str| only(&format!("{leaf_spine}[measure]\n{line}\n"));
     for (line, expected) in [
-        ("capture = ['leaf0->h9']", "no cable joins these two nodes (did you mean leaf1->h9?)"),
-        ("capture = ['h9->leaf0']", "no cable joins these two nodes (did you mean h9->leaf1?)"),
+        (
+            "capture = ['leaf0->h9']",
+            "there is no cable between these two nodes (did you mean leaf1->h9?)",
+        ),
+        (
+            "capture = ['h9->leaf0']",
+            "there is no cable between these two nodes (did you mean h9->leaf1?)",
+        ),
         ("capture = 'leaf0->h99'", "names h99, which is not a node (did you mean leaf0->h19?)"),
         ("capture = ['leef0->h3']", "names leef0, which is not a node (did you mean leaf0->h3?)"),
-        ("capture = ['spine0->spine1']", "no cable joins these two"),
+        ("capture = ['spine0->spine1']", "there is no cable between these two"),
         ("capture = ['leaf0-h3']", "write a port as \"leaf0->h3\""),
-        ("capture = [3]", "is a whole number; write a list of names"),
+        ("capture = [3]", "is a whole number; write names in quotes"),
         ("capture_packets = 0", "must be 1 to"),
         ("capture_from = '2 s'\ncapture_until = '1 s'", "must be after capture_from, which is 2"),
         ("tcp_trace = ['h0->h33']", "not a host; hosts are h0 to h19 (did you mean h0->h19?)"),
@@ -601,7 +610,7 @@ fn traces_are_scaled_cut_and_attached() {
     assert_eq!((job.maps, job.reduces), (5, 2), "half as many for half as many nodes");
     assert_eq!(
         notes.notes.pop().as_deref(),
-        Some("t.tsv: 1 sizes are not known and taken as 0 bytes")
+        Some("t.tsv: 1 sizes are missing in the trace and count as 0 bytes")
     );
 
     let broken = trace.replace("\t600", "\tsix");
@@ -860,10 +869,13 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
     let cases = [
         ("on = 'spin0'\nkind = 'down'", "names spin0, which is not a node (did you mean spine0?)"),
         ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
-        ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two nodes (did you mean"),
+        (
+            "on = 'h0->leaf1'\nkind = 'down'",
+            "there is no cable between these two nodes (did you mean",
+        ),
         (
             "on = 'leaf0--h3'\nkind = 'down'",
-            "contains leaf0--h3, but no cable joins these two nodes",
+            "contains leaf0--h3, but there is no cable between these two nodes",
         ),
         (
             "on = 'leaf0--spine0#2'\nkind = 'down'",
@@ -881,7 +893,10 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ),
         ("on = 'h0'\nkind = 'bursty-loss'\nshare = 0.9\nmean_burst = 2", "at least 9.0"),
         ("on = 'h0'\nkind = 'degrade'", "needs either rate or share"),
-        ("on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'", "is above the rate of h0->leaf0"),
+        (
+            "on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'",
+            "must not be above the rate of h0->leaf0",
+        ),
         ("on = 'h0'\nkind = 'delay'", "one of them must be above 0"),
         ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "has an effect only together with `period`"),
         (

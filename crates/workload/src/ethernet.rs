@@ -120,8 +120,8 @@ impl EthernetConfig {
                 );
                 no.require(from.saturating_mul(to) <= EthernetConfig::MOST_STREAMS, || {
                     format!(
-                        "destinations: {from} sources times {to} destinations are more than {} \
-                         streams",
+                        "destinations: {from} sources and {to} destinations need too many \
+                         streams: at most {} are possible",
                         EthernetConfig::MOST_STREAMS
                     )
                 });

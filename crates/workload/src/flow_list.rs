@@ -57,7 +57,9 @@ impl FlowList {
         no.require(!config.flows.is_empty(), || "flows: at least one flow is needed".into());
         let mut refuse = |what: &str, bad: &dyn Fn(&ListedFlow) -> bool| {
             let at = config.flows.iter().position(bad);
-            no.require(at.is_none(), || format!("flows: number {} {what}", at.unwrap_or(0) + 1));
+            no.require(at.is_none(), || {
+                format!("flows: flow number {} {what}", at.unwrap_or(0) + 1)
+            });
         };
         refuse("sends nothing: bytes must be at least 1", &|f| f.bytes == 0);
         refuse("goes from a host to itself", &|f| f.src == f.dst);
@@ -155,8 +157,11 @@ mod tests {
     #[test]
     fn impossible_flows_are_refused_by_number() {
         let reasons = list(vec![flow(0, 0, 1, 5), flow(0, 2, 2, 0), flow(0, 9, 1, 1)]).unwrap_err();
-        let expected =
-            ["number 2 sends nothing", "number 2 goes from a host to itself", "number 3 names"];
+        let expected = [
+            "flow number 2 sends nothing",
+            "number 2 goes from a host to itself",
+            "number 3 names",
+        ];
         for (reason, part) in reasons.iter().zip(expected) {
             assert!(reason.contains(part), "{reason}");
         }

@@ -25,8 +25,8 @@ pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
 pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) {
     no.require(hosts.saturating_mul(parallel) <= MAX_UNDER_WAY, || {
         format!(
-            "{hosts} hosts with {parallel} flows each at once: at most {MAX_UNDER_WAY} flows can \
-             be under way at once"
+            "{hosts} hosts with {parallel} simultaneous flows each are too many: at most \
+             {MAX_UNDER_WAY} flows can be open at the same time"
         )
     });
 }

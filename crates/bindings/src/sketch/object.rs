@@ -217,7 +217,7 @@ fn wrong_attribute(
     let (class, value) = (class_name(object), shown(value));
     let none = if needed { "" } else { "None or " };
     PyTypeError::new_err(format!(
-        "{class}.{attribute} must be {none}a whole number from {least} on, not {value}"
+        "{class}.{attribute} must be {none}a whole number of at least {least}, not {value}"
     ))
 }
 
@@ -267,7 +267,10 @@ impl Random {
     /// Returns a random integer, uniform from 0 to `n` - 1.
     fn below(&mut self, n: u64) -> PyResult<u64> {
         match n {
-            0 => Err(pyo3::exceptions::PyValueError::new_err("there is no number below 0")),
+            0 => Err(pyo3::exceptions::PyValueError::new_err(
+                "below(n) needs a number n of at least 1, because it draws a number from 0 to n \
+                 - 1",
+            )),
             n => Ok(self.stream.below(n)),
         }
     }

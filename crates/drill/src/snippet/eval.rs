@@ -81,7 +81,7 @@ pub fn run(
                     value = apply(operator, old, value, *place)?;
                 }
                 if variables.len() >= MOST && !variables.contains_key(name) {
-                    return place.fail("too many variables");
+                    return place.fail("the script has more than 1,000 variables");
                 }
                 variables.insert(name.clone(), value);
             }
@@ -128,7 +128,7 @@ impl Scope<'_> {
                     ("-", Datum::Number(n)) => {
                         n.checked_neg().map(Datum::Number).ok_or_else(|| too_large(e.place))
                     }
-                    _ => e.place.fail(format!("'{sign}' needs a number")),
+                    _ => e.place.fail(format!("the operator '{sign}' needs a number")),
                 }
             }
             Kind::Binary("and", a, b) => {
@@ -191,7 +191,10 @@ fn compare(sign: &str, a: &Datum, b: &Datum, place: Place) -> Result<bool, Probl
         (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
         _ if sign == "==" => return Ok(a == b),
         _ if sign == "!=" => return Ok(a != b),
-        _ => return place.fail(format!("'{sign}' cannot compare these")),
+        _ => {
+            return place
+                .fail(format!("the operator '{sign}' cannot compare values of these types"));
+        }
     };
     Ok(match sign {
         "==" => order.is_eq(),
@@ -210,7 +213,10 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         (Datum::Text(a), Datum::Text(b)) if sign == "+" && a.len() + b.len() <= LONGEST => {
             return Ok(Datum::Text(a + &b));
         }
-        _ => return place.fail(format!("'{sign}' cannot join these")),
+        _ => {
+            return place
+                .fail(format!("the operator '{sign}' cannot be used with values of these types"));
+        }
     };
     let shift = || u32::try_from(b).ok().filter(|b| *b < 64).ok_or_else(|| too_large(place));
     let result = match sign {
@@ -227,7 +233,7 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         // divisor.
         "//" => a.checked_div(b).map(|q| q - i64::from(a % b != 0 && (a < 0) != (b < 0))),
         "%" => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
-        _ => return place.fail(format!("'{sign}' is not understood")),
+        _ => return place.fail(format!("the operator '{sign}' is not supported in a snippet")),
     };
     result.map(Datum::Number).ok_or_else(|| too_large(place))
 }
@@ -252,27 +258,41 @@ fn format_text(text: &str, values: Datum, place: Place) -> Result<Datum, Problem
             Some('d' | 'u' | 'i' | 's' | 'r') => match values.next() {
                 Some(value) => out.push_str(&value.to_string()),
                 None => {
-                    return place.fail("the text names more values than are given");
+                    return place
+                        .fail("the text before '%' has more placeholders than there are values");
                 }
             },
             Some('x') => match values.next() {
                 Some(Datum::Number(n)) => out.push_str(&format!("{n:x}")),
-                _ => return place.fail("'%x' needs a number"),
+                _ => return place.fail("the placeholder %x needs a number"),
             },
-            _ => return place.fail("'%' in a text: only d, s and x are understood"),
+            _ => {
+                return place.fail(
+                    "unknown placeholder in a text: only %d, %s and %x are supported, and %% for \
+                     a percent sign",
+                );
+            }
         }
         if out.len() > LONGEST {
-            return place.fail("the text is too long");
+            return place.fail("the resulting text is longer than 4,096 bytes");
         }
     }
     match values.next() {
         None => Ok(Datum::Text(out)),
-        Some(_) => place.fail("the text names fewer values than are given"),
+        Some(_) => place.fail("the text before '%' has fewer placeholders than there are values"),
     }
 }
 
 fn call(name: &str, mut values: Vec<Datum>, place: Place) -> Result<Datum, Problem> {
-    let wrong = || Problem::new(place, format!("{name}() cannot take these"));
+    let wrong = || {
+        Problem::new(
+            place,
+            format!(
+                "{name}() cannot be called with values of these types, or with this number of \
+                 values"
+            ),
+        )
+    };
     if let [Datum::Tuple(_)] = values[..]
         && ["min", "max"].contains(&name)
         && let Some(Datum::Tuple(inner)) = values.pop()
@@ -341,13 +361,13 @@ mod tests {
             ("assert bananas", "1:10: unknown name 'bananas'"),
             ("import os", "1:3: 'import': only assert"),
             ("assert open('/etc/passwd')", "1:10: unknown function 'open'"),
-            ("x = 1 if 2 else 3", "1:9: the statement goes on"),
+            ("x = 1 if 2 else 3", "1:9: the statement should end"),
             ("assert 1 // 0", "1:10: division by zero"),
             ("x = 9223372036854775807 + 1", "more than 64 bits"),
             ("x = 1 << 70", "more than 64 bits"),
             ("assert tcpi_snd_cwnd ==", "an expression is missing"),
-            ("assert '%d %d' % 1", "more values than are given"),
-            ("x = $", "'$' is not understood"),
+            ("assert '%d %d' % 1", "more placeholders than there are values"),
+            ("x = $", "the character '$' is not allowed"),
         ] {
             let found = tell(text).unwrap_err();
             assert!(found.contains(message), "{text}: {found}");

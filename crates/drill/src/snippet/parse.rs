@@ -35,12 +35,16 @@ pub fn parse(text: &str, place: Place) -> Result<Snippet, Problem> {
         }
         let place = parser.place();
         if words[parser.at..].iter().take(LONGEST).all(|w| w.1 != Word::End) {
-            return Err(parser.problem(format!("a statement of more than {LONGEST} words")));
+            return Err(parser.problem(format!(
+                "the statement is too long: it may have at most {LONGEST} words and signs"
+            )));
         }
         statements.push((place, parser.statement()?));
         match parser.peek() {
             Some(Word::End) | None => {}
-            Some(_) => return Err(parser.problem("the statement goes on unexpectedly")),
+            Some(_) => {
+                return Err(parser.problem("the statement should end before this word or sign"));
+            }
         }
     }
     Ok(Snippet { statements })
@@ -109,7 +113,7 @@ impl Parser<'_> {
             let operator = ASSIGNMENTS.iter().find(|a| a.0 == sign).map(|a| a.1);
             return Ok(Statement::Assign(name, operator, self.expression(0)?));
         }
-        let message = "only assert, print and assignments are understood";
+        let message = "only assert, print and assignments are supported in a snippet";
         start.fail(format!("'{name}': {message}"))
     }
 
@@ -133,7 +137,7 @@ impl Parser<'_> {
 
     fn expression(&mut self, depth: u32) -> Result<Expression, Problem> {
         if depth > DEEPEST {
-            return Err(self.problem("nested too deeply"));
+            return Err(self.problem("the expression is nested more than 32 levels deep"));
         }
         let mut left = self.conjunction(depth)?;
         while self.takes_name("or") {
@@ -186,7 +190,7 @@ impl Parser<'_> {
 
     fn unary(&mut self, depth: u32) -> Result<Expression, Problem> {
         if depth > DEEPEST {
-            return Err(self.problem("nested too deeply"));
+            return Err(self.problem("the expression is nested more than 32 levels deep"));
         }
         let place = self.place();
         match self.takes_one(&["-", "~"]) {
@@ -206,7 +210,7 @@ impl Parser<'_> {
             Some(Word::Number(n)) => Kind::Number(n),
             Some(Word::Text(t)) => Kind::Text(t),
             Some(Word::Name(name)) if KEYWORDS.contains(&name.as_str()) => {
-                return place.fail(format!("'{name}' is not understood in a snippet"));
+                return place.fail(format!("'{name}' is not supported in a snippet"));
             }
             Some(Word::Name(name)) if self.takes("(") => {
                 if !FUNCTIONS.contains(&name.as_str()) {
@@ -233,7 +237,7 @@ impl Parser<'_> {
                 }
                 Kind::Tuple(all)
             }
-            _ => return place.fail("an expression is missing"),
+            _ => return place.fail("an expression is missing here"),
         };
         Ok(Expression { place, kind })
     }

@@ -75,7 +75,9 @@ fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
         };
         return match number {
             Ok(n) => Ok(Word::Number(n)),
-            Err(_) => place.fail(format!("'{digits}' is no whole number of 64 bits")),
+            Err(_) => {
+                place.fail(format!("'{digits}' is not a whole number that fits into 64 bits"))
+            }
         };
     }
     if c == '\'' || c == '"' {
@@ -89,6 +91,6 @@ fn word(cursor: &mut Cursor<'_>, c: char) -> Result<Word, Problem> {
             cursor.skip(sign.len());
             Ok(Word::Sign(sign))
         }
-        None => place.fail(format!("{c:?} is not understood in a snippet")),
+        None => place.fail(format!("the character {c:?} is not allowed in a snippet")),
     }
 }

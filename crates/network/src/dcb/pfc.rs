@@ -581,7 +581,9 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     });
     s.demand(!list.is_empty(), &["priorities"], || "names none".to_owned());
     for &p in &list {
-        s.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
+        s.demand(p < 8, &["priorities"], || {
+            format!("{p} is not a priority; priorities are 0 to 7")
+        });
     }
     list.iter().filter(|p| **p < 8).fold(0, |set_bits, p| set_bits | 1 << p)
 }

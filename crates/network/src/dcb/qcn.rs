@@ -94,7 +94,8 @@ impl QcnConfig {
         });
         if config.cnm_bytes > 256 && !s.describing() {
             notes.push(format!(
-                "fabric.qcn.cnm_bytes: notifications of {} B are larger than those of the standard",
+                "fabric.qcn.cnm_bytes: notifications of {} B are larger than those of the \
+                 standard IEEE 802.1Qau",
                 config.cnm_bytes
             ));
         }

@@ -75,7 +75,7 @@ impl BuiltIn for StepMarkingConfig {
         let (k, room) = (Level::from(threshold), Level::from(limit));
         let reaches = threshold.counts_same_as(limit) && k.value() >= room.value();
         s.demand(!reaches, &["threshold", "limit"], || {
-            "never marks, because it is not below the limit of the queue".to_owned()
+            "never marks a packet: it must be below the limit of the queue".to_owned()
         });
         let mark_from = if from { threshold } else { threshold.plus_one() };
         StepMarkingConfig { mark_from, at_dequeue, protection, limit }

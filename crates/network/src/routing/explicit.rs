@@ -116,7 +116,7 @@ impl ExplicitRoutes {
                 }
             }
             if built.of_pair.insert((route.from, route.to), i as u16 | EXPLICIT_BIT).is_some() {
-                return Err(fail("another route serves the same pair of hosts".into()));
+                return Err(fail("there is another route for the same pair of hosts".into()));
             }
             built.hops.push(hops);
             built.usable.push(true);

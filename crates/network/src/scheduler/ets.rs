@@ -25,7 +25,9 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     let percent = share.map(|share| at_most::<u32, _>(whole_part(share.0 * 100.0 + 0.5)));
     let whole =
         share.is_none_or(|share| (share.0 * 100.0 - (share.0 * 100.0 + 0.5).floor()).abs() < 1e-9);
-    c.demand(whole, &["share"], || "is not a whole number of percent".to_owned());
+    c.demand(whole, &["share"], || {
+        "must be a whole number of percent, such as \"25 %\"".to_owned()
+    });
     c.demand(share.is_none() || !c.has("weight"), &["share", "weight"], || {
         "cannot be set together with `weight`: give one of them".to_owned()
     });

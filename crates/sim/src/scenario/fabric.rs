@@ -344,7 +344,8 @@ fn note_over_subscription(
     if down > up {
         let ratio = hundredths(down, up);
         notes.push(format!(
-            "the {fabric} is {ratio}:1 over-subscribed: {} of hosts on {} of uplinks per {switch}",
+            "the {fabric} is over-subscribed {ratio}:1: the links of the hosts of each {switch} \
+             have {} in total, but its uplinks only {}",
             bits(down),
             bits(up)
         ));

@@ -83,7 +83,12 @@ impl<'a> Ground<'a> {
                     let both_ways = |text: String| text.replacen("->", "--", 1);
                     Err((both_ways(message), near.map(both_ways)))
                 }
-                Ok(_) => Err(("is not a cable".to_owned(), None)),
+                Ok(_) => Err((
+                    "is not a cable; write a cable as \"leaf0--h3\" and one of its directions as \
+                     \"leaf0->h3\""
+                        .to_owned(),
+                    None,
+                )),
             };
         }
         let (first, last) = match place.split_once("..") {
@@ -258,7 +263,7 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
         f.demand(slow.is_none(), &["rate", "share"], || {
             let link = slow.copied().unwrap_or(0);
             let own = ground.graph.cables[link as usize / 2].config.rate;
-            format!("is above the rate of {} ({own})", ground.name(link))
+            format!("must not be above the rate of {}, which is {own}", ground.name(link))
         });
     }
     let end = until.map_or(Time::NEVER, |until| Time::ZERO + until);

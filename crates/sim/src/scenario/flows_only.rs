@@ -28,9 +28,9 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
             "tcp",
             "has other settings for some endpoints (tcp.override)",
         ),
-        (c.further.are_used(), "workload", "uses another transport than TCP"),
-        (c.hosts.is_some(), "hosts", "is a time for each packet"),
-        (!f.faults.is_empty(), "fault", "is a fault of links, which acts on packets"),
+        (c.further.are_used(), "workload", "uses a transport other than TCP"),
+        (c.hosts.is_some(), "hosts", "lets hosts take time for each packet"),
+        (!f.faults.is_empty(), "fault", "contains faults of links, which act on packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without a connection"),
         (
             c.workloads.iter().any(bulk),

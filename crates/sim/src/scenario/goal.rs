@@ -104,7 +104,7 @@ pub fn read(s: &mut Section) {
     for (measure, wanted) in &goals {
         if measure.trim().is_empty() || measure.len() > LONGEST_MEASURE {
             let message =
-                format!("has a name that is empty or longer than {LONGEST_MEASURE} bytes");
+                format!("has a measure whose name is empty or longer than {LONGEST_MEASURE} bytes");
             s.wrong_below("goal", measure, message, None);
         } else if wanted.len() > LONGEST_VALUE {
             let message = format!("is longer than {LONGEST_VALUE} bytes; {FORM}");

@@ -17,11 +17,11 @@ impl Quantity for HostList {
         let one = |item: &Value| match item {
             Value::String(text) if !text.is_empty() && text.len() <= 200 => {
                 match text.chars().find(|c| c.is_control()) {
-                    Some(_) => Err(format!("is not a list of hosts; {FORM}")),
+                    Some(_) => Err(format!("is not a host or a list of hosts; {FORM}")),
                     None => Ok(text.clone()),
                 }
             }
-            Value::String(_) => Err(format!("is not a list of hosts; {FORM}")),
+            Value::String(_) => Err(format!("is not a host or a list of hosts; {FORM}")),
             other => Err(format!("{}; {FORM}", instead(other))),
         };
         match value {
@@ -47,7 +47,9 @@ impl HostList {
     fn resolve(&self, nodes: &Nodes) -> Result<Vec<HostId>, String> {
         let number = |name: &str| match nodes.number(name) {
             Some(n) if n < nodes.hosts() => Ok(n),
-            _ => Err(format!("has no host named {name}; hosts are {}", nodes.host_names())),
+            _ => {
+                Err(format!("names {name}, which is not a host; hosts are {}", nodes.host_names()))
+            }
         };
         let mut hosts = Vec::new();
         for item in &self.0 {

@@ -20,8 +20,13 @@ impl Quantity for Places {
             Value::String(text) if text.len() <= LONGEST && !text.chars().any(char::is_control) => {
                 Ok(text.trim().to_owned())
             }
-            Value::String(_) => Err("is not a list of names".to_owned()),
-            other => Err(format!("{}; write a list of names in quotes", instead(other))),
+            Value::String(_) => Err("is not a name; write names in quotes, such as \"h3\" or \
+                                     \"leaf0->h3\""
+                .to_owned()),
+            other => Err(format!(
+                "{}; write names in quotes, such as \"h3\" or [\"h0\", \"leaf0->h3\"]",
+                instead(other)
+            )),
         };
         match value {
             Value::Array(items) => items.iter().map(one).collect::<Result<_, _>>().map(Places),
@@ -83,7 +88,8 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     if nodes.adjacent(a, b) {
         return Ok((a, b));
     }
-    let message = format!("contains {}, but no cable joins these two nodes", shorten(text));
+    let message =
+        format!("contains {}, but there is no cable between these two nodes", shorten(text));
     // One of the two names is probably right: keep the name of a host rather than that of a switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))

@@ -71,8 +71,8 @@ mod tests {
         assert_eq!((stride.stride, stride.count, stride.bytes), (19, 8, 4_000_000));
         assert_eq!(
             scenario.notes,
-            ["the leaf–spine is 2:1 over-subscribed: 40 Gbit/s of hosts on 20 Gbit/s of uplinks \
-                 per leaf"]
+            ["the leaf–spine is over-subscribed 2:1: the links of the hosts of each leaf have 40 \
+              Gbit/s in total, but its uplinks only 20 Gbit/s"]
         );
     }
 }

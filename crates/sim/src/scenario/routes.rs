@@ -63,7 +63,7 @@ pub fn read(
     if let Some(twice) = weights.iter().find(|w| !seen.insert((w.0, w.1))) {
         let name = |n| nodes.map_or_else(String::new, |nodes| nodes.name(n));
         let (from, to) = (name(twice.0), name(twice.1));
-        s.wrong("weight", format!("there are two weights from {from} to {to}"));
+        s.wrong("weight", format!("there are two weights from {from} to {to}: give only one"));
     }
     let equal_paths = EqualPaths { same_hash: same_hash.unwrap_or(false), weights };
     let routes = listed.into_iter().flatten().chain(file.unwrap_or_default()).collect();
@@ -88,8 +88,11 @@ fn with_routes(
     let mut seen = BTreeSet::new();
     if let Some(twice) = routes.iter().find(|r| !seen.insert((r.from, r.to))) {
         let name = |n| nodes.map_or_else(String::new, |nodes| nodes.name(n));
-        let message =
-            format!("there are two routes from {} to {}", name(twice.from), name(twice.to));
+        let message = format!(
+            "there are two routes from {} to {}: give only one",
+            name(twice.from),
+            name(twice.to)
+        );
         s.wrong("route", message);
     }
     if routes.len() > MOST_ROUTES {
@@ -153,7 +156,7 @@ fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
 /// wrong with it.
 fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitRoute, String> {
     if from == to {
-        return Err("goes from a host to itself".to_owned());
+        return Err("goes from a host to itself, but must join two different hosts".to_owned());
     }
     if via.len() > MAX_HOPS {
         return Err(format!("has more than {MAX_HOPS} switches"));
@@ -326,7 +329,7 @@ mod tests {
             ":3: must not visit a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
             ":4: there is no host \"h9\"; hosts are h0 to h3",
             ":5: \"spone0\" is not a switch of this fabric",
-            ":6: goes from a host to itself",
+            ":6: goes from a host to itself, but must join two different hosts",
             ":7: there is no cable between h0 and h2",
         ];
         assert_eq!(problems, expected);

@@ -102,7 +102,11 @@ fn read_xgft(s: &mut Section) -> Option<Topology> {
     demand_numbers(s, "children", &children, 1);
     demand_numbers(s, "parents", &parents, 1);
     s.demand(children.len() == parents.len(), &["parents", "children"], || {
-        format!("has {} levels, but children has {}", parents.len(), children.len())
+        format!(
+            "has {} levels, but `children` has {}: both need one number for each level",
+            parents.len(),
+            children.len()
+        )
     });
     s.demand(parents.first() == Some(&1), &["parents", "children"], || {
         "must begin with 1, because a host has one cable".to_owned()

@@ -124,7 +124,9 @@ pub fn read(
         );
         let filtered = ["workloads", "hosts", "peers", "side"].iter().any(|name| o.has(name));
         o.demand(filtered, &["workloads", "hosts", "peers", "side"], || {
-            "is required, or hosts, peers or side: an override needs at least one filter".to_owned()
+            "is required unless `hosts`, `peers` or `side` is given: an override needs at least \
+             one of these filters"
+                .to_owned()
         });
         let mut own_notes = Vec::new();
         let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);

@@ -88,7 +88,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     let world = &mut *worlds[part];
     let over = world.site.transports.tcp.stack.has_ended();
     if world.run_events::<false, false>(world.site.events + 1).is_err() {
-        world.abort_partitioned("a part cannot go on");
+        world.abort_partitioned("one of the threads could not continue");
     }
     world.promise();
     world.check_late();
@@ -125,6 +125,6 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
     if rest {
-        worlds[0].abort_partitioned("no events are left");
+        worlds[0].abort_partitioned("no events were left before all flows had finished");
     }
 }

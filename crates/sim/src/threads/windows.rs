@@ -89,7 +89,7 @@ impl PartReport {
             (Some(over), Some(open)) => over <= open,
             _ => false,
         };
-        self.abort_reason.or(reused.then_some("connections end before others are opened"))
+        self.abort_reason.or(reused.then_some("a connection ended before another one was opened"))
     }
 }
 
@@ -256,7 +256,10 @@ impl Coordinator<'_> {
         if self.windows == self.min_events_per_window.0
             && all.events < self.min_events_per_window.0 * self.min_events_per_window.1
         {
-            return Some(Windows::Sequential("too few events occur within the delay of a cable"));
+            return Some(Windows::Sequential(
+                "too few events happen within the delay of a cable, so that threads would mostly \
+                 wait for each other",
+            ));
         }
         if self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided) {
             return Some(Windows::Sequential(
@@ -353,7 +356,7 @@ pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator
 
 fn run_window(world: &mut World, end: Time) {
     if world.run_window(end).is_err() {
-        world.abort_partitioned("a part cannot go on");
+        world.abort_partitioned("one of the threads could not continue");
     }
 }
 

@@ -555,5 +555,5 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
         ))
     };
     assert!(shares("60 %", "50 %").contains("add up to 110 %"));
-    assert!(shares("60 %", "12.5 %").contains("not a whole number of percent"));
+    assert!(shares("60 %", "12.5 %").contains("must be a whole number of percent"));
 }

@@ -227,8 +227,11 @@ fn a_lost_frame_ends_the_run_and_names_the_rank_that_waits() {
         assert!(matches!(&error, RunError::Stuck(_)), "{error}");
         let said = error.to_string();
         assert!(said.contains("app: a frame from h0 to h1 was lost at"), "{said}");
-        assert!(said.contains("(link-down), and nothing sends it again"), "{said}");
-        assert!(said.contains("rank 1 in recv for a message from rank 0 with tag 7"), "{said}");
+        assert!(said.contains("(link-down), and raw Ethernet does not retransmit it"), "{said}");
+        assert!(
+            said.contains("rank 1 waits in recv for a message from rank 0 with tag 7"),
+            "{said}"
+        );
     }
 }
 
@@ -254,7 +257,10 @@ fn what_would_lose_frames_is_refused() {
     let said = wrong("schema = 1\n", "schema = 1\nfidelity = 'flow'\n");
     assert!(said.contains("sends packets without a connection"), "{said}");
     let said = wrong("ranks = 4", "ranks = 4\nframe = 2000");
-    assert!(said.contains("frame") && said.contains("above the MTU of 1500 B"), "{said}");
+    assert!(
+        said.contains("frame") && said.contains("must be at most the MTU, which is 1500 B"),
+        "{said}"
+    );
     let said = wrong("transport = 'ethernet'", "transport = 'tcp'\nframe = 500");
     assert!(said.contains("only with transport = \"ethernet\""), "{said}");
 }

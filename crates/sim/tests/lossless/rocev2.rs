@@ -251,7 +251,7 @@ fn settings_that_cannot_be_are_refused_and_those_without_effect_told() {
     let found = listed(&with("").replace("'rocev2'", "'roce'"));
     assert!(found.contains("transport") && found.contains("rocev2"), "{found}");
     let found = listed(&with("").replace("schema = 1", "schema = 1\nfidelity = 'flow'"));
-    assert!(found.contains("uses another transport than TCP"), "{found}");
+    assert!(found.contains("uses a transport other than TCP"), "{found}");
     let unused =
         scenario(&format!("{}[rocev2]\nmtu = 512\n", with("").replace("'rocev2'", "'tcp'")), &[]);
     assert!(unused.notes.iter().any(|n| n.contains("[rocev2] has no effect")));

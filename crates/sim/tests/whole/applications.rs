@@ -130,10 +130,10 @@ fn impossible_settings_are_told_at_their_key() {
     for (workload, told) in [
         (
             format!("{}\nreplicas = 9", KINDS[2]),
-            "replicas = 9: 9 replicas need as many stores, not 5",
+            "replicas = 9: 9 replicas need at least 9 stores, but there are only 5",
         ),
         (format!("{}\nquorum = 4", KINDS[2]), "quorum = 4: must be at most `replicas`, 3"),
-        (stores, "has no host named h9"),
+        (stores, "names h9, which is not a host"),
         (format!("{}\nwirtes = 5", KINDS[2]), "wirtes"),
     ] {
         let problems = read(&text("", &workload), &context(), &[]).expect_err("refused");

@@ -160,8 +160,8 @@ fn what_is_wrong_with_an_override_is_told_once() {
     let about = |what: &str| problems.iter().filter(|p| p.contains(what)).count();
     assert_eq!(about("no workload named c"), 1, "{problems:#?}");
     assert_eq!(about("cubic"), 1, "{problems:#?}");
-    assert_eq!(about("no host named h9"), 1, "{problems:#?}");
-    assert_eq!(about("at least one filter"), 1, "{problems:#?}");
+    assert_eq!(about("names h9, which is not a host"), 1, "{problems:#?}");
+    assert_eq!(about("at least one of these filters"), 1, "{problems:#?}");
     assert_eq!(about("min_rto"), 1, "inherited problems are told once: {problems:#?}");
 }
 

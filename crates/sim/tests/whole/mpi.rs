@@ -141,7 +141,10 @@ fn what_is_wrong_with_a_trace_is_said_with_file_line_and_record() {
         "{wrong}"
     );
     let wrong = Folder::new("lost").trace(&["send 1 3 1", "init"]).wrong(2, "");
-    assert!(wrong.contains("rank 0 to rank 1 with tag 3: 1 more sends than receives"), "{wrong}");
+    assert!(
+        wrong.contains("rank 0 to rank 1 with tag 3: there are 1 more sends than receives"),
+        "{wrong}"
+    );
     let gap = Folder::new("gap").trace(&["init"; 3]);
     std::fs::remove_file(gap.0.join("t/rank-01.txt")).expect("removed");
     let wrong = gap.wrong(4, "");
@@ -162,7 +165,7 @@ fn a_deadlock_ends_the_run_and_names_ranks_and_calls() {
     assert!(matches!(&error, RunError::Stuck(_)));
     let said = error.to_string();
     assert!(said.contains("app: deadlock: 2 of 2 ranks wait"), "{said}");
-    assert!(said.contains("rank 1 in recv for a message from rank 0 with tag 2"), "{said}");
+    assert!(said.contains("rank 1 waits in recv for a message from rank 0 with tag 2"), "{said}");
 }
 
 #[test]

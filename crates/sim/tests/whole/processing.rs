@@ -101,7 +101,7 @@ fn a_run_goes_on_from_a_checkpoint() {
 #[test]
 fn what_needs_hosts_without_time_is_refused() {
     for (hosts, more, told) in [
-        ("fidelity", "", "hosts is a time for each packet"),
+        ("fidelity", "", "hosts lets hosts take time for each packet"),
         ("", "[measure]\nflow_parts = 'all'", "flow_parts"),
     ] {
         let flow = if hosts == "fidelity" { "fidelity = 'flow'\n" } else { "" };

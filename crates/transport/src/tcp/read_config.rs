@@ -235,10 +235,10 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
         .range("1 ns", "10 s"),
     );
     s.demand(min_rto <= max_rto, &["min_rto", "max_rto"], || {
-        format!("is above max_rto ({max_rto})")
+        format!("must be at most max_rto, which is {max_rto}")
     });
     s.demand(initial_rto <= max_rto, &["initial_rto", "max_rto"], || {
-        format!("is above max_rto ({max_rto})")
+        format!("must be at most max_rto, which is {max_rto}")
     });
     if min_rto < granularity && s.good(&["min_rto", "granularity"]) {
         notes.push(format!(

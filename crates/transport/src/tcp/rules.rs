@@ -414,7 +414,7 @@ impl ReceiverRules {
         s.demand(
             !compress || (sack && acks == AckRule::Linux),
             &["compress_sacks", "acks", "sack"],
-            || "needs acks = 'linux' and sack".to_owned(),
+            || "has an effect only with acks = \"linux\" and sack = true".to_owned(),
         );
         let window_from: Option<Bytes> = s.find(
             key(
@@ -454,7 +454,7 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
         .default("true"),
     );
     s.demand(on || prr == PrrRule::Off, &["partial_acks", "prr"], || {
-        "false needs prr = \"off\"".to_owned()
+        "can be false only with prr = \"off\"".to_owned()
     });
     on
 }

@@ -242,7 +242,13 @@ impl Deployment {
             return;
         }
         if self.instant.1 > MOST_AT_ONCE {
-            self.end(Action::Fail(format!("{MOST_AT_ONCE} events at one time, {now}")), out);
+            self.end(
+                Action::Fail(format!(
+                    "more than {MOST_AT_ONCE} events happen at the same simulated time, {now}: a \
+                     process probably repeats an action without any delay"
+                )),
+                out,
+            );
         } else if self.pending() == 0 {
             self.finish(out);
         }
@@ -355,7 +361,10 @@ impl Deployment {
             }
             Act::Timer { id, delay, value } => {
                 let at = now.0.checked_add(delay.0).filter(|&at| Time(at) < Time::NEVER);
-                let at = at.ok_or("started a timer that ends after the end of time")?;
+                let at = at.ok_or(
+                    "started a timer that is too long: it would expire after the largest \
+                     possible time",
+                )?;
                 self.timers.insert(id, Timer { of: number, value });
                 out.push(Action::Wake { at: Time(at), token: id });
             }
@@ -666,7 +675,7 @@ pub(super) mod tests {
             (|p, _, _| p.measure("", Span(1)), "\"\" is not the name of a counter"),
             (
                 |p, _, _| assert_eq!(p.timer(Span::MAX, 1), 0),
-                "process 0 started a timer that ends after",
+                "process 0 started a timer that is too long",
             ),
             (|p, _, _| p.fail("the user's reason".to_owned()), "process 0 the user's reason"),
         ];

@@ -92,7 +92,9 @@ impl BuiltIn for FanOutConfig {
         let workers = members[WORKER];
         let width = self.width.filter(|&width| width as usize > workers);
         width
-            .map(|width| format!("width: {width} workers of a query, but there are {workers}"))
+            .map(|width| {
+                format!("width: a query needs {width} workers, but there are only {workers}")
+            })
             .into_iter()
             .collect()
     }

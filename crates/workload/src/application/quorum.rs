@@ -86,7 +86,10 @@ impl BuiltIn for QuorumConfig {
         let (stores, replicas) = (members[STORE], self.replicas);
         match replicas as usize > stores {
             true => {
-                vec![format!("replicas: {replicas} replicas need as many stores, not {stores}")]
+                vec![format!(
+                    "replicas: {replicas} replicas need at least {replicas} stores, but there \
+                     are only {stores}"
+                )]
             }
             false => Vec::new(),
         }
@@ -226,7 +229,10 @@ mod tests {
     #[test]
     fn more_replicas_than_stores_are_refused() {
         let few = QuorumConfig { replicas: 6, ..config() };
-        assert_eq!(few.problems(&[1, 5]), ["replicas: 6 replicas need as many stores, not 5"]);
+        assert_eq!(
+            few.problems(&[1, 5]),
+            ["replicas: 6 replicas need at least 6 stores, but there are only 5"]
+        );
         assert!(few.problems(&[1, 6]).is_empty());
     }
 }

@@ -53,7 +53,8 @@ impl Tally {
             )
         } else if others >= MOST {
             format!(
-                "more than {MOST} counters or measures: names must not contain numbers of events"
+                "the application has more than {MOST} counters or measures: their names must not \
+                 contain numbers that change, such as that of a request"
             )
         } else {
             return true;

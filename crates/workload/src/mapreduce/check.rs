@@ -23,7 +23,10 @@ pub fn check(
         .clone()
         .unwrap_or_else(|| (0..hosts).map(HostId).filter(|&h| h != master).collect());
     if master.0 >= hosts {
-        problems.push(format!("master: host {} is not one of the {hosts} hosts", master.0));
+        problems.push(format!(
+            "master: there is no host number {}; the fabric has {hosts} hosts, numbered from 0",
+            master.0
+        ));
     }
     check_workers(master, &workers, hosts, &mut problems);
     check_settings(config, &mut problems);
@@ -49,7 +52,10 @@ fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut 
             problems.push(format!("workers: host {h} is the master, which runs no tasks"));
         }
         match seen.get_mut(h as usize) {
-            None => problems.push(format!("workers: host {h} is not one of the {hosts} hosts")),
+            None => problems.push(format!(
+                "workers: there is no host number {h}; the fabric has {hosts} hosts, numbered \
+                 from 0"
+            )),
             Some(true) => problems.push(format!("workers: host {h} is named twice")),
             Some(seen) => *seen = true,
         }
@@ -85,7 +91,9 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
                                    of a node ({most} B)"
             ));
         } else if yarn.count_vcores && vcores > yarn.node_vcores {
-            problems.push(format!("{vname}: {vcores} virtual cores are more than a node has"));
+            problems.push(format!(
+                "{vname}: must not be above the virtual cores of a node, but is {vcores}"
+            ));
         }
     }
     let largest = yarn.map_memory.max(yarn.reduce_memory);
@@ -137,8 +145,10 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
         }
         if let Some(Clients::On(HostId(h))) = job.clients {
             if h >= hosts {
-                problems
-                    .push(format!("jobs[{i}].client: host {h} is not one of the {hosts} hosts"));
+                problems.push(format!(
+                    "jobs[{i}].client: there is no host number {h}; the fabric has {hosts} \
+                     hosts, numbered from 0"
+                ));
             }
         }
         if job.uncombined.is_some_and(|all| all < job.bytes.shuffle) {
@@ -149,7 +159,7 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
         }
         for (name, n) in [("maps", job.maps), ("reduces", job.reduces)] {
             if n > MAX_TASKS {
-                problems.push(format!("jobs[{i}].{name}: {n} is above {MAX_TASKS}"));
+                problems.push(format!("jobs[{i}].{name}: must be at most {MAX_TASKS}, not {n}"));
             }
         }
         if job.reduces == 0 && job.bytes.shuffle > 0 {
@@ -162,7 +172,9 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
     }
     let tasks = config.jobs.iter().map(|j| u64::from(j.maps) + u64::from(j.reduces)).sum::<u64>();
     if tasks > MAX_ALL_TASKS {
-        problems.push(format!("jobs: {tasks} tasks in total are above {MAX_ALL_TASKS}"));
+        problems.push(format!(
+            "jobs: all jobs together have {tasks} tasks, but at most {MAX_ALL_TASKS} are allowed"
+        ));
     }
 }
 
@@ -187,7 +199,7 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
             problems.push(format!("queue.{i}.name: {} is named twice", q.name));
         }
         if q.maximum < q.capacity {
-            problems.push(format!("queue.{i}.maximum: is below the queue's capacity"));
+            problems.push(format!("queue.{i}.maximum: must not be below the queue's capacity"));
         }
         *sums.entry(q.parent).or_default() += u64::from(q.capacity);
     }

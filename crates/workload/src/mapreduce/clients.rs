@@ -140,7 +140,7 @@ impl StandAlone {
         let disks = cx.config.node.disks.is_some();
         let c = self.clients.get(client);
         if c.replicas.is_empty() {
-            self.client_failed(cx, client, "a client found no replica of a block");
+            self.client_failed(cx, client, "an HDFS client found no replica of a block");
             return;
         }
         let (holder, locality) = cx.racks.nearest_to(c.at.worker, &c.replicas, &mut c.blocks);

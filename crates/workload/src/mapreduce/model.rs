@@ -354,7 +354,11 @@ impl MapReduce {
                 control.attempt_failed(n, task, FailureCause::Unwritten);
             }
             Note::FileFailed { owner: Owner::Client(client) } => {
-                clients.client_failed(cx, client, "a client had no datanode left to write to");
+                clients.client_failed(
+                    cx,
+                    client,
+                    "an HDFS client had no datanode left to write to",
+                );
             }
             Note::ClientThrough { job, assigned, read, written } => {
                 control.client_through(n, job, assigned, (read, written));

@@ -93,7 +93,8 @@ fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
         };
         let n = count.unsigned_abs();
         format!(
-            "rank {from} to rank {to} with tag {tag}: {n} more {more} than {fewer}: messages that {who}"
+            "messages from rank {from} to rank {to} with tag {tag}: there are {n} more {more} \
+             than {fewer}, so that there are messages that {who}"
         )
     })
 }
@@ -106,7 +107,10 @@ pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
         Some(largest) => Err(Trouble {
             file: file.name.clone(),
             line: 0,
-            what: format!("names rank {largest}: there may be {}", MpiConfig::MOST_RANKS),
+            what: format!(
+                "names rank {largest}, but a program can have at most {} ranks, numbered from 0",
+                MpiConfig::MOST_RANKS
+            ),
         }),
         None => Err(Trouble {
             file: file.name.clone(),

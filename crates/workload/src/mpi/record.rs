@@ -129,7 +129,7 @@ impl Fault {
             };
         }
         Fault {
-            left_out: Some("the call is left out; what it moves or waits for is not replayed"),
+            left_out: Some("the call is left out; its messages and its waiting are not replayed"),
             ..Fault::new(found, format!("one of {}", CALLS.join(", ")))
         }
     }
@@ -195,7 +195,10 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
     }
     let rank = first.parse::<u32>().ok().filter(|&r| r < ranks).ok_or_else(|| {
         let most = ranks.saturating_sub(1);
-        Fault::new(shown(first.as_bytes()), format!("a rank of 0 to {most} at the start"))
+        Fault::new(
+            shown(first.as_bytes()),
+            format!("a rank from 0 to {most} at the begin of the line"),
+        )
     })?;
     let name = words
         .next()
@@ -241,14 +244,17 @@ impl Fields<'_> {
 
     fn word(&self, at: usize, what: &str) -> Result<&str, Fault> {
         self.words.get(at).copied().ok_or_else(|| {
-            Fault::new(shown(self.line), format!("{what} as number {} of {}", at + 1, self.call))
+            Fault::new(
+                shown(self.line),
+                format!("{what} as field {} of the call {}", at + 1, self.call),
+            )
         })
     }
 
     fn number(&self, at: usize, what: &str, most: f64) -> Result<f64, Fault> {
         let word = self.word(at, what)?;
         word.parse::<f64>().ok().filter(|x| (0.0..=most).contains(x)).ok_or_else(|| {
-            let expected = format!("{what} of {} of 0 to {most:e}", self.call);
+            let expected = format!("{what} of the call {}, a number from 0 to {most:e}", self.call);
             Fault::new(shown(word.as_bytes()), expected)
         })
     }
@@ -260,7 +266,7 @@ impl Fields<'_> {
         let elements = self.number(at, "a size", MOST_BYTES)?;
         let bytes = elements * element as f64;
         if bytes > MOST_BYTES {
-            let expected = format!("at most {MOST_BYTES:e} bytes");
+            let expected = format!("a message of at most {MOST_BYTES:e} bytes");
             return Err(Fault::new(shown(self.line), expected));
         }
         #[expect(
@@ -281,14 +287,20 @@ impl Fields<'_> {
         let found = number.and_then(|n| TYPE_BYTES.get(usize::try_from(n).ok()?));
         found.copied().ok_or_else(|| {
             let most = TYPE_BYTES.len() - 1;
-            Fault::new(shown(word.as_bytes()), format!("the number of a data type, 0 to {most}"))
+            Fault::new(
+                shown(word.as_bytes()),
+                format!("the number of a data type from 0 to {most}"),
+            )
         })
     }
 
     fn integer(&self, at: usize, what: &str) -> Result<i64, Fault> {
         let word = self.word(at, what)?;
         word.parse().map_err(|_| {
-            Fault::new(shown(word.as_bytes()), format!("{what} of {}, a whole number", self.call))
+            Fault::new(
+                shown(word.as_bytes()),
+                format!("{what} of the call {}, a whole number", self.call),
+            )
         })
     }
 
@@ -298,7 +310,7 @@ impl Fields<'_> {
             let most = self.ranks.saturating_sub(1);
             Fault::new(
                 number.to_string(),
-                format!("{what} of {}, a rank of 0 to {most}", self.call),
+                format!("{what} of the call {}, a rank from 0 to {most}", self.call),
             )
         })
     }
@@ -319,7 +331,10 @@ impl Fields<'_> {
         let to = self.rank(0, "a destination")?;
         let (tag, bytes) = (self.integer(1, "a tag")?, self.bytes(2, Some(3))?);
         if tag < 0 {
-            return Err(Fault::new(tag.to_string(), "a tag of 0 or more: only receives take any"));
+            return Err(Fault::new(
+                tag.to_string(),
+                "a tag of 0 or more: only receives may accept any tag",
+            ));
         }
         Ok(Record::Send { to, tag, bytes, blocking })
     }
@@ -473,19 +488,19 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let cases = [
-            ("x send 1 0 1", "\"x\"", "a rank of 0 to 3"),
-            ("4 init", "\"4\"", "a rank of 0 to 3"),
+            ("x send 1 0 1", "\"x\"", "a rank from 0 to 3"),
+            ("4 init", "\"4\"", "a rank from 0 to 3"),
             ("0", "a rank alone", "a call"),
             ("0 sned 1 0 1", "the call \"sned\"", "one of init"),
-            ("0 send 9 0 1", "9", "a rank of 0 to 3"),
-            ("0 send 1 -1 1", "-1", "only receives take any"),
-            ("0 send 1 0", "\"0 send 1 0\"", "a size as number 3 of send"),
-            ("0 send 1 0 nan", "\"nan\"", "a size of send"),
-            ("0 send 1 0 1 99", "\"99\"", "data type, 0 to 54"),
+            ("0 send 9 0 1", "9", "a rank from 0 to 3"),
+            ("0 send 1 -1 1", "-1", "only receives may accept any tag"),
+            ("0 send 1 0", "\"0 send 1 0\"", "a size as field 3 of the call send"),
+            ("0 send 1 0 nan", "\"nan\"", "a size of the call send"),
+            ("0 send 1 0 1 99", "\"99\"", "data type from 0 to 54"),
             ("0 send 1 0 1e15 0", "0 send", "at most"),
-            ("0 compute -3", "\"-3\"", "operations of compute"),
-            ("0 alltoallv 1 2", "alltoallv", "a size as number 3"),
-            ("0 bcast 1 7", "7", "a root of bcast"),
+            ("0 compute -3", "\"-3\"", "operations of the call compute"),
+            ("0 alltoallv 1 2", "alltoallv", "a size as field 3"),
+            ("0 bcast 1 7", "7", "a root of the call bcast"),
         ];
         for (line, found, expected) in cases {
             let fault = parse(line.as_bytes(), 4, 1).expect_err(line);

@@ -46,7 +46,7 @@ impl Mpi {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
         no.require((1..=MpiConfig::MOST_RANKS).contains(&ranks), || {
-            format!("ranks: {ranks} is not 1 to {}", MpiConfig::MOST_RANKS)
+            format!("ranks: must be 1 to {}, not {ranks}", MpiConfig::MOST_RANKS)
         });
         no.require(config.hosts.len() == ranks as usize, || {
             format!(

@@ -14,14 +14,14 @@ fn describe(request: &Request) -> String {
     match request.of {
         Of::Receive(wanted, met) => {
             let from = any(wanted.from.map(i64::from));
-            let met = if met.is_some() { ", data under way" } else { "" };
+            let met = if met.is_some() { ", whose data is in flight" } else { "" };
             match wanted.communicator {
                 WORLD => format!("a message from rank {from} with tag {}{met}", any(wanted.tag)),
                 _ => format!("a message from rank {from}{met}"),
             }
         }
         Of::Send { to, tag, bytes } => {
-            format!("rank {to} to receive {bytes} B with tag {tag}")
+            format!("rank {to} to receive the message of {bytes} B with tag {tag}")
         }
     }
 }
@@ -30,7 +30,7 @@ impl Mpi {
     /// Returns the error message for a deadlock: the requests for which each rank waits.
     pub(super) fn describe_deadlock(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
-        format!("deadlock: {count}, and nothing is under way: {ranks}")
+        format!("deadlock: {count}, and no message is in flight: {ranks}")
     }
 
     /// Returns a text with the requests for which each rank waits.
@@ -57,7 +57,7 @@ impl Mpi {
                     0 => {}
                     more => what.push(format!("{more} more")),
                 }
-                format!("rank {rank} in {} for {}", r.call, what.join(", "))
+                format!("rank {rank} waits in {} for {}", r.call, what.join(", "))
             })
             .collect();
         if count > MOST_NAMED {

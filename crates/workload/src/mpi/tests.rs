@@ -207,11 +207,16 @@ fn fails(name: &str, ranks: &[&str]) -> String {
 fn deadlocks_are_told_with_ranks_and_calls() {
     let why = fails("cycle", &["send 1 3 1000000; recv 1 4 1", "send 0 4 1000000; recv 0 3 1"]);
     assert!(why.starts_with("deadlock: 2 of 2 ranks wait"), "{why}");
-    assert!(why.contains("rank 0 in send for rank 1 to receive 1000000 B with tag 3"), "{why}");
+    assert!(
+        why.contains(
+            "rank 0 waits in send for rank 1 to receive the message of 1000000 B with tag 3"
+        ),
+        "{why}"
+    );
     let why = fails("tag", &["recv 1 5 1", "send 0 6 1", "compute 1e3"]);
     assert!(why.contains("1 of 3") && why.contains("a message from rank 1 with tag 5"), "{why}");
     let why = fails("barrier", &["barrier", "finalize"]);
-    assert!(why.contains("rank 0 in barrier for a message from rank 1"), "{why}");
+    assert!(why.contains("rank 0 waits in barrier for a message from rank 1"), "{why}");
 }
 
 #[test]
@@ -239,8 +244,11 @@ fn a_check_names_all_files_with_trouble_and_weighs_sends_and_receives() {
     assert!(wrong[1].contains("rank-1.txt:2") && wrong[1].contains("lines of rank 1"), "{wrong:?}");
     let wrong = check(&folder.program(&["send 1 7 1; send 1 7 1", "recv 0 7 1; recv 0 8 1"]))
         .expect_err("one too many, one too few");
-    assert!(wrong[0].contains("rank 0 to rank 1 with tag 7: 1 more sends"), "{wrong:?}");
-    assert!(wrong[1].contains("tag 8: 1 more receives than sends"), "{wrong:?}");
+    assert!(
+        wrong[0].contains("messages from rank 0 to rank 1 with tag 7: there are 1 more sends"),
+        "{wrong:?}"
+    );
+    assert!(wrong[1].contains("tag 8: there are 1 more receives than sends"), "{wrong:?}");
     let fine = check(&folder.program(&["send 1 7 3; barrier", "recv -1 7 1; barrier"]));
     let expected = check::Summary { records: 4, messages: 1, bytes: 3, collectives: 2 };
     assert_eq!(fine, Ok(expected));
@@ -334,8 +342,8 @@ fn lines_without_end_are_refused() {
     text.resize(3 << 20, b'1');
     let program = Program::Files(vec![folder.file("0", &text)]);
     let wrong = check(&program).expect_err("three million digits");
-    assert!(wrong[0].starts_with("0:1: a line of more than 1048576 bytes"), "{wrong:?}");
+    assert!(wrong[0].starts_with("0:1: the line has more than 1048576 bytes"), "{wrong:?}");
     let gone = TraceFile { name: "gone".into(), path: Path::new("/nonexistent").into() };
     let wrong = check(&Program::Files(vec![gone])).expect_err("no file");
-    assert!(wrong[0].starts_with("gone: reading failed at line 1"), "{wrong:?}");
+    assert!(wrong[0].starts_with("gone: the file cannot be read from line 1"), "{wrong:?}");
 }

@@ -169,7 +169,7 @@ impl Lines {
             let parsed = if foreign { Ok(None) } else { parse(line, self.ranks, self.element) };
             let parsed = parsed.and_then(|found| match found {
                 Some((rank, _)) if rank != self.rank => Err(Fault::new(
-                    format!("{} of rank {rank}", shown(line)),
+                    format!("the line {} of rank {rank}", shown(line)),
                     format!("lines of rank {} only", self.rank),
                 )),
                 other => Ok(other),
@@ -178,7 +178,9 @@ impl Lines {
             self.used += length;
             self.offset += length as u64;
             if self.line > MOST_LINES {
-                return Err(self.trouble(format!("more than {MOST_LINES} lines")));
+                return Err(self.trouble(format!(
+                    "the file has more than {MOST_LINES} lines, which is the maximum"
+                )));
             }
             match parsed {
                 Ok(None) => {}
@@ -216,10 +218,15 @@ impl Lines {
             looked = rest.len();
             if looked > LONGEST_LINE {
                 self.line += 1;
-                return Err(self.trouble(format!("a line of more than {LONGEST_LINE} bytes")));
+                return Err(self.trouble(format!(
+                    "the line has more than {LONGEST_LINE} bytes, which is the maximum"
+                )));
             }
             self.fill().map_err(|error| {
-                self.trouble(format!("reading failed at line {}: {error}", self.line + 1))
+                self.trouble(format!(
+                    "the file cannot be read from line {} on: {error}",
+                    self.line + 1
+                ))
             })?;
         }
     }

@@ -73,7 +73,7 @@ pub(super) fn read(
             }
             Ok(Line::TooLong) => Err(Fault::of_row(
                 format!("a line of more than {MAX_LINE_BYTES} bytes"),
-                "a job a line, at most that long",
+                "one job per line, with at most that many bytes",
             )),
             Err(error) => return Err(unreadable(file, line, &error)),
         };
@@ -182,7 +182,7 @@ fn unreadable(file: &str, line: u64, error: &io::Error) -> TraceError {
 
 fn too_many(file: &str, line: u64) -> TraceError {
     let found = format!("more than {MAX_LINES} lines");
-    Fault::of_row(found, "at most as many").at(file, line)
+    Fault::of_row(found, "at most that many lines").at(file, line)
 }
 
 fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {

@@ -84,13 +84,13 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
         };
         if of[column].replace(at).is_some() {
             let found = format!("two columns {}", COLUMNS[column]);
-            return Err(Fault::of_row(found, "each at most once"));
+            return Err(Fault::of_row(found, "each column at most once"));
         }
         count = at + 1;
     }
     match COLUMNS[..NEEDED].iter().zip(&of).find(|(_, place)| place.is_none()) {
         Some((name, _)) => {
-            Err(Fault::of_row(format!("no column {name}"), "it among the first line"))
+            Err(Fault::of_row(format!("no column {name}"), "this column in the first line"))
         }
         None => Ok(Places { of, count }),
     }
@@ -101,7 +101,7 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
 fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), Fault> {
     let count = line.split(|&byte| byte == b'\t').count();
     if count != places.count {
-        let expected = format!("{} as in the first line", places.count);
+        let expected = format!("{} columns as in the first line", places.count);
         return Err(Fault::of_row(format!("{count} columns"), expected));
     }
     let mut fields: [&[u8]; COLUMNS.len()] = [b""; COLUMNS.len()];
@@ -128,7 +128,7 @@ fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), F
     };
     let reduces = tasks(REDUCES)?;
     if reduces == Some(0) && shuffle_bytes > 0 {
-        let expected = format!("some: {shuffle_bytes} bytes are shuffled");
+        let expected = format!("at least one reduce, because {shuffle_bytes} bytes are shuffled");
         return Err(fault(place(REDUCES), COLUMNS[REDUCES], fields[REDUCES], expected));
     }
     let name = String::from_utf8_lossy(fields[NAME]).trim().to_owned();
@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn bad_values_say_where_and_what_was_expected() {
         let cases = [
-            ("a\t1\t2\t3\n", "jobs.tsv:2: found 4 columns, expected 7 as in the first line"),
+            (
+                "a\t1\t2\t3\n",
+                "jobs.tsv:2: found 4 columns, expected 7 columns as in the first line",
+            ),
             (
                 "a\t-1\t2\t3\t4\t5\t6\n",
                 "jobs.tsv:2: column 2 (submit_s): found \"-1\", expected seconds",

@@ -41,9 +41,11 @@ impl Placement {
         }
         match self {
             Placement::Given(hosts) if hosts.len() == count => Ok(hosts.clone()),
-            Placement::Given(hosts) => {
-                Err(format!("placement: there are {} hosts for {count} components", hosts.len()))
-            }
+            Placement::Given(hosts) => Err(format!(
+                "placement: names {} hosts for {count} components, but each component needs one \
+                 host",
+                hosts.len()
+            )),
             Placement::Block { hosts, per_host } => {
                 let fewest = count.div_ceil(hosts.len()).max(1);
                 let each = per_host.map_or(fewest, |n| n as usize);

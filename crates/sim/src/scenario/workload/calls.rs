@@ -94,7 +94,7 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
         cells.and_then(|cells| table.add(&cells)).map_err(|what| format!(":{line}: {what}"))?;
     }
     if table.book.transactions.is_empty() {
-        return Err(": names no transaction".to_owned());
+        return Err(": has no transaction; at least one line must follow the first line".to_owned());
     }
     let mut book = table.book;
     book.components = table.components.names;
@@ -188,7 +188,9 @@ impl Table {
         let first = cells[CALL] == "0";
         if !first && last.is_none_or(|t| t.name != name) {
             let shown = shorten(name);
-            return Err(format!("call: the first of transaction \"{shown}\" must be number 0"));
+            return Err(format!(
+                "call: the first call of transaction \"{shown}\" must have number 0"
+            ));
         }
         let start = time(START, cells[START], !first)?;
         let none = &[][..];
@@ -240,7 +242,9 @@ impl Table {
         for text in cells[AFTER].split(',').filter(|_| !cells[AFTER].is_empty()) {
             let other = below(AFTER, text, number)?;
             if parent.is_none() || before[other as usize].parent != parent {
-                return Err(format!("after: call {other} must have the same parent as this call"));
+                return Err(format!(
+                    "after: names call {other}, which must have the same parent as this call"
+                ));
             }
             if after.len() == MOST_AFTER {
                 return Err(format!("after: names more than {MOST_AFTER} calls"));
@@ -283,7 +287,7 @@ fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
 fn bytes(column: usize, text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|n| (1..=MOST_BYTES).contains(n)).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
-        format!("{name}: \"{shown}\" is not a whole number of 1 to {MOST_BYTES}")
+        format!("{name}: \"{shown}\" is not a whole number from 1 to {MOST_BYTES}")
     })
 }
 
@@ -298,7 +302,7 @@ fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     }
     let seconds = text.parse().ok().filter(|t| (0.0..=LATEST_S).contains(t));
     seconds.map(Span::from_secs_f64_nearest).ok_or_else(|| {
-        format!("{name}: \"{}\" is not a number of seconds of 0 to {LATEST_S}", shown())
+        format!("{name}: \"{}\" is not a number of seconds from 0 to {LATEST_S}", shown())
     })
 }
 
@@ -362,14 +366,14 @@ mod tests {
             parse(format!("{head}\tgap").as_bytes())
                 .is_err_and(|e| e.contains("no column \"gap\""))
         );
-        assert!(parse(head.as_bytes()).is_err_and(|e| e.contains("names no transaction")));
+        assert!(parse(head.as_bytes()).is_err_and(|e| e.contains("has no transaction")));
         assert!(parse(&b""[..]).is_err());
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         let cases = [
-            ("a\t1\t\t0\tc\t\t\t1\t1\t\t0\t0\t\n", ":2: call: the first of transaction \"a\""),
+            ("a\t1\t\t0\tc\t\t\t1\t1\t\t0\t0\t\n", ":2: call: the first call of transaction \"a\""),
             ("a\t0\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", ":2: start_s: \"\""),
             ("a\t0\t\t-1\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"-1\""),
             ("a\t0\t\tNaN\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"NaN\""),
@@ -401,10 +405,10 @@ mod tests {
             ("a\t1\t0\t3\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: is \"3\", but only call 0"),
             (
                 "a\t1\t0\t\tc\t\t\t1\t1\t0\t0\t0\t\n",
-                "after: call 0 must have the same parent as this call",
+                "after: names call 0, which must have the same parent as this call",
             ),
             ("a\t1\t0\t\tc\t\t\t1\t1\tx\t0\t0\t\n", "after: is \"x\""),
-            ("b\t1\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", "the first of transaction \"b\""),
+            ("b\t1\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", "the first call of transaction \"b\""),
         ];
         for (row, expected) in second {
             let found = table(&format!("a\t0\t\t0\tc\t\t\t1\t1\t\t0\t0\t\n{row}")).expect_err(row);

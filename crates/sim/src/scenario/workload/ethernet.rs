@@ -54,7 +54,9 @@ pub fn read(
         .range("46", "9216"),
     );
     if let Some(mtu) = ground.mtu {
-        s.demand(bytes.0 <= mtu, &["bytes"], || format!("is above the MTU of {mtu} B"));
+        s.demand(bytes.0 <= mtu, &["bytes"], || {
+            format!("must be at most the MTU, which is {mtu} B")
+        });
     }
     let rate = read_rate(s, ground)?;
     let (arrivals, burst, burst_spread) = read_bursts(s);

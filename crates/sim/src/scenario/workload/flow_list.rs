@@ -81,7 +81,7 @@ fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
         flows.push(flow(&row, &columns, nodes).map_err(|what| format!(":{line}: {what}"))?);
     }
     if flows.is_empty() {
-        return Err(": names no flow".to_owned());
+        return Err(": has no flow; at least one line must follow the first line".to_owned());
     }
     Ok(flows)
 }
@@ -118,11 +118,11 @@ fn flow(row: &csv::ByteRecord, columns: &Columns, nodes: &Nodes) -> Result<Liste
     let (src, dst) = (host("src", columns.src)?, host("dst", columns.dst)?);
     let bytes = cell(columns.bytes);
     let bytes = bytes.parse().ok().filter(|n| (1..=MOST_BYTES).contains(n)).ok_or_else(|| {
-        format!("bytes: \"{}\" is not a whole number of 1 to {MOST_BYTES}", shorten(bytes))
+        format!("bytes: \"{}\" is not a whole number from 1 to {MOST_BYTES}", shorten(bytes))
     })?;
     let start = cell(columns.start_s);
     let start = start.parse().ok().filter(|t| (0.0..=LATEST_S).contains(t)).ok_or_else(|| {
-        format!("start_s: \"{}\" is not a number of seconds of 0 to {LATEST_S}", shorten(start))
+        format!("start_s: \"{}\" is not a number of seconds from 0 to {LATEST_S}", shorten(start))
     })?;
     if src == dst {
         return Err(format!("goes from {} to itself", shorten(cell(columns.src))));
@@ -162,7 +162,7 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         let cases = [
             ("", ":1: has no column src"),
-            ("src,dst,bytes,start_s\n", "names no flow"),
+            ("src,dst,bytes,start_s\n", "has no flow"),
             ("src,dst,bytes,start\nh0,h1,1,0\n", "no column start_s"),
             ("src,dst,bytes,start_s\nh0,h1,1,0\nh0,h4,1,0\n", ":3: dst: there is no host \"h4\""),
             ("src,dst,bytes,start_s\nh0,h1,0,0\n", ":2: bytes: \"0\""),

@@ -169,7 +169,10 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
         }
     }
     if elsewhere > 0 {
-        notes.push(format!("{elsewhere} Hadoop properties concern parts that are not modelled"));
+        notes.push(format!(
+            "{elsewhere} Hadoop properties are ignored, because they concern parts of Hadoop \
+             that are not modelled"
+        ));
     }
     if let Some(first) = strange.first() {
         let count = strange.len();

@@ -282,7 +282,7 @@ pub const GRANTED: &[Granted] = &[
     granted(
         "dfs.client.block.write.replace-datanode-on-failure.enable",
         "true",
-        "the policy NEVER says the same",
+        "failed datanodes are replaced; to prevent this, set the policy to NEVER",
     ),
     granted("dfs.encrypt.data.transfer", "false", "nothing is encrypted"),
 ];

@@ -63,7 +63,7 @@ pub fn read(
     }
     let given = s.has("job") || s.has("trace");
     s.demand(given, &["job", "trace"], || {
-        "is required: a MapReduce workload has jobs or a trace".to_owned()
+        "is required unless `trace` is given: a MapReduce workload needs jobs".to_owned()
     });
     let total: usize = tables.iter().flatten().map(|t| t.count).sum::<usize>();
     let total = total + trace.as_ref().map_or(0, Vec::len);
@@ -264,7 +264,9 @@ fn load(
             tell(base, &trace.notes, notes);
             if unknown > 0 {
                 let base = shorten(base);
-                notes.push(format!("{base}: {unknown} sizes are not known and taken as 0 bytes"));
+                notes.push(format!(
+                    "{base}: {unknown} sizes are missing in the trace and count as 0 bytes"
+                ));
             }
             s.resolve_as("trace", FileName(kept).show());
             Some(trace.jobs)

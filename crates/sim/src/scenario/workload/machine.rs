@@ -43,7 +43,10 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
             let base = name.rsplit('/').next().unwrap_or(&name);
             for (table, content) in tables.into_iter().filter(|(table, _)| table != REMARKS) {
                 let Value::Table(values) = content else {
-                    let message = format!("has {} outside of its tables", shorten(&table));
+                    let message = format!(
+                        "has the key {} outside of its tables, where no key is allowed",
+                        shorten(&table)
+                    );
                     s.wrong("machine", message);
                     continue;
                 };

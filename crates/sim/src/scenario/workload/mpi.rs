@@ -249,7 +249,9 @@ fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> 
         "has an effect only with transport = \"ethernet\"".to_owned()
     });
     if let (Some(mtu), Some(frame)) = (ground.mtu, given) {
-        s.demand(frame.0 <= mtu, &["frame"], || format!("is above the MTU of {mtu} B"));
+        s.demand(frame.0 <= mtu, &["frame"], || {
+            format!("must be at most the MTU, which is {mtu} B")
+        });
     }
     let full = given.map_or(ground.mtu, |frame| Some(frame.0)).unwrap_or(0);
     over_ethernet.then_some(at_most(full.clamp(EthernetConfig::MIN_BYTES.into(), 9216)))
@@ -353,7 +355,9 @@ fn hosts_of(
 ) -> Result<(Vec<HostId>, String), String> {
     let attached = files.load(ground.context, name, MOST_HOSTS_FILE_BYTES)?;
     let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
-    let Some(nodes) = ground.nodes else { return Err("the fabric is not known".to_owned()) };
+    let Some(nodes) = ground.nodes else {
+        return Err("hosts cannot be checked, because the fabric has problems".to_owned());
+    };
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let hosts: Result<Vec<HostId>, String> = lines
         .map(|(number, line)| {
@@ -407,7 +411,11 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
         }
     }
     if by_rank.is_empty() {
-        return Err(wrong("contains no file with a number in its name".to_owned()));
+        return Err(wrong(
+            "contains no file with a number in its name; the last number in a file's name must \
+             be its rank"
+                .to_owned(),
+        ));
     }
     let missing = (0..).find(|rank| !by_rank.contains_key(rank)).unwrap_or(0);
     if (missing as usize) < by_rank.len() {

@@ -271,12 +271,14 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
     }
     let given = points.is_some();
     let SizesName::Named(name) = name else {
-        s.demand(!given, &["size_points"], || "needs sizes = \"points\"".to_owned());
+        s.demand(!given, &["size_points"], || {
+            "has an effect only with sizes = \"points\"".to_owned()
+        });
         let SizesName::Fixed(bytes) = name else { return None };
         return Some(Sizes::Fixed(bytes.0));
     };
     s.demand(!given || name == "points", &["size_points"], || {
-        "needs sizes = \"points\"".to_owned()
+        "has an effect only with sizes = \"points\"".to_owned()
     });
     match name {
         "web-search" => Some(Sizes::Empirical(EmpiricalCdf::web_search(interpolation))),
@@ -436,7 +438,9 @@ pub fn datagrams(
             .range("28", "9216"),
     );
     if let Some(mtu) = ground.mtu {
-        s.demand(bytes.0 <= mtu, &["bytes"], || format!("is above the MTU of {mtu} B"));
+        s.demand(bytes.0 <= mtu, &["bytes"], || {
+            format!("must be at most the MTU, which is {mtu} B")
+        });
     }
     let arrivals = s.choice(
         "arrivals",

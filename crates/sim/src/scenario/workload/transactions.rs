@@ -240,13 +240,14 @@ fn read_placement(s: &mut Section, ground: &Ground) -> PlacementKeys {
     );
     let listed = matches!(rule, Rule::ByName | Rule::File);
     s.demand(!listed || hosts.is_none(), &["hosts", "placement"], || {
-        "has no effect with this placement".to_owned()
+        "has no effect with placement = \"by-name\" or \"file\", which name the hosts themselves"
+            .to_owned()
     });
     s.demand(rule == Rule::Block || per_host.is_none(), &["per_host", "placement"], || {
-        "needs placement = \"block\"".to_owned()
+        "has an effect only with placement = \"block\"".to_owned()
     });
     s.demand((rule == Rule::File) == places.is_some(), &["places", "placement"], || {
-        "is needed with placement = \"file\", and only then".to_owned()
+        "is required with placement = \"file\", and not allowed with any other placement".to_owned()
     });
     PlacementKeys { rule, hosts, per_host, places }
 }
@@ -321,12 +322,14 @@ fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, Str
         let host = host(nodes, &name).map_err(|why| format!(":{line}: {why}"))?;
         if places.insert(row[of].to_vec(), host).is_some_and(|other| other != host) {
             let shown = shorten(&String::from_utf8_lossy(&row[of]));
-            return Err(format!(":{line}: \"{shown}\" is already placed on another host"));
+            return Err(format!(
+                ":{line}: the component \"{shown}\" is already placed on another host"
+            ));
         }
     }
     let of = |component: &String| {
         let found = places.get(component.as_bytes()).copied();
-        found.ok_or_else(|| format!(": has no host for \"{}\"", shorten(component)))
+        found.ok_or_else(|| format!(": names no host for the component \"{}\"", shorten(component)))
     };
     book.components.iter().map(of).collect()
 }
@@ -353,8 +356,11 @@ mod tests {
         for (text, expected) in [
             ("component\n", ":1: has no column host"),
             ("component,host\nweb,h9\n", ":2: there is no host \"h9\""),
-            ("component,host\nweb,h1\nweb,h2\n", ":3: \"web\" is already placed on another host"),
-            ("component,host\nweb,h1\n", ": has no host for \"db\""),
+            (
+                "component,host\nweb,h1\nweb,h2\n",
+                ":3: the component \"web\" is already placed on another host",
+            ),
+            ("component,host\nweb,h1\n", ": names no host for the component \"db\""),
         ] {
             let found = of(text).expect_err(text);
             assert!(found.contains(expected), "{text:?}: {found}");

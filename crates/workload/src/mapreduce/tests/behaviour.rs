@@ -462,7 +462,7 @@ fn impossible_demands_are_refused_with_all_reasons() {
     let expected = [
         "workers: host 0 is named twice",
         "workers: host 4 is the master, which runs no tasks",
-        "workers: host 9 is not one of the 5 hosts",
+        "workers: there is no host number 9; the fabric has 5 hosts, numbered from 0",
         "hdfs.replication: 5 replicas need 5 workers, but there are 4",
         "jobs[0].maps: must be at least 1",
         "jobs[0].reduces: must be at least 1, because 1000000 bytes are shuffled",
@@ -470,10 +470,11 @@ fn impossible_demands_are_refused_with_all_reasons() {
     assert_eq!(problems, expected);
     let many = with(vec![terasort(Time::ZERO, 1, MAX_TASKS, 1); 21]);
     let problems = MapReduce::new(many, &cluster(5, 5, 1)).expect_err("too much for the memory");
-    assert_eq!(problems, ["jobs: 21000021 tasks in total are above 20000000"]);
+    let expected = "jobs: all jobs together have 21000021 tasks, but at most 20000000 are allowed";
+    assert_eq!(problems, [expected]);
     let huge = with(vec![terasort(Time::ZERO, 1, MAX_TASKS + 1, 1)]);
     let problems = MapReduce::new(huge, &cluster(5, 5, 1)).expect_err("too many maps");
-    assert_eq!(problems, ["jobs[0].maps: 1000001 is above 1000000"]);
+    assert_eq!(problems, ["jobs[0].maps: must be at most 1000000, not 1000001"]);
     assert!(MapReduce::new(with(Vec::new()), &cluster(0, 1, 1)).is_err());
     assert!(MapReduce::new(with(Vec::new()), &cluster(1, 1, 1)).is_err());
 }

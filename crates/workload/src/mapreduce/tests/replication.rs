@@ -189,7 +189,7 @@ fn a_write_fails_where_no_datanode_is_left_to_take_over() {
     let (first, second) = pipeline(&config, 4);
     let both = [gone(second, 8), gone(first, 45)];
     let seen = run_with(&config, &cluster(4, 3, 1), &both);
-    assert_eq!(seen.job(0).failed, Some("a client had no datanode left to write to"));
+    assert_eq!(seen.job(0).failed, Some("an HDFS client had no datanode left to write to"));
     config.hdfs.recovery.best_effort = true;
     let seen = run_with(&config, &cluster(4, 3, 1), &both);
     assert_eq!(seen.job(0).failed, None);
