@@ -103,7 +103,8 @@ impl Path {
     }
 }
 
-/// Returns the part that counts round trips in which the window `limit` was full.
+/// Returns, among the parts of a completion time, the count of round trips in which the window
+/// `limit` was full.
 fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
     match limit {
         WindowLimit::SlowStart => &mut parts.slow_start,

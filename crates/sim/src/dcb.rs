@@ -87,7 +87,7 @@ table! {
     qcn_messages: u64 = row.output.messages;
 }
 
-/// Returns the part `dcb` of the summary; `None` if no port uses data-centre bridging.
+/// Returns the section `dcb` of the summary; `None` if no port uses data-centre bridging.
 pub fn summary(network: &Network) -> Option<Value> {
     let Network { fabric, now, .. } = network;
     let rows = rows(fabric, *now);

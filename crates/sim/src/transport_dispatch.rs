@@ -162,7 +162,8 @@ impl World {
         network.send(from, packet, None);
     }
 
-    /// Passes the pending notices of all transports to workloads and to the event log.
+    /// Passes the pending notices of all transports (message delivered, connection closed …) to
+    /// workloads and to the event log.
     pub(crate) fn dispatch_notices(&mut self) {
         while !self.site.transports.tcp.notices.is_empty() {
             let tcp = &mut self.site.transports.tcp;

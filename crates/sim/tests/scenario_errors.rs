@@ -342,7 +342,7 @@ fn impossible_shapes_are_refused_with_the_reason() {
         ),
         (
             "kind='torus'\nsizes=[4,1]\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'",
-            "must be numbers of 2 to 100000",
+            "must contain only numbers from 2 to 100000",
         ),
         (
             "kind='dcell'\nn=1000\nlevels=4\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'",

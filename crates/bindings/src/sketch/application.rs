@@ -30,7 +30,7 @@ impl Model {
 
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.origin.fmt(f) // settings only: applications with equal settings are equal
+        self.origin.fmt(f) // settings only: scenarios are compared by this text
     }
 }
 

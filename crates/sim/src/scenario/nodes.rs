@@ -108,7 +108,7 @@ impl Nodes {
         Nodes { topology: topology.clone(), tiers, hosts, numbers, cables }
     }
 
-    /// Returns the number of hosts.
+    /// Returns the number of hosts of the topology.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }

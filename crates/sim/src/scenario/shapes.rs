@@ -83,7 +83,7 @@ fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32)
         format!("must be a list of 1 to {MOST_LEVELS} numbers")
     });
     s.demand(list.iter().all(|n| (least..=LARGEST).contains(n)), &[name], || {
-        format!("must be numbers of {least} to {LARGEST}")
+        format!("must contain only numbers from {least} to {LARGEST}")
     });
 }
 

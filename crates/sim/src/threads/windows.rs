@@ -129,7 +129,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Returns the number of parts, which equals the number of threads.
+    /// Returns the number of parts of the partitioned run, which equals the number of threads.
     pub fn parts(&self) -> usize {
         self.worlds.len()
     }
@@ -145,7 +145,8 @@ impl<'a> Exchange<'a> {
         locked(&self.mail[(parity * self.parts() + from) * self.parts() + to])
     }
 
-    /// Publishes the messages of a part to other parts, and its report, at the end of a window.
+    /// At the end of a window, publishes the messages of one part of a partitioned run to the other
+    /// parts, and its report.
     fn publish(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
         let mut next = world.site.network.sources.winner().0.time();
         let cut = world.partition_mut();

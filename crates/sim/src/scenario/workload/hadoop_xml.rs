@@ -133,7 +133,7 @@ impl Walk<'_> {
                 self.collect(&meant)?;
             }
             Event::DocType(_) => {
-                return Err("has a document type (<!DOCTYPE>), which is not read".to_owned());
+                return Err("has a document type (<!DOCTYPE>), which is not allowed".to_owned());
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
             Event::Eof if !self.open.is_empty() => {
