@@ -1,8 +1,8 @@
-//! Panics of a mechanism crate: they are the user's, and the message says so, with file and line.
+//! Recognizes panics of a mechanism crate (queue disciplines, congestion controls … that the user
+//! has written in Rust). Their message names the crate, the file and the line.
 //!
-//! The panic of a mechanism crate has its place in the crate's source, or in code that the crate has
-//! called: then a frame of the stack belongs to the crate. All other panics are bugs of Eastwest, and
-//! stay what they are.
+//! A panic belongs to the crate if it occurred in the crate's source, or if a frame of its stack is
+//! a function of the crate. Every other panic is a bug of Eastwest, and its message is not changed.
 
 use crate::Own;
 use crate::convert::OWN;
@@ -11,21 +11,24 @@ use std::panic::PanicHookInfo;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Maximum number of lines of a stack that are shown.
+/// Maximum number of lines of the stack that are shown for a panic of a mechanism crate.
 const MOST_LINES: usize = 40;
 
-/// A panic of a mechanism crate.
+/// A panic in a mechanism crate, the user's own Rust crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPanic {
-    /// Crate, place and message of the panic.
+    /// Text for the user: name of the crate, file and line of the panic, and the message of the
+    /// panic.
     pub message: String,
-    /// Calls that led to it, the last one first, from the crate on.
+    /// Frames of the stack at the panic, the innermost first, from the first frame in the crate on;
+    /// at most 40 lines.
     pub stack: String,
 }
 
 static LAST: Mutex<Option<OwnPanic>> = Mutex::new(None);
 
-/// Notes panics of the mechanism crate instead of printing them; other panics are printed as before.
+/// Installs a panic hook that stores panics of the mechanism crate instead of printing them. Other
+/// panics are printed as before.
 pub fn watch() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| match of_own(info) {
@@ -38,18 +41,20 @@ pub fn watch() {
     }));
 }
 
-/// Removes and returns the last panic that was noted.
+/// Removes and returns the last panic of the mechanism crate; `None` if there was none since the
+/// last call.
 pub fn take() -> Option<OwnPanic> {
     LAST.lock().ok()?.take()
 }
 
-/// Returns the message of a panic; it names the mechanism crate if the panic is the crate's.
+/// Returns the message of a panic. If the panic belongs to the mechanism crate, the message names
+/// that crate and shows the stack.
 #[cfg(feature = "complete")]
 pub fn describe(info: &PanicHookInfo<'_>) -> String {
     of_own(info).map_or_else(|| info.to_string(), |own| format!("{}\n{}", own.message, own.stack))
 }
 
-/// Returns the panic if it is one of the mechanism crate.
+/// Returns the panic described for the user if it belongs to the mechanism crate, otherwise `None`.
 fn of_own(info: &PanicHookInfo<'_>) -> Option<OwnPanic> {
     let own = OWN.get()?;
     let payload = info.payload();
@@ -62,11 +67,14 @@ fn of_own(info: &PanicHookInfo<'_>) -> Option<OwnPanic> {
     judge(own, &said, place, &Backtrace::force_capture().to_string())
 }
 
-/// Returns the panic with this message, place (file and line) and stack if it is one of the crate.
+/// Returns the panic described for the user if it belongs to the crate `own`, otherwise `None`.
+/// `said` is the message of the panic, `place` its file and line, `stack` the text of its
+/// backtrace.
 fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Option<OwnPanic> {
     let symbol = format!("{}::", own.name.replace('-', "_"));
     let lines: Vec<&str> = stack.lines().map(str::trim).collect();
-    // "12: my_queue::Ramp::at_enqueue", "12: <my_queue::Ramp as …", and then "at ./src/lib.rs:41:9"
+    // A frame is two lines of the backtrace: "12: my_queue::Ramp::at_enqueue" or "12:
+    // <my_queue::Ramp as …", then "at ./src/lib.rs:41:9".
     let of_line = |line: &&str| {
         let file = line.strip_prefix("at ")?;
         let is_own = file.starts_with("./src/") || file.starts_with(own.folder);
@@ -130,7 +138,7 @@ mod tests {
         let panic = judge(&own(), "out of range", place.clone(), stack).unwrap();
         assert!(panic.message.contains("at src/lib.rs:41:9"), "{}", panic.message);
         assert!(panic.stack.starts_with("4: <my_queue::Least"), "{}", panic.stack);
-        // an inlined call has no name of its crate
+        // the frame of an inlined function does not name the crate
         let inlined = stack.replace("<my_queue::Least as eastwest::CustomRouting>::", "");
         let panic = judge(&own(), "out of range", place.clone(), &inlined).unwrap();
         assert!(panic.message.contains("at src/lib.rs:41:9"), "{}", panic.message);

@@ -1,10 +1,10 @@
-//! Scripts in packetdrill's language for a Python program.
+//! Python function that plays a script in the language of packetdrill.
 
 use eastwest_drill::profile::Profile;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Plays a packetdrill script; see `_core.pyi`.
+/// Plays a packetdrill script; arguments and results are described in python/eastwest/_core.pyi.
 #[pyfunction]
 #[pyo3(signature = (text, profile, altered))]
 pub fn drill<'py>(

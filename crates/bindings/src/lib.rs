@@ -1,8 +1,10 @@
-//! Functions of the Python module `eastwest._core`: a thin layer without logic. The only crate that reads the
-//! clock. The module itself is made in `crates/extension`, or from a mechanism crate (see [`mechanisms!`]).
+//! Functions of the Python module `eastwest._core`: a thin layer that converts arguments and
+//! results. No other crate reads the clock. The module itself is built by `crates/extension`, or by
+//! a mechanism crate of the user (see [`mechanisms!`]).
 //!
-//! Without the feature `run` this crate is only the interface for mechanism crates, [`eastwest_mechanism`]. So
-//! `cargo check --no-default-features` finds the errors of a mechanism crate without the simulator.
+//! Without the feature `run`, this crate is only the interface for mechanism crates,
+//! [`eastwest_mechanism`]. `cargo check --no-default-features` then finds the errors of a mechanism
+//! crate without compiling the simulator.
 #![allow(missing_docs)]
 
 #[cfg(feature = "run")]
@@ -32,7 +34,8 @@ pub use eastwest_mechanism::*;
 #[cfg(feature = "run")]
 pub use {module::fill, own::Own, pyo3};
 
-/// Checks the argument of the macro of the same name that makes a Python module, which needs the feature `run`.
+/// Only checks the type of its argument, a function that adds mechanisms. With the feature `run`, a
+/// macro with this name makes the Python module of a mechanism crate.
 #[cfg(not(feature = "run"))]
 #[macro_export]
 macro_rules! mechanisms {

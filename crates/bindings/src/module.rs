@@ -1,4 +1,4 @@
-//! Functions of the Python module that simulate and describe scenarios.
+//! Functions of the Python module `eastwest._core` that simulate and describe scenarios.
 
 use crate::Own;
 use crate::convert::{
@@ -17,7 +17,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Allocator that packs small allocations densely: faster if a fabric is larger than the cache.
+/// Memory allocator (mimalloc) that packs small allocations densely, which makes runs faster if the
+/// state of the fabric is larger than the CPU cache.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -45,8 +46,8 @@ fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(tables)
 }
 
-/// Returns an estimate of the minimum memory of a run: for each part its name, its bytes, and whether it is
-/// allocated before the first event.
+/// Returns an estimate of the minimum memory of a run, as a list of its parts: name, bytes, and
+/// whether the part is allocated before the first event.
 fn memory_list<'py>(
     py: Python<'py>,
     scenario: &Scenario,
@@ -56,8 +57,8 @@ fn memory_list<'py>(
     PyList::new(py, parts.into_iter().map(|part| (part.name, part.bytes, part.built)))
 }
 
-/// Reports the estimated memory to the method `expect` of `progress`, if it has one; the method may refuse the
-/// run.
+/// Reports the estimated memory of a run to the method `expect` of the Python object `progress`, if
+/// it has this method. The method may refuse the run by an exception.
 fn expect(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -70,7 +71,7 @@ fn expect(
     expect.call1(py, (memory_list(py, scenario, threads)?,)).map(|_| ())
 }
 
-/// Simulates a scenario; see `_core.pyi`.
+/// Simulates a scenario; arguments and results are described in python/eastwest/_core.pyi.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, seed, options, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
@@ -89,11 +90,11 @@ fn run<'py>(
     let scenario = read(py, text, &context, overrides, seed)?;
     expect(py, options.progress.as_ref(), &scenario, options.threads)?;
     let running = Running::new(py, &scenario, &watch, options)?;
-    // other Python threads run meanwhile
+    // other Python threads may run while the simulation runs
     let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
         if !cause.is_instance_of::<PyException>(py) {
-            return Err(cause); // Ctrl-C, or an exit that the sketch asks for
+            return Err(cause); // Ctrl-C, or an exit that a mechanism in Python requests
         }
         let error = SketchError::new_err(());
         error.set_cause(py, Some(cause));
@@ -128,7 +129,7 @@ fn run<'py>(
     Ok(d)
 }
 
-/// Returns all problems of a scenario, and the notes for its author.
+/// Returns all problems of a scenario, and the notes for its author, without running it.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn check<'py>(
@@ -156,7 +157,8 @@ fn check<'py>(
     Ok(d)
 }
 
-/// Returns a checked scenario with all defaults, and the files it reads; nothing is simulated.
+/// Returns a checked scenario as text with all defaults, and the files it reads. Nothing is
+/// simulated.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, seed, sketches = Vec::new()))]
 fn resolve<'py>(
@@ -176,13 +178,13 @@ fn resolve<'py>(
     Ok(d)
 }
 
-/// Returns a JSON description of every setting.
+/// Returns a description of every setting of scenarios, as JSON.
 #[pyfunction]
 fn schema() -> String {
     scenario::schema().to_string()
 }
 
-/// Returns the nodes and cables of a scenario.
+/// Returns the nodes and cables of the fabric of a scenario.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn topology<'py>(
@@ -219,8 +221,8 @@ fn topology<'py>(
     Ok(d)
 }
 
-/// Returns the number of nodes of a scenario, and the number of cables of each kind, in the order of their
-/// first occurrence.
+/// Returns the number of nodes of a scenario's fabric, and the number of cables of each kind, in
+/// the order in which the kinds first occur.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn topology_kinds<'py>(
@@ -258,7 +260,8 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Returns the crate from which this module was made, if any; see `OwnCrate` in python/eastwest/core.py.
+/// Returns the mechanism crate (the user's own Rust crate) from which this module was made, or
+/// `None`; see `OwnCrate` in python/eastwest/core.py.
 #[pyfunction]
 fn own_crate(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     let Some(own) = OWN.get() else { return Ok(None) };
@@ -271,14 +274,14 @@ fn own_crate(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     Ok(Some(d))
 }
 
-/// Removes and returns the last panic of a mechanism of the crate from which this module was made, as
+/// Removes and returns the last panic of the mechanism crate from which this module was made, as
 /// (message, stack); `None` if there was none.
 #[pyfunction]
 fn own_panic() -> Option<(String, String)> {
     crate::blame::take().map(|panic| (panic.message, panic.stack))
 }
 
-/// Returns how the extension was compiled.
+/// Returns a dict that describes how the extension was compiled, such as the build profile.
 #[pyfunction]
 fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
@@ -288,12 +291,14 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(d)
 }
 
-/// Lets the allocator return free memory to the system at once: growing tables leave large holes, which the
-/// process would otherwise keep (S1: 81 instead of 94 MB, without loss of speed).
+/// Makes the allocator return freed memory to the operating system at once. Growing tables leave
+/// large holes, which the process would otherwise keep (scenario S1: 81 instead of 94 MB, at the
+/// same speed).
 fn give_memory_back() {
-    // `mi_option_purge_delay` of mimalloc.h, in milliseconds, which the bindings do not define
+    // option `mi_option_purge_delay` of mimalloc.h, in milliseconds; the Rust bindings do not
+    // define it
     const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-    // SAFETY: sets a number that the allocator reads whenever something is freed.
+    // SAFETY: the call only stores a number, which the allocator reads whenever memory is freed.
     #[allow(unsafe_code)]
     unsafe {
         libmimalloc_sys::mi_option_set_default(PURGE_DELAY, 0);
@@ -301,8 +306,8 @@ fn give_memory_back() {
 }
 
 /// Adds the functions and exceptions of `eastwest._core` to a Python module. `own` is a mechanism
-/// crate, whose mechanisms scenarios may name; `None` in the standard module. Fails if mechanisms
-/// have equal names.
+/// crate, whose mechanisms scenarios may use; `None` in the standard module. Fails if two
+/// mechanisms have the same name.
 pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     give_memory_back();
     if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {

@@ -1,24 +1,25 @@
-//! A mechanism crate as a Python module with the whole simulator; see [`mechanisms!`](crate::mechanisms!).
+//! A mechanism crate (the user's own Rust crate) as a Python module that contains the whole
+//! simulator; see [`mechanisms!`](crate::mechanisms!).
 
 use crate::Mechanisms;
 
-/// A mechanism crate: its name, its version and its mechanisms.
+/// A mechanism crate (the user's own Rust crate): its name, its version and its mechanisms.
 pub struct Own {
-    /// Name of the crate.
+    /// Name of the mechanism crate.
     pub name: &'static str,
-    /// Version of the crate.
+    /// Version of the mechanism crate.
     pub version: &'static str,
-    /// Folder of the crate's `Cargo.toml`.
+    /// Absolute path of the folder that holds the mechanism crate's `Cargo.toml`.
     pub folder: &'static str,
-    /// Whether the crate was compiled for development, with checks of overflows.
+    /// Whether the mechanism crate was compiled for development, with overflow checks.
     pub development: bool,
-    /// Mechanisms of the crate, which scenarios may name.
+    /// Mechanisms of the crate, which scenarios may use by name.
     pub mechanisms: Mechanisms,
 }
 
 /// Makes the Python module of a mechanism crate, which `eastwest run --with FOLDER` loads. The
-/// argument is a function that adds the mechanisms of the crate. The crate must depend on this one
-/// under the name `eastwest`.
+/// argument is a function that adds the mechanisms of the crate. The crate must declare
+/// `eastwest-bindings` as a dependency under the name `eastwest`.
 #[macro_export]
 macro_rules! mechanisms {
     ($add:expr) => {

@@ -1,6 +1,7 @@
-//! Interface for mechanism crates: the traits to implement, their arguments, the reading of settings, and the
-//! list of mechanisms that a scenario may name. It does not depend on the simulator, so that the compiler finds
-//! an error in a mechanism before it compiles the simulator.
+//! Interface for mechanism crates (queue disciplines, congestion controls … that users write in
+//! Rust): the traits to implement, their arguments, functions that read settings, and the list of
+//! mechanisms that a scenario may name. This crate does not depend on the simulator, so that the
+//! compiler finds an error in a mechanism before it compiles the simulator.
 
 pub mod parameters;
 mod registry;
@@ -19,7 +20,7 @@ pub mod queue {
     pub use eastwest_types::Limit;
 }
 
-/// Types with which a mechanism crate implements a choice among equal paths.
+/// Types with which a mechanism crate implements a choice among equal-cost paths.
 pub mod routing {
     pub use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
 }

@@ -1,9 +1,10 @@
-//! Mechanisms of other crates that a scenario may name beside the built-in ones: queue disciplines, congestion
-//! controls, choices among equal paths, applications. Each has a function that reads its settings as built-in mechanisms do,
-//! with equal messages ([`crate::parameters`]).
+//! Mechanisms of other crates that a scenario may name beside the built-in ones: queue disciplines,
+//! congestion controls, choices among equal-cost paths, applications. Each has a function that
+//! reads its settings in the same way, and with the same messages, as built-in mechanisms do
+//! ([`crate::parameters`]).
 //!
-//! The user who runs a scenario chooses the available mechanisms; the scenario only names them. So a scenario
-//! file alone can never make a program run code that its user has not chosen.
+//! The user who runs a scenario chooses the available mechanisms; the scenario only names them. So
+//! a scenario file alone can never make a program run code that its user has not chosen.
 
 use eastwest_network::queue::{QueueModel, ReadQueue};
 use eastwest_network::routing::{ReadRouting, RoutingModel};
@@ -17,14 +18,14 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Mechanisms of other crates that scenarios may name: queue disciplines, congestion controls,
-/// choices among equal paths, applications.
+/// choices among equal-cost paths, applications.
 #[derive(Clone, Default)]
 pub struct Mechanisms {
     /// Queue disciplines, in the order in which they were added.
     pub queues: Vec<Entry<ReadQueue>>,
     /// Congestion controls, in the order in which they were added.
     pub congestion: Vec<Entry<ReadCongestion>>,
-    /// Choices among equal paths, in the order in which they were added.
+    /// Choices among equal-cost paths, in the order in which they were added.
     pub routing: Vec<Entry<ReadRouting>>,
     /// Applications, in the order in which they were added.
     pub applications: Vec<ApplicationEntry>,
@@ -37,8 +38,8 @@ impl fmt::Debug for Mechanisms {
 }
 
 impl Mechanisms {
-    /// Adds a queue discipline. `read` reads its settings from the table of the queue, after the limit has been
-    /// read; `doc` explains it in one line.
+    /// Adds a queue discipline of another crate. `read` reads its settings from the table of the
+    /// queue, after the limit has been read; `doc` explains the discipline in one line.
     pub fn queue<M: QueueModel + 'static>(
         &mut self,
         name: &'static str,
@@ -49,7 +50,8 @@ impl Mechanisms {
         self.queues.push(Entry { name, doc, read });
     }
 
-    /// Adds a congestion control. `read` reads its settings from `[tcp.parameters]`.
+    /// Adds a congestion control of another crate. `read` reads its settings from
+    /// `[tcp.parameters]`.
     pub fn congestion<M: CongestionModel + 'static>(
         &mut self,
         name: &'static str,
@@ -60,7 +62,7 @@ impl Mechanisms {
         self.congestion.push(Entry { name, doc, read });
     }
 
-    /// Adds a choice among equal paths. `read` reads its settings from
+    /// Adds a choice among equal-cost paths of another crate. `read` reads its settings from
     /// `[fabric.routing_parameters]`.
     pub fn routing<M: RoutingModel + 'static>(
         &mut self,
@@ -72,8 +74,9 @@ impl Mechanisms {
         self.routing.push(Entry { name, doc, read });
     }
 
-    /// Adds an application. Its name is a `kind` of workloads; `roles` are the keys of the lists of
-    /// hosts of its processes. `read` reads its settings from the table of the workload.
+    /// Adds an application of another crate. Its name is a `kind` of workloads; `roles` are the
+    /// keys that list the hosts of its processes. `read` reads its settings from the table of the
+    /// workload.
     pub fn application<M: ApplicationModel + 'static>(
         &mut self,
         name: &'static str,
@@ -86,8 +89,8 @@ impl Mechanisms {
             .push(ApplicationEntry { entry: Entry { name, doc, read }, roles: roles.into() });
     }
 
-    /// Returns kind (`queue`, `congestion`, `routing` or `application`) and name of each mechanism, in the order
-    /// in which they were added within a kind.
+    /// Returns (kind, name) of each added mechanism, grouped by kind (`queue`, `congestion`,
+    /// `routing`, `application`), within a kind in the order in which they were added.
     pub fn names(&self) -> Vec<(&'static str, &'static str)> {
         let queues = self.queues.iter().map(|e| ("queue", e.name));
         let congestion = self.congestion.iter().map(|e| ("congestion", e.name));
@@ -96,8 +99,8 @@ impl Mechanisms {
         queues.chain(congestion).chain(routing).chain(applications).collect()
     }
 
-    /// Returns a message about a name that is not allowed, built in, or used twice in a kind;
-    /// `None` if scenarios can use all names.
+    /// Returns an error message for the first mechanism whose name is not allowed, is that of a
+    /// built-in mechanism, or is used twice within its kind; `None` if all names can be used.
     pub fn problem(&self) -> Option<String> {
         let names = self.names();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');

@@ -273,15 +273,15 @@ pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     Ok(run)
 }
 
-/// Writes the state of a run. The code for the state of all types takes a third of the time in which
-/// this crate is compiled, so mechanism crates under development leave it out.
+/// Writes the state of a run. The code that serializes all types takes a third of the compile time of
+/// this crate, so builds of mechanism crates under development leave it out.
 #[cfg(feature = "checkpoints")]
 fn write_run(run: &Keep, to: impl Write) -> io::Result<()> {
     postcard::to_io(run, to).map_err(io::Error::other)?;
     Ok(())
 }
 
-/// Reads the state of a run, which takes all of the bytes.
+/// Returns the state of a run from `content`; fails if the state ends before the last byte.
 #[cfg(feature = "checkpoints")]
 fn read_run(content: &[u8]) -> Result<Kept, Refused> {
     match postcard::take_from_bytes(content) {
@@ -290,13 +290,13 @@ fn read_run(content: &[u8]) -> Result<Kept, Refused> {
     }
 }
 
-/// Returns an error: this build has no code to write the state of a run.
+/// Returns an error: this build contains no code that writes the state of a run.
 #[cfg(not(feature = "checkpoints"))]
 fn write_run(_: &Keep, _: impl Write) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns an error: this build has no code to read the state of a run.
+/// Returns an error: this build contains no code that reads the state of a run.
 #[cfg(not(feature = "checkpoints"))]
 fn read_run(_: &[u8]) -> Result<Kept, Refused> {
     Err(Refused::Build("a build with checkpoints".into()))
