@@ -84,7 +84,8 @@ __all__ = [
     "timeline",
 ]
 
-#: Module below this package for each public name; a name that is a module itself has no entry.
+#: Submodule of this package that defines each public name; a public name that is itself a module,
+#: such as ``plot``, has no entry.
 _HOMES = {
     **dict.fromkeys(["RunError", "ScenarioError"], "_core"),
     **dict.fromkeys(["Outcome", "claims"], "claims"),
@@ -134,7 +135,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, whether or not their modules are imported yet, and nothing else."""
+    """Return only the public names, including those whose modules are not imported yet."""
     return sorted(__all__)
 
 

@@ -15,12 +15,12 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.units import clean, count
 
-#: Maximum number of places that are listed for one reason, and maximum number of reasons that are
-#: listed; all are counted.
+#: Maximum number of places (file and line) that an account lists for one reason, and maximum number
+#: of reasons that it lists. The counts include every place.
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
-#: Longest text of a stored account that is shown, in characters.
+#: Maximum length, in characters, of a text of a stored account that is shown.
 _MOST_TEXT = 400
 
 
@@ -39,7 +39,8 @@ class Account:
     """Records of an import that were left out, read with a changed meaning, or noted.
 
     With ``stop``, the first row that cannot be used raises ``InputError``; otherwise rows are left
-    out and counted. Unless ``lossy``, the first row whose meaning would change raises it, too.
+    out and counted. Unless ``lossy``, the first row whose meaning would change raises
+    ``InputError``, too.
     """
 
     def __init__(self, stop: bool = True, lossy: bool = False) -> None:
@@ -99,7 +100,7 @@ class Account:
         _add(self.noted, file, line, reason, found, rows, consequence)
 
     def broken(self, file: str, line: int, reason: str) -> None:
-        """Note an incomplete record, whose meaning depends on the next call.
+        """Remember an incomplete record until it is known whether another record follows it.
 
         If another record follows (``more``), the incomplete record is left out. If the file ends
         (``end``), the file is truncated at this record.
@@ -114,7 +115,7 @@ class Account:
             self.bad(*broken)
 
     def end(self, file: str, line: int, cut: str) -> None:
-        """Note the end of a file; ``cut`` is the reason where it ends too early, else empty."""
+        """Note the end of a file; ``cut`` is the reason if the file ends too early, else empty."""
         if self._broken is not None:
             (_, at, _), self._broken = self._broken, None
             self.note(file, at, "the last record is incomplete and is left out")
@@ -122,7 +123,8 @@ class Account:
             self.note(
                 file,
                 line,
-                "the compressed file is damaged or truncated: the records before are used",
+                "the compressed file is damaged or truncated: only the records before this line "
+                "are used",
                 cut,
             )
 
@@ -167,7 +169,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of an account as ``trace.json`` or ``spans.json`` has it."""
+    """Entry of a stored account (``trace.json``, ``spans.json``): records with one reason."""
 
     #: Kind of the entry: ``left out``, ``changed`` or ``noted``.
     kind: str
@@ -179,12 +181,12 @@ class Entry:
     consequence: str
 
 
-#: Words for the kinds of entries, by their names in JSON.
+#: Text for each kind of entries of an account, by the kind's name in JSON.
 KINDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
 
 
 def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Return the entries of the account in a file of unknown origin, without invalid entries."""
+    """Return the valid entries of the account ``about``, which may be of unknown origin."""
     found = []
     for key, kind in KINDS.items():
         listed = about.get(key)

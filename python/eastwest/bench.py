@@ -19,7 +19,7 @@ from eastwest.partial import Partial
 
 
 class Measurement(TypedDict):
-    """CPU time, wall time and memory of one run of a scenario; ``packet_hops`` is its work."""
+    """CPU time, wall time, memory and packet-hops of one run of a scenario."""
 
     scenario: str
     threads: int
@@ -41,16 +41,20 @@ class BenchError(Exception):
 
 
 def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -> list[Measurement]:
-    """Run a scenario on one thread and on several; return the run of median wall time of each.
+    """Run a scenario on one and on several threads; return the run of median wall time of each.
 
-    The runs alternate, so that other load on the machine affects both alike. Raises ``BenchError``
-    as ``measure`` does, and with code 3 where digests differ: results must not depend on the number
-    of threads.
+    Runs on one and on several threads alternate, so that other load on the machine affects both
+    alike. Raises ``BenchError`` as ``measure`` does, and with code 3 where the digests of the runs
+    differ, because results must not depend on the number of threads.
     """
     runs = [[measure(name, settings, n) for n in (1, threads)] for _ in range(rounds)]
     digests = {run["digest"] for pair in runs for run in pair}
     if len(digests) > 1:
-        raise BenchError(f"{name}: digests differ: {', '.join(sorted(digests))}", 3)
+        raise BenchError(
+            f"{name}: the result depends on the number of threads: its digests differ: "
+            f"{', '.join(sorted(digests))}",
+            3,
+        )
     return [
         sorted(of, key=lambda run: run["wall_s"])[rounds // 2] for of in zip(*runs, strict=True)
     ]
@@ -59,7 +63,7 @@ def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -
 def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measurement:
     """Run a shipped scenario or a scenario file and return its wall time, CPU time and memory.
 
-    Raises ``BenchError`` where there is no such scenario or its run fails.
+    Raises ``BenchError`` if the scenario does not exist or its run fails.
     """
     found = shipped.find(name)
     path = found or Path(name)
@@ -76,7 +80,7 @@ def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measur
             command += ["--set", setting]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"{name} failed\n{done.stderr.strip()}", done.returncode)
+        raise BenchError(f"the run of {name} failed:\n{done.stderr.strip()}", done.returncode)
     summary = json.loads(done.stdout)
     hops, cpu = int(summary["packet_hops"]), float(summary["cpu_s"])
     return {

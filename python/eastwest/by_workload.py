@@ -1,8 +1,8 @@
 """Measures of each workload, in its own unit: exchanges, flows, jobs, rounds, transactions, ranks.
 
-Measures count what *starts* in a window of time. The windows are that of the scenario
-(``[measure.window]``; without it the whole run), and, for each workload, the time while it is
-active: while a job, round, rank or flow of it is in progress.
+Measures count the units that *start* in a window of time. One window is that of the scenario
+(``[measure.window]``; without it the whole run). Another window for each workload is the time while
+this workload is active: while one of its jobs, rounds, ranks or flows is in progress.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from eastwest.exchanges import exchanges
 from eastwest.stats import percentile_of_ordered
 from eastwest.work_units import UNITS
 
-#: Tables from which the measures are computed.
+#: Names of the result tables from which the measures of workloads are computed.
 TABLES = ("flows", "jobs", "rounds", "transactions", "mpi_ranks")
 
-#: A workload that is active for at least this share of the run has no window of its own.
+#: Share of a run (0 to 1) from which a workload counts as active for the whole run. There is no
+#: separate window for the time while this workload is active.
 _WHOLE_RUN = 0.9
 
-#: Percentiles of each measure, as the summary names them.
+#: Percentiles of each measure: name in the summary, and share (0 to 1).
 _QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))
 
 
-#: Units whose time in progress is the activity of a workload: the first that it has. Exchanges and
-#: transactions are too short and too many to be the time in which another workload is observed.
+#: Units that decide when a workload is active: the first kind of these units that the workload has.
+#: Exchanges and transactions are too short and too many to define a window for other workloads.
 _ACTIVITY = ("jobs", "ranks", "rounds", "flows")
 
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a run: what starts in ``[from_s, until_s)`` and within ``busy`` is counted."""
+    """Part of a run: units that start in ``[from_s, until_s)`` and within ``busy`` are counted."""
 
     from_s: float = 0.0
     until_s: float = math.inf
-    #: Intervals ``from_s`` to ``to_s`` in order, without overlaps; None: all time.
+    #: Intervals ``from_s`` to ``to_s``, in order of time, without overlaps; None: the whole run.
     busy: pl.DataFrame | None = None
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -55,7 +56,7 @@ class Window:
 
 
 def busy(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the times at which a row is in progress: columns ``from_s`` and ``to_s``, merged."""
+    """Return merged intervals (``from_s``, ``to_s``) in which a row of ``frame`` is in progress."""
     ordered = frame.select("start_s", "finish_s").sort("start_s")
     before = pl.col("finish_s").cum_max().shift(1)
     number = (pl.col("start_s") > before).fill_null(value=True).cum_sum()
@@ -65,10 +66,10 @@ def busy(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
-    """Return the rows of each unit: ``workload``, ``purpose``, ``start_s``, ``finish_s``, ``took``.
+    """Return for each unit a frame: ``workload``, ``purpose``, ``start_s``, ``finish_s``, ``took``.
 
-    ``tables`` are those of :data:`TABLES`. ``took`` has the unit of the measure's name;
-    ``purpose`` is empty but for flows.
+    ``tables`` are the result tables that :data:`TABLES` names. ``took`` is the duration, in the
+    unit that the name of the measure ends with. ``purpose`` is empty except for flows.
     """
     started = tables["rounds"], tables["mpi_ranks"]
     sources = {
@@ -92,7 +93,7 @@ def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
                 pl.col(unit.finish).alias("finish_s"),
                 pl.col(unit.took).alias("took"),
             )
-            # Folders of the first formats have rows for flows that did not end.
+            # In result folders of old formats, flows that did not end have rows, too.
             .filter(pl.col("took").is_finite())
             .collect()
         )
@@ -105,14 +106,15 @@ def measured(
     window: Mapping[str, Any],
     warm_up_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Return ``workloads`` and ``while`` of a summary.
+    """Return the entries ``workloads`` and ``while`` of a summary: measures of each workload.
 
-    ``workloads.W`` has the measures of workload W in the scenario's window. ``while.X.W`` has those
-    in the part of this window in which workload X was active, and ``while.X/P.W`` those while flows
-    of X with purpose P were in progress. X is each workload with jobs, ranks, rounds or single
-    flows that was not active for the whole run, and W each other workload. Each measure has
-    ``count``, ``mean`` and percentiles. ``window`` is the mapping of the core: ``from_s``,
-    ``until_s``, ``cool_down_s``, ``while``, ``purpose``.
+    ``workloads.W`` has the measures of workload W in the scenario's window. ``while.X.W`` has the
+    measures of W in the part of this window in which workload X was active. ``while.X/P.W`` has
+    the measures of W while flows of X with purpose P were in progress. X is each workload with
+    jobs, ranks, rounds or single flows that was not active for the whole run, and W each other
+    workload. Each measure has ``count``, ``mean`` and percentiles. ``window`` is
+    ``[measure.window]`` of the scenario: ``from_s``, ``until_s``, ``cool_down_s``, ``while``,
+    ``purpose``.
     """
     rows = units(tables)
     active = _activity(rows)
@@ -143,7 +145,11 @@ def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]
 
 
 def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
-    """Return intervals (``from_s``, ``to_s``) of activity by ``W`` and by ``W/purpose``."""
+    """Return intervals (``from_s``, ``to_s``) in which a workload is active, in all and by purpose.
+
+    The keys are ``W`` for workload W, and ``W/P`` for the time while its flows of purpose P are in
+    progress.
+    """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:
         return {}
@@ -163,7 +169,7 @@ def _chosen(
     simulated_s: float,
     warm_up_s: float,
 ) -> Window:
-    """Return the window of a scenario after a warm-up."""
+    """Return the window of time in which the measures of a scenario count, after its warm-up."""
     until_s = math.inf
     if "cool_down_s" in window:
         until_s = simulated_s - window["cool_down_s"]
@@ -183,7 +189,7 @@ def _chosen(
 
 
 def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window) -> dict[str, Any]:
-    """Return the measures of one workload in a window, by name."""
+    """Return the measures of one workload in a window of time, by the names of the measures."""
     found: dict[str, Any] = {}
     for name, unit in UNITS.items():
         inside = window.of(rows[name].filter(pl.col("workload") == workload))

@@ -1,4 +1,4 @@
-"""Folder of the user for files that Eastwest can make again: compiled code."""
+"""Cache folder of the user, for files that Eastwest can make again: compiled code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def folder(*names: str) -> Path:
             home = Path.home()
         except RuntimeError:
             raise InputError(
-                "this user has no home folder: name a folder for compiled code in $XDG_CACHE_HOME"
+                "this user has no home folder: set $XDG_CACHE_HOME to the absolute path of a "
+                "folder for compiled code"
             ) from None
         base = home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
     return base.joinpath("eastwest", *names)

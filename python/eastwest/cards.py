@@ -66,8 +66,8 @@ def of_sweep(sweep: SweepResult) -> str:
     parts = [_table(cells.headings, cells.rows, left=cells.settings)]
     if about["points"] > len(numbers):
         more = count(about["points"] - len(numbers))
-        parts.append(_line(f"and {more} more points in the frame points"))
-    failed = f", {count(runs['failed'])} failed (failures)" if runs["failed"] else ""
+        parts.append(_line(f"and {more} more points: see the attribute points"))
+    failed = f", {count(runs['failed'])} failed (see failures)" if runs["failed"] else ""
     parts.append(_line(f"{count(runs['done'])} of {count(runs['planned'])} runs{failed}"))
     return _card(str(about["name"]), parts, str(sweep.path))
 

@@ -19,22 +19,25 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from eastwest import _core
 from eastwest.errors import MechanismError, problems_text
 
-#: A column's name, type and data. Numbers are little-endian bytes. Text is a list, or, where few
-#: texts repeat, (index bytes, texts): one byte per row for up to 256 texts, four for more.
+#: Type of the values of a column: ``u8``, ``u32``, ``u64``, ``i64``, ``f64`` or ``str``.
 Dtype = str
+#: Column of few different texts: for each row the index of its text, and the texts. An index is a
+#: little-endian number of one byte for up to 256 texts, and of four bytes for more.
 Labels = tuple[bytes, list[str]]
+#: Column of a table: its name, its type and its data. Numbers are little-endian bytes. Texts are a
+#: list, or ``Labels`` where few texts repeat.
 Column = tuple[str, Dtype, "bytes | list[str] | Labels"]
 Tables = dict[str, list[Column]]
 Overrides = list[tuple[str, str]]
 
 
 class DeclaredColumn(TypedDict):
-    """A column of a result table."""
+    """A column of a result table, as the simulator declares it."""
 
     name: str
     kind: Dtype
     since: int
-    """The format of which every folder has it, if its table is older."""
+    """First result format of which every folder has the column, if its table is older."""
     about: str
     """The column's meaning, in Markdown."""
 
@@ -44,9 +47,9 @@ class DeclaredTable(TypedDict):
 
     name: str
     since: int
-    """The first format of which every folder has it."""
+    """First result format of which every folder has the table."""
     about: str
-    """The meaning of a row, in Markdown that may link to other pages from docs/reference/."""
+    """The meaning of a row, in Markdown; its links are relative to the folder docs/reference."""
     columns: list[DeclaredColumn]
 
 
@@ -54,15 +57,15 @@ class Problem(TypedDict):
     """A problem of a scenario or trace: path and line, the wrong value, message and hint."""
 
     path: str
-    """Where in the file, such as ``fabric.queue.limit``."""
+    """Path of the setting in the file, such as ``fabric.queue.limit``."""
     line: NotRequired[int | None]
-    """Line in the file, from 1, where known."""
+    """Line of the setting in the file, from 1; absent or None where it is not known."""
     value: str | None
-    """The value in the file; ``None`` where the setting is missing."""
+    """The wrong value, as the file has it; ``None`` where the setting is missing."""
     message: str
-    """The error, and the allowed values."""
+    """Text with the error and the allowed values."""
     hint: str | None
-    """The nearest name that would have been right."""
+    """The allowed name that is most similar to the wrong name; None where no name is similar."""
 
 
 class Progress(TypedDict):
@@ -77,7 +80,7 @@ class Progress(TypedDict):
 
 
 def share_done(progress: Progress) -> float | None:
-    """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
+    """Return the share of a run that is done, 0 to 1; None if it has no end time and no jobs."""
     # A run ends when its work is done or its time is up, whichever comes first.
     shares = []
     if progress["target_s"]:
@@ -87,7 +90,7 @@ def share_done(progress: Progress) -> float | None:
     return max(shares, default=None)
 
 
-#: A file that a scenario reads: its bytes, or its path where it is too large for memory.
+#: Content of a file that a scenario reads: its bytes, or its path if it is too large for memory.
 Content = bytes | Path
 
 
@@ -105,10 +108,10 @@ class CoreResult(TypedDict):
     notes: list[str]
     tables: Tables
     files: list[tuple[str, bytes]]
-    """Further files for the result folder, as they are."""
+    """Further files of the result folder, by name: their bytes are written unchanged."""
 
 
-#: A part of a run's memory: its name, its bytes, and whether it is needed before the first event.
+#: Part of the memory of a run: name, bytes, and whether it is needed before the first event.
 MemoryPart = tuple[str, int, bool]
 
 
@@ -117,7 +120,7 @@ class CheckResult(TypedDict):
 
     problems: list[Problem]
     memory: list[MemoryPart]
-    """The least memory of a run by part, the largest first; empty where there are problems."""
+    """Parts of the least memory that a run needs, largest first; empty if there are problems."""
     notes: list[str]
 
 
@@ -134,30 +137,30 @@ class DrillResult(TypedDict):
     """Result of a packetdrill script."""
 
     readable: bool
-    """Whether it could be read at all."""
+    """Whether the script could be parsed."""
     passed: bool
     line: int | None
-    """Where it failed, from 1."""
+    """Line of the script at which it failed, from 1; None where it passed."""
     column: int | None
     message: str
-    """Why it failed, in one or more lines; empty where it passed."""
+    """Reason why the script failed, in one or more lines; empty where it passed."""
     alterations: int
-    """Number of alterations of the script that were tried."""
+    """Number of altered variants of the script that were run as a check of the script itself."""
     unnoticed: list[tuple[int, str]]
-    """Alterations it did not notice: line and what was altered."""
+    """Alterations with which the script still passes: line, and description of the change."""
 
 
 class OwnCrate(TypedDict):
-    """The mechanism crate from which an extension was made."""
+    """The user's mechanism crate that is compiled into an extension module of the simulator."""
 
     name: str
     version: str
     folder: str
-    """Folder of its ``Cargo.toml``."""
+    """Folder that contains the ``Cargo.toml`` of the crate."""
     profile: str
-    """``development`` or ``release``: how it was compiled."""
+    """Profile with which the crate was compiled: ``development`` or ``release``."""
     mechanisms: list[tuple[str, str]]
-    """Kind and name of each."""
+    """Kind (such as ``queue``) and name of each mechanism of the crate."""
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -169,17 +172,17 @@ class Keeper(Protocol):
     every_s: float
     """Seconds between two checkpoints."""
     look_every_s: float
-    """Seconds between two looks for Ctrl-C while a checkpoint is written."""
+    """Seconds between two checks for Ctrl-C while a checkpoint is written."""
     most_rows: int
-    """Rows that a table holds in memory before they are handed over."""
+    """Number of rows that a table holds in memory before the run passes them to ``take``."""
     build: str
-    """Version and build of the simulator: no other reads its checkpoints."""
+    """Version and build of the simulator: other builds cannot read its checkpoints."""
 
     def find(self, plan: str) -> str | None:
         """Return the path of a checkpoint of this plan to resume from, or None."""
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Return whether the run resumes from the checkpoint, which can be read.
+        """Return whether the run resumes from its checkpoint, after the checkpoint has been read.
 
         ``rows`` is the number of rows of each table that were written before the checkpoint.
         """
@@ -191,7 +194,7 @@ class Keeper(Protocol):
         """Return the path for a new checkpoint, or None where none is to be written."""
 
     def take(self, tables: Tables, first: int) -> None:
-        """Store rows of a table; ``first`` is the number of the first of these rows."""
+        """Store rows of tables; ``first`` is the number of the first of these rows in its table."""
 
     def writing(self) -> None:
         """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
@@ -210,16 +213,16 @@ class RunOptions:
     reference: bool = False
     """Run every port in the two-event reference mode, which is slower."""
     threads: int = 1
-    """Threads for a run that can be divided; a note tells what was done.
+    """Maximum number of threads of a run; a note of the result tells how many were used.
 
     A resumed run keeps the number of threads with which it began.
     """
     progress: ProgressCallback | None = None
-    """Is called about ten times a second."""
+    """Function that is called with the progress of the run about ten times a second (wall time)."""
     keeper: Keeper | None = None
     """Store for the checkpoints of the run; the run resumes from the last one."""
     memory_bytes: int | None = None
-    """Memory that the process may hold; without it, nine tenths of what is available."""
+    """Memory limit of the process in bytes; None: nine tenths of the memory that is available."""
 
 
 @dataclass(frozen=True)
@@ -227,11 +230,11 @@ class Extras:
     """The user's own mechanisms that scenarios may name; see ``eastwest.mechanisms``."""
 
     module: Any = None
-    """The extension with the mechanisms of a crate, in the place of the one that is installed."""
+    """Extension module compiled with the mechanisms of a crate; None: the installed extension."""
     sketches: tuple[Any, ...] = ()
-    """Classes, as ``eastwest.mechanisms.sketch.Sketch``."""
+    """Mechanisms written in Python, as objects of ``eastwest.mechanisms.sketch.Sketch``."""
     sources: tuple[dict[str, Any], ...] = ()
-    """The origin of each sketch, for the summary of a run."""
+    """Origin of each of the user's mechanisms, for the summary of a run."""
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -265,10 +268,10 @@ def use(wanted: Extras) -> None:
 
 @contextlib.contextmanager
 def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield the extension in use and the arguments that pass sketches to it.
+    """Yield the extension in use and the arguments that pass mechanisms in Python to it.
 
-    Exceptions of an extension with mechanisms are raised as those of the extension without. The
-    text of an error of a scenario is that of the command line.
+    An extension with the user's mechanisms has exception classes of its own; they are replaced by
+    the classes of the installed extension. An error of a scenario gets the command line's text.
     """
     wanted = extras()
     module = wanted.module or _core
@@ -291,7 +294,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
             f"a mechanism in Python raised an error; no result was written: {what}", trace
         ) from cause
     except BaseException as error:
-        # A panic in Rust is a PanicException of PyO3, which is no Exception.
+        # A panic in Rust is a PanicException of PyO3, which does not derive from Exception.
         if isinstance(error, (Exception, KeyboardInterrupt)):
             raise
         if isinstance(error, SystemExit):
@@ -313,7 +316,7 @@ def _line(error: BaseException) -> str:
 
 
 def scenario_error() -> type[Exception]:
-    """Return the class of the exception for wrong input; its ``problems`` lists all of them."""
+    """Return the class of the exception for wrong scenarios; its ``problems`` lists all errors."""
     return _core.ScenarioError
 
 
@@ -394,26 +397,26 @@ def version() -> str:
 def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
-    """Read a line of a time-independent trace of ``ranks`` ranks in the way that a run reads it.
+    """Parse one line of a time-independent MPI trace of ``ranks`` ranks, as a run parses it.
 
-    ``element`` is the number of bytes of an element without type. Returns two parts. The first is
-    the rank and the bytes of an element from that line on. The second is the problem: the text
-    found, the text expected, and the consequence of leaving the record out (None where the record
-    is damaged). Both are None for a line without content.
+    ``element`` is the size in bytes of a message element without a type. Returns two parts. The
+    first is the rank, and the size of an element that holds from this line on. The second is the
+    problem: the text found, the text expected, and the consequence of leaving the record out (None
+    where the record is damaged). Both parts are None for a line without content.
     """
     return _core.mpi_record(line, ranks, element)
 
 
 def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
-    """Return the problems of a trace with these files of ranks (name and path)."""
+    """Return the problems of an MPI trace whose ranks have these files (name and path)."""
     return _core.mpi_check([(name, str(path)) for name, path in files])
 
 
 def build() -> str:
     """Return the version of the simulator with the hashes of all code that decides its results.
 
-    These are the hash of the compiled extension, where it is one file, and those of sketches. This
-    Python package has none.
+    Hashed are the compiled extension, if it is one file, and mechanisms in Python. The code of this
+    Python package is not hashed.
     """
     wanted = extras()
     file = getattr(wanted.module or _core, "__file__", None)
@@ -432,7 +435,7 @@ def build_info() -> dict[str, Any]:
 
 
 def fuzz_levels() -> list[tuple[str, str]]:
-    """Return the path and value of each level that generated scenarios cross in pairs."""
+    """Return (path, value) of each setting that fuzzing combines in pairs."""
     with _extension() as (module, more):
         return list(module.fuzz_levels(*more))
 

@@ -1,4 +1,4 @@
-"""Sentence on a run that a PFC deadlock ended, for every place that shows its result."""
+"""Sentence on a run that a PFC deadlock ended; reports, terminal and notebooks show it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from eastwest.results import pick
 from eastwest.units import clean, span
 
-#: Maximum number of ports that the sentence names.
+#: Maximum number of ports that the sentence on a deadlock names.
 _MOST = 12
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Return a sentence with the ports of the cycle of pauses, or None without a deadlock."""
+    """Return a sentence with the ports that pause each other in a cycle, None if there are none."""
     bridging = summary.get("dcb")
     found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):
@@ -22,6 +22,6 @@ def deadlock(summary: Mapping[str, Any]) -> str | None:
     more = f" and {len(ports) - _MOST} more" if len(ports) > _MOST else ""
     priority = clean(str(found.get("priority")), 10)
     return (
-        f"ended by a deadlock at {span(pick(found, 'at_s'))}: in priority {priority} "
+        f"ended by a PFC deadlock at {span(pick(found, 'at_s'))}: in priority {priority} "
         f"these ports wait for each other: {', '.join(ports[:_MOST])}{more}"
     )

@@ -1,4 +1,4 @@
-"""Errors that a user can correct, apart from those of scenarios."""
+"""Exceptions for errors that a user can correct, except those of scenarios, and their texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name most similar to ``name``; None if no similarity (0 to 1) is ``cutoff``."""
+    """Return the name nearest to ``name``; None if no similarity (0 to 1) reaches ``cutoff``."""
     return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
 
 
@@ -51,7 +51,7 @@ def problems_text(problems: Sequence[Problem]) -> str:
 
 
 def in_one_line(error: Exception, most: int = 5) -> str:
-    """Return the text of an error in one line; of its problems, if any, the first ``most``."""
+    """Return an error as one line of text; of an error with problems, the first ``most`` ones."""
     problems: Sequence[Problem] = getattr(error, "problems", [])
     lines = ["".join(text for _, text in pieces(p)).strip() for p in problems[:most]]
     return "; ".join(lines) or str(error)
@@ -69,7 +69,7 @@ class ProblemsError(InputError):
 
 
 class MechanismError(InputError):
-    """Error in a user's own mechanism; ``trace`` is the traceback of one in Python."""
+    """Error in a user's own mechanism; ``trace`` is its traceback or stack, empty without one."""
 
     def __init__(self, message: str, trace: str = "") -> None:
         super().__init__(message)

@@ -51,6 +51,6 @@ def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _numbered(flows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return flows with ``occurrence``: number of each within its sender, connection and tag."""
+    """Return flows with ``occurrence``: number of a flow, from 0, within its connection and tag."""
     same = ("workload", "connection", "tag", "src")
     return flows.with_columns(occurrence=pl.int_range(pl.len()).over(same))

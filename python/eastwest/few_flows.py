@@ -13,7 +13,7 @@ from eastwest.units import count, percent, span
 if TYPE_CHECKING:
     import polars as pl
 
-#: Minimum number of flows of a run for which the sentence is made.
+#: Minimum number of flows of a run for the sentence on few long flows.
 _LEAST = 20
 #: Maximum share of flows that count as few; two flows always count as few.
 _SHARE = 0.01
@@ -24,8 +24,8 @@ _MOST_OF_THE_RUN = 0.5
 def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | None) -> str | None:
     """Return a sentence if few flows take more than half of a run after all others have ended.
 
-    ``flows`` has the column ``finish_s`` of the table of flows, ``started`` is the number of flows
-    with those that were not complete at the end of the run.
+    ``flows`` has the column ``finish_s`` of the table of flows. ``started`` is the number of flows
+    that started, including those that were not complete at the end of the run.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 

@@ -25,7 +25,7 @@ def store_folder(chosen: str | Path | None = None) -> Path:
 def is_folder(path: Path) -> bool:
     """Whether the path is an existing folder.
 
-    Raises ``InputError`` where it cannot be a path at all, for example because it is the content of
+    Raises ``InputError`` where ``path`` is no valid path, for example because it is the content of
     a file and not its name.
     """
     try:
@@ -81,6 +81,6 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Force all files and folders below a folder to disk, and then the folder itself."""
-    with ThreadPoolExecutor(8) as pool:  # together, they share the disk's commits
+    with ThreadPoolExecutor(8) as pool:  # fsyncs at one time share commits of the file system
         list(pool.map(sync_file, folder.rglob("*")))
     sync_file(folder)

@@ -18,7 +18,8 @@ from pathlib import Path
 from eastwest.errors import FolderError
 from eastwest.partial import Partial, remove
 
-#: ``renameat2``: paths relative to the working directory; exchange both names. linux/fs.h
+#: Arguments of the system call ``renameat2`` (linux/fs.h): paths are relative to the working
+#: directory, and the two names are exchanged.
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 #: Errors of ``renameat2`` where the kernel or the file system cannot exchange names.
@@ -28,8 +29,9 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 class NewFolder:
     """Final path of a folder that is first written under a temporary name.
 
-    ``what`` is its name in messages ("a trace"), ``marker`` the file that each folder of its kind
-    has. With ``parents``, missing folders above it are made; without, they must exist.
+    ``what`` is the name of its kind in messages ("a trace"). ``marker`` is the name of a file that
+    each folder of this kind contains. With ``parents``, missing parent folders are made; without
+    ``parents``, they must exist.
     """
 
     def __init__(self, out: Path, force: bool, what: str, marker: str, parents: bool) -> None:
@@ -43,7 +45,7 @@ class NewFolder:
         """Raise ``FolderError`` where the folder cannot be written at its path."""
         out = self.out
         if out.name in {"", ".."}:
-            raise FolderError(f"{out} cannot be {self._what}: name a new folder")
+            raise FolderError(f"{out} cannot become {self._what}: name a new folder")
         _recover(out)
         if os.path.lexists(out):
             self._check_replaceable()
@@ -58,7 +60,7 @@ class NewFolder:
             raise FolderError(f"{parent} cannot be written to")
 
     def begin(self) -> Partial:
-        """Make a folder with a temporary name beside the path. Raises ``OSError``."""
+        """Make a folder with a temporary name beside the final path. Raises ``OSError``."""
         return Partial.folder(self.out.absolute().parent)
 
     def place(self, partial: Path) -> None:
@@ -84,11 +86,13 @@ class NewFolder:
     def _check_replaceable(self) -> None:
         out = self.out
         if out.is_symlink() or not out.is_dir():
-            raise FolderError(f"{out} exists and is not a folder: name another one")
+            raise FolderError(f"{out} exists and is not a folder: name another path")
         if not any(out.iterdir()):
             return
         if not self._force:
-            raise FolderError(f"{out} already exists: name another folder, or add --force")
+            raise FolderError(
+                f"{out} already exists: name another folder, or replace it with --force"
+            )
         if not (out / self._marker).is_file():
             raise FolderError(f"{out} is not {self._what}: --force does not replace it")
 
@@ -98,13 +102,13 @@ def check_folder(out: Path) -> None:
     if not out.parent.is_dir():
         raise FolderError(f"{out}: there is no folder {out.parent}")
     if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} exists and is not a folder: name another one")
+        raise FolderError(f"{out} exists and is not a folder: name another path")
 
 
 def _exchanged(first: Path, second: Path) -> bool:
     """Exchange the names of two folders in one step; return whether the system can do this.
 
-    Raises ``OSError`` where the system can do it and it fails.
+    Raises ``OSError`` where the system supports the exchange but the exchange fails.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if exchange is None:

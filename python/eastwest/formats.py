@@ -38,9 +38,9 @@ def _since() -> dict[str, int]:
     return {name: since for name, since in found.items() if since > 1}
 
 
-#: First format with each table, and with each column as ``table.column``, where that is not 1. The
-#: number is the first format of which every folder has it: before version 0.1.0, tables and columns
-#: were added without a new format, and the first folders of that format lack them.
+#: First result format of which every folder has a table (``table``) or a column
+#: (``table.column``); tables and columns of format 1 have no entry. Before version 0.1.0, tables
+#: and columns were added without a new format, so that some older folders have them, too.
 SINCE: dict[str, int] = _since()
 
 #: Columns that identify a stream in the table ``flow_samples``.
@@ -64,7 +64,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """
     path = folder / "summary.json"
     if path.stat().st_size > _LARGEST_SUMMARY:
-        raise InputError(f"{path} is damaged: larger than any summary")
+        raise InputError(f"{path} is damaged: it is larger than any summary, above 64 MiB")
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -136,7 +136,7 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
     try:
         rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
         if rows > _MOST_ROWS:
-            raise InputError(f"{path} has {rows:,} rows; tables of up to {_MOST_ROWS:,} are read")
+            raise InputError(f"{path} has {rows:,} rows; at most {_MOST_ROWS:,} are allowed")
         found = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{path} is damaged: {error}") from None
@@ -144,7 +144,7 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
 
 
 def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.DataFrame:
-    """Return a table with the columns of the current format, in its order."""
+    """Return a table of format ``written`` with the columns, and their order, of today's format."""
     import polars as pl  # noqa: PLC0415
 
     columns = []
@@ -168,7 +168,7 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
     import polars as pl  # noqa: PLC0415
 
     if name == "links" and (written == 1 or column in {"drops_early", "marks"}):
-        # In these formats only a full queue lost packets, and none was marked.
+        # In these formats all drops are drops at full queues, and no packet was marked.
         return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
     return pl.lit(None)
 

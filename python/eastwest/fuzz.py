@@ -29,10 +29,11 @@ FORMAT = 1
 ENOUGH = 50
 #: A pair that was refused this many times and never allowed counts as one that ``check`` forbids.
 REFUSED_AFTER = 12
-#: Time after which a case counts as endless, in s.
+#: Wall time in s after which a case counts as endless.
 LONGEST_S = 300.0
 
-#: Sums over campaigns besides the pairs: fields of ``Tally`` and keys of its file.
+#: Counts that are summed over campaigns, without those of pairs: fields of ``Tally``, and keys of
+#: the tally file.
 SUMS = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
 
 Level = tuple[str, str]
@@ -49,13 +50,13 @@ class Tally:
     in_parts: int = 0
     events: int = 0
     packets: int = 0
-    #: For two levels, in order: how often the pair was tried, and how often ``check`` refused it.
+    #: For each pair of levels: how often it was tried, and how often ``check`` refused it.
     pairs: dict[tuple[Level, Level], tuple[int, int]] = field(default_factory=dict)
     #: One entry for each campaign: date, seed, cases, version and failures.
     campaigns: list[dict[str, Any]] = field(default_factory=list)
 
     def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
-        """Return how often each pair of levels was tried and refused, in the order of the core.
+        """Return how often each pair of levels was tried and refused, in the simulator's order.
 
         A level is a setting and its value; pairs are in the order of their higher, then lower
         index.
@@ -103,9 +104,9 @@ def load(path: Path) -> Tally:
     except FileNotFoundError:
         return Tally()
     except ValueError as error:
-        raise InputError(f"{path}: is not a tally: {error}") from None
+        raise InputError(f"{path}: is not a tally of eastwest fuzz: {error}") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise InputError(f"{path}: is not a tally of format {FORMAT}")
+        raise InputError(f"{path}: is not a tally of eastwest fuzz of format {FORMAT}")
     try:
         return _read(held)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -113,7 +114,7 @@ def load(path: Path) -> Tally:
 
 
 def _read(held: dict[str, Any]) -> Tally:
-    """Return the tally of the content of its file.
+    """Return the tally that is stored in the JSON content of a tally file.
 
     Raises ``KeyError``, ``TypeError`` or ``ValueError`` where types or lengths are wrong.
     """
@@ -161,14 +162,17 @@ class Watchdog:
         for case, started in self.since.items():
             if now - started > LONGEST_S:
                 again = f"eastwest fuzz --seed {self.seed} --first {case} --cases 1"
-                sys.stderr.write(f"eastwest: a case has not ended in {LONGEST_S:.0f} s: {again}\n")
+                sys.stderr.write(
+                    f"eastwest: a generated scenario has not ended in {LONGEST_S:.0f} s; "
+                    f"repeat it with: {again}\n"
+                )
                 sys.stderr.flush()
                 os._exit(3)
         self.progress(done, failed)
 
 
 def levels() -> list[Level]:
-    """Return all levels (path and value of a setting) in the order of their numbers in the core."""
+    """Return all levels (path and value of a setting), in the simulator's order."""
     return core.fuzz_levels()
 
 
@@ -242,7 +246,7 @@ def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
 
 
 def _level(text: str, known: Sequence[Level]) -> Level:
-    """Return the level that ``PATH=VALUE`` or ``PATH`` names. Raises ``InputError``."""
+    """Return the level that ``PATH=VALUE`` or ``PATH`` names; raise ``InputError`` if unknown."""
     path, _, value = text.partition("=")
     level = (path.strip(), value.strip() or "given")
     if level in known:
@@ -252,7 +256,9 @@ def _level(text: str, known: Sequence[Level]) -> Level:
         allowed = ", ".join(each[1] for each in known if each[0] == level[0])
         raise InputError(f"--have {text!r:.80}: {level[0]} can be {allowed}")
     hint = did_you_mean(level[0], paths)
-    raise InputError(f"--have {text!r:.80}: {level[0]!r:.60} is not crossed with others{hint}")
+    raise InputError(
+        f"--have {text!r:.80}: {level[0]!r:.60} is not a setting that fuzzing varies{hint}"
+    )
 
 
 def write_case(found: dict[str, Any], folder: Path, mechanisms: Sequence[str] = ()) -> Path:

@@ -1,4 +1,4 @@
-"""Notes on a run that hosts limit and not the network, for every place that shows them."""
+"""Notes on runs whose throughput is limited by hosts and not by the network."""
 
 from __future__ import annotations
 

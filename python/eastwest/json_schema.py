@@ -50,7 +50,7 @@ _VALUES: dict[str, dict[str, Any]] = {
     },
 }
 
-#: Ends of the paths of choices that also take the name of a mechanism of the user's own.
+#: Ends of the paths of choices whose value may also be the name of a user's own mechanism.
 _OPEN = (".queue.kind", ".host_queue.kind", ".congestion", ".routing")
 
 
@@ -62,7 +62,7 @@ def json_schema() -> dict[str, Any]:
     """
     made = _table()
     for key in json.loads(core.schema())["keys"]:
-        # Keys of other files, such as "Topology file: hosts", are described with the scenario's.
+        # A path with a colon, such as "Topology file: hosts", belongs to another kind of file.
         if ": " not in key["path"]:
             _add(made, key["path"].split("."), key)
     return {
@@ -89,7 +89,7 @@ def _add(table: dict[str, Any], path: list[str], key: dict[str, Any]) -> None:
             _add(inner, rest, key)
         return
     new = _of(key)
-    # A key that several kinds of a table read differently has one row for each of them.
+    # A key with different meanings in several kinds of a table has one description for each.
     keys[name] = {"anyOf": [*keys[name].get("anyOf", [keys[name]]), new]} if name in keys else new
     if key.get("required") and not key.get("kinds"):
         table.setdefault("required", []).append(name)
@@ -102,7 +102,7 @@ def _of(key: dict[str, Any]) -> dict[str, Any]:
         return made | _table()
     if key["type"] == "tables":
         return made | {"type": "array", "items": _table()}
-    # Types without an entry have several forms: one place or a list, a number or a name.
+    # Values of types without an entry have several forms, such as a number or a name: not checked.
     value = dict(_VALUES.get(key["type"], {}))
     if value in (_WHOLE, _NUMBER):
         for word, bound in (("minimum", "min"), ("maximum", "max")):
@@ -110,7 +110,7 @@ def _of(key: dict[str, Any]) -> dict[str, Any]:
                 value[word] = json.loads(key[bound])
     if key["type"] == "choice":
         names = [choice["name"] for choice in key["choices"]]
-        # A queue, congestion control or routing may be a mechanism of the user's own.
+        # A queue, congestion control or routing may be the user's own mechanism.
         is_open = key["path"].endswith(_OPEN)
         value = {"anyOf": [{"enum": names}, _TEXT]} if is_open else {"enum": names}
     return made | value

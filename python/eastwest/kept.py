@@ -1,6 +1,6 @@
 """Folders of sweeps and optimisations: a summary with a kind and a format, and tables.
 
-A folder may come from anyone: files that do not fit are refused with their name.
+A folder may come from anyone: an invalid file is refused with an error that names it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     if path.stat().st_size > _LARGEST_SUMMARY:
-        raise InputError(f"{path} is damaged: larger than any summary")
+        raise InputError(f"{path} is damaged: it is larger than any summary, above 256 MiB")
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
     if not isinstance(found, int) or found > newest:
         raise InputError(
             f"{folder} has {kind} format {found!r:.20}, written by Eastwest "
-            f"{summary.get('version')!r:.40}; this version reads up to {newest}"
+            f"{summary.get('version')!r:.40}; this version reads formats up to {newest}"
         )
     return summary
 
@@ -64,7 +64,7 @@ def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFra
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8")
     for name, table in tables.items():
-        # Through memory, so that a full disk is an OSError with its number, not polars'.
+        # Written through memory: a full disk raises an OSError with its number, none of polars.
         stream = io.BytesIO()
         table.write_parquet(stream)
         (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
@@ -73,7 +73,7 @@ def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFra
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Make the folder above ``out``, and name ``out`` in errors that name no file."""
+    """Create the parent folder of ``out``, and add ``out`` to each ``OSError`` without a path."""
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield

@@ -23,7 +23,7 @@ from eastwest.units import size, span
 _SHARE = 0.9
 #: Minimum share of an estimate that is named as a part; smaller parts are summed.
 _NAMED = 0.01
-#: Minimum limit in bytes: an empty run takes about as much.
+#: Lowest memory limit that a user may set, in bytes: about the memory of an empty run.
 LEAST = 100_000_000
 _UNITS = {
     "": 1,
@@ -46,7 +46,7 @@ def parse(text: str) -> int:
         raise InputError(f"{text!r} is not a size: write it as 4 GB or 512 MiB")
     value = int(float(found[1]) * unit)
     if value < LEAST:
-        raise InputError(f"{text}: a run takes at least {size(LEAST)}")
+        raise InputError(f"{text} is too small a memory limit: a run takes at least {size(LEAST)}")
     return value
 
 
@@ -78,7 +78,7 @@ def allowed_bytes(processes: int = 1) -> int | None:
 
 
 def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
-    """Return the parts of an estimate as one line, in their order; small parts are summed."""
+    """Return the parts of a memory estimate as one line, in their order; small parts are summed."""
     known = [(name, value) for name, value, _ in parts]
     whole = sum(value for _, value in known)
     shown = [f"{name} {size(value)}" for name, value in known if value >= named * whole]
@@ -104,7 +104,7 @@ class Watched:
         self._named = most is not None
 
     def expect(self, parts: list[core.MemoryPart]) -> None:
-        """Check the least memory of a run, before it is built."""
+        """Raise ``MemoryLimitError`` if the least memory of a run, by part, exceeds the limit."""
         all_parts = with_program(parts)
         needed = sum(value for _, value, _ in all_parts)
         if self._most is not None and needed > self._most:
@@ -115,11 +115,11 @@ class Watched:
             )
 
     def busy(self) -> None:
-        """Check the memory while the run is being built or its tables are being made."""
+        """Check the memory of the process while a run is built or its tables are made."""
         self._look("before its first event or after its last")
 
     def __call__(self, state: core.Progress) -> None:
-        """Check the memory, and pass the progress of the run on."""
+        """Check the memory of the process, and pass the progress of the run on."""
         self._look(f"after {span(state['simulated_s'])} of simulated time")
         self._progress(state)
 
@@ -173,7 +173,7 @@ def _left(root: Path, group: str, most: str, used: str, prefix: str) -> list[int
         if not folder.is_relative_to(root):
             break
         limit, use = _numbers(folder / most, r"^(\d+)"), _numbers(folder / used, r"^(\d+)")
-        if limit and use:  # neither "max" nor the root
+        if limit and use:  # false if the limit is the word "max", and in the root group
             caches = rf"^{prefix}(?:(?:in)?active_file|slab_reclaimable) (\d+)"
             left.append(limit[0] - use[0] + sum(_numbers(folder / "memory.stat", caches)))
     return left

@@ -1,4 +1,4 @@
-"""Progress bars in Jupyter notebooks, with the IPython that runs them; it is no dependency."""
+"""Progress bars in Jupyter notebooks, with the IPython of the kernel, which is no dependency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from eastwest.units import clean
 
-#: Wall time in s before the first bar: short runs leave none in the notebook.
+#: Wall time in s after which the progress bar first appears; shorter runs show no bar.
 FIRST_S = 0.5
 #: Minimum wall time in s between two updates of a bar.
 EVERY_S = 0.25
@@ -30,7 +30,7 @@ class Bar:
     def __init__(self, label: str) -> None:
         self._label = label
         self._told_s = time.monotonic() + FIRST_S - EVERY_S
-        #: Handle of IPython of the output that is replaced; None before the first.
+        #: IPython's handle of the displayed bar, which updates replace; None before the first one.
         self._output: Any = None
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
@@ -42,7 +42,7 @@ class Bar:
         self._update(bar_html(clean(label or self._label, 40), text, share))
 
     def close(self) -> None:
-        """Replace the bar by nothing."""
+        """Remove the bar from the notebook."""
         if self._output is not None:
             self._update("")
 

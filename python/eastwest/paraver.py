@@ -6,7 +6,7 @@ application, each rank a task of one thread on the processor of its host. Record
 messages (3) with their logical and physical times, and, where queues were sampled or pauses logged,
 events (2) with the bytes and packets waiting at a port and with whether a priority is paused there:
 ports are the tasks of a last application, on a node of its own. Times are whole nanoseconds. The
-date in the header is not that of the run, which has none.
+date in the header is a constant, because a result has no date.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     import polars as pl
 
-#: Paraver's numbers and colours of the states of a rank.
+#: Paraver's number, name and colour (red, green, blue) for each state of an MPI rank.
 STATES = {
     "idle": (0, "Idle", (117, 195, 255)),
     "compute": (1, "Running", (0, 0, 255)),
@@ -35,9 +35,10 @@ STATES = {
     "wait": (8, "Wait/WaitAll", (235, 0, 0)),
     "collective": (13, "Group Communication", (255, 144, 26)),
 }
-#: Types of the events: MPI calls, queues of ports, and pauses of priority 0; others follow it.
+#: Paraver's types of events: MPI calls, queues of ports, and pauses of priority 0; the types for
+#: pauses of priorities 1 to 7 follow the last one.
 CALL, QUEUE_BYTES, QUEUE_PACKETS, PAUSED = 50_000_001, 90_000_001, 90_000_002, 90_000_010
-#: Priorities of IEEE 802.1Q.
+#: Number of priorities of IEEE 802.1Q.
 _PRIORITIES = 8
 #: Maximum number of ports whose queues and pauses are written.
 _MOST_PORTS = 10_000
@@ -61,7 +62,7 @@ def paraver(result: Result | str | Path, out: str | Path | None = None) -> Path:
 
 
 class _ParaverTrace:
-    """Lines and names of the trace of one result."""
+    """Content of the files of a Paraver trace: records, names of values and names of rows."""
 
     def __init__(self, result: Result) -> None:
         from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
@@ -80,10 +81,12 @@ class _ParaverTrace:
         self.priorities = self.pauses["priority"].unique().sort().to_list()
         self.task_of = {port: task for task, port in enumerate(self.ports, 1)}
         if any(priority >= _PRIORITIES for priority in self.priorities):
-            raise InputError("the result is damaged: priorities are 0 to 7")
+            raise InputError(
+                f"{result.path} is damaged: the table pauses has a priority that is not 0 to 7"
+            )
         hosts = self.ranks["host"].unique().sort().to_list()
         self.node_of = {host: number for number, host in enumerate(hosts, 1)}
-        #: Ranks on each node, and the processor of each rank.
+        #: Ranks (workload, rank) on each node, by the number of the node from 1.
         self.on_node: dict[int, list[tuple[str, int]]] = {
             node: [] for node in self.node_of.values()
         }
@@ -131,14 +134,18 @@ class _ParaverTrace:
         of = self.ranks.filter(self.ranks["workload"] == program)
         rows = list(of.iter_rows(named=True))
         if [row["rank"] for row in rows] != list(range(len(rows))):
-            raise InputError("not all ranks have finished: a trace for Paraver needs all of them")
+            raise InputError(
+                "not all ranks of the MPI program have finished: a Paraver trace needs all ranks"
+            )
         return rows
 
     def _place(self, program: str, rank: int) -> str:
-        """Return processor, application, task and thread of a rank."""
+        """Return the object of a rank in a record: ``processor:application:task:thread``."""
         cpu = self.cpu_of.get((program, rank))
         if cpu is None:
-            raise InputError(f"the result is damaged: there is no rank {rank}")
+            raise InputError(
+                f"the result is damaged: rank {rank} is missing in the table mpi_ranks"
+            )
         return f"{cpu}:{self.programs.index(program) + 1}:{rank + 1}:1"
 
     def _state_records(self) -> Iterator[tuple[int, str]]:
@@ -154,7 +161,7 @@ class _ParaverTrace:
         for row in self.messages.sort("sent_s", "from", "to").iter_rows(named=True):
             sent, arrived = nanoseconds(row["sent_s"]), nanoseconds(row["arrived_s"])
             received, matched = nanoseconds(row["received_s"]), nanoseconds(row["matched_s"])
-            # the data of a rendezvous leave when the receive is there
+            # In the rendezvous protocol, data leave only after the receive is posted.
             left = max(sent, matched) if row["protocol"] == "rendezvous" else sent
             sender = self._place(row["workload"], row["from"])
             receiver = self._place(row["workload"], row["to"])
@@ -181,7 +188,7 @@ class _ParaverTrace:
                 yield due, _levels(place, due, 0, 0)
 
     def _pause_records(self) -> Iterator[tuple[int, str]]:
-        """Yield beginnings and ends of pauses; at one time, an end before a beginning."""
+        """Yield records of beginnings and ends of pauses, those of each port in order of time."""
         pauses = self.pauses.filter(self.pauses["link"].is_in(self.ports))
         for row in pauses.sort("link", "priority", "began_s").iter_rows(named=True):
             place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]
@@ -194,7 +201,7 @@ class _ParaverTrace:
             yield until, f"2:{place}:{until}:{kind}:0"
 
     def _place_of_port(self, port: int) -> str:
-        """Return processor, application, task and thread of a port."""
+        """Return the object of a port in a record: ``processor:application:task:thread``."""
         task = self.task_of[port]
         return f"{len(self.cpu_of) + task}:{len(self.programs) + 1}:{task}:1"
 

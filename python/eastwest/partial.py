@@ -1,7 +1,7 @@
 """Files and folders that are being made: they have a temporary name, and are locked.
 
 A temporary name is ``.partial-HOST-RANDOM``. The process that makes the file or folder holds a lock
-on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So a file or
+on it (``flock``). The kernel releases the lock whenever the process ends or dies. So a file or
 folder with a temporary name and without a lock was abandoned by a dead process. A process that
 makes a file in the same folder removes abandoned files first. HOST is in the name because a lock on
 a network file system may be visible to one machine only: abandoned files of other machines are not
@@ -41,7 +41,7 @@ class Partial:
             if handle is not None and _claimed(handle, self.path):
                 self._handle: int | None = handle
                 return
-        raise OSError(f"{parent}: another process removes new files in it")
+        raise OSError(f"{parent}: another process removes each new file in this folder")
 
     @classmethod
     def folder(cls, parent: Path) -> Self:
@@ -127,8 +127,8 @@ def _new_file(path: Path) -> int | None:
 
 
 def _claimed(handle: int, path: Path) -> bool:
-    """Lock a new file or folder; return False, with it closed, where another process removes it."""
-    with contextlib.suppress(OSError):  # a file system without locks: nobody removes anything
+    """Lock a new file or folder; if another process removes it, close it and return False."""
+    with contextlib.suppress(OSError):  # without locks in the file system, no process removes it
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -153,7 +153,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _is(handle: int, path: Path) -> bool:
-    """Whether a path still names what a file descriptor has open."""
+    """Whether a path still names the file or folder that a file descriptor has open."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Progress of runs and sweeps as text, and the bars that show it in terminals and notebooks."""
+"""Progress of runs and sweeps as text, and progress bars for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 #: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
 #: together finish late and together, so that an earlier estimate is not reliable.
 TELLING_SHARE = 0.05
-#: Separator of the parts of a progress text, of which the most important come first.
+#: Separator between the parts of a progress text; the most important parts come first.
 DOT = " · "
-#: Characters of the bar in a wide terminal and in a narrow one, and columns of the narrow one.
+#: Length of the progress bar in characters, in a wide and in a narrow terminal, and number of
+#: columns below which a terminal is narrow.
 _BAR, _SHORT_BAR, _NARROW = 20, 10, 100
-#: Minimum and maximum characters of a label, and characters for which it leaves room.
+#: Minimum and maximum length of the label before a progress bar, and the length that a long label
+#: must leave for the text after the bar, in characters.
 _LABELS, _TEXT = (8, 30), 46
 
 P = ParamSpec("P")
@@ -40,32 +42,36 @@ class Remaining:
     """
 
     def __init__(self) -> None:
-        #: Wall time in s and share done, at moments of the run.
+        #: Samples of the run's progress: wall time in s, and share done (0 to 1).
         self._seen: deque[tuple[float, float]] = deque()
         self._began: tuple[float, float] | None = None
 
     def left_s(self, wall_s: float, share: float) -> float | None:
-        """Return the estimate at a share done (0 to 1); None before ``TELLING_SHARE``."""
+        """Return the estimated remaining wall time in s after ``wall_s`` s; None if too early.
+
+        ``share`` is the share of the run that is done, 0 to 1. The first estimate needs
+        ``TELLING_SHARE`` of the work.
+        """
         if self._began is None:
-            # Only the first report of a resumed run has both a share and a wall time.
+            # A first report with a share and a wall time above 0 belongs to a resumed run.
             self._began = (wall_s, share) if share > TELLING_SHARE and wall_s > 1 else (0.0, 0.0)
             self._seen.append(self._began)
         began_s, began = self._began
         while len(self._seen) > 1 and self._seen[1][0] <= (wall_s + began_s) / 2:
             self._seen.popleft()
         since_s, since = self._seen[0]
-        # Few samples suffice: a hundredth of the wall time lies between two.
+        # Few samples suffice: at least 1 % of the wall time lies between two samples.
         if wall_s - self._seen[-1][0] > 0.01 * (wall_s - began_s):
             self._seen.append((wall_s, share))
         if share - began < TELLING_SHARE * (1 - began) or wall_s <= began_s:
             return None
-        if share <= since:  # nothing was done in this half: the mean of the whole run is left
+        if share <= since:  # no progress in the last half: use the mean rate of the whole run
             since_s, since = began_s, began
         return max(0.0, (1 - share) * (wall_s - since_s) / (share - since))
 
 
 class RunWords:
-    """Text about the progress of one run, with an estimate that is revised at each report."""
+    """Text about the progress of one run, with an estimate of the time left, new at each report."""
 
     def __init__(self) -> None:
         self._remaining = Remaining()
@@ -81,7 +87,7 @@ class RunWords:
 
 
 def describe(progress: Progress, left_s: float | None) -> str:
-    """Return simulated and real time, the real time left, jobs done and packet-hops per second."""
+    """Return as text: simulated time, wall time and its rest, jobs done, packet-hops per second."""
     wall_s = progress["wall_s"]
     parts = [f"{span(progress['simulated_s'])} simulated in {span(_rounded(wall_s))}"]
     if left_s is not None:
@@ -118,7 +124,7 @@ class SweepWords:
 
 
 class ClaimsWords:
-    """Text about the progress of claims."""
+    """Text about the progress of the runs with which claims are checked."""
 
     def __init__(self) -> None:
         self._words = SweepWords()
@@ -132,7 +138,7 @@ class ClaimsWords:
 class Bar:
     """A progress bar on a terminal; without a terminal it prints nothing.
 
-    It is drawn only when progress is reported, so that no second thread takes time from the
+    The bar is drawn only when progress is reported, so that no second thread takes time from the
     simulator.
     """
 
@@ -140,7 +146,7 @@ class Bar:
         self._console = console
         self._label = label
         bar = _BAR if console.width >= _NARROW else _SHORT_BAR
-        #: Columns of the terminal beside the bar and two blanks.
+        #: Columns of the terminal that the bar and two blanks leave for label and text.
         self._room = console.width - bar - 2
         self._progress = _drawn(console, bar) if console.is_terminal else None
         if self._progress is not None:
@@ -169,14 +175,14 @@ class Bar:
 
 
 def fitting(text: str, width: int) -> str:
-    """Return a text without its last parts where it has more than ``width`` characters."""
+    """Return a progress text of at most ``width`` characters: its last parts are left out."""
     while len(text) > width and DOT in text:
         text = text.rpartition(DOT)[0]
     return text
 
 
 def _drawn(console: Console, bar: int) -> RichProgress:
-    """Return a bar of ``bar`` characters; rich is imported only where there is a terminal."""
+    """Return a progress bar of ``bar`` characters, drawn by the package rich."""
     from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
     from rich.progress import Progress as Drawn  # noqa: PLC0415
 
@@ -206,10 +212,11 @@ def watched(
     label: str,
     words: Callable[P, tuple[str, float | None]],
 ) -> Iterator[Callable[P, None]]:
-    """Yield the callback for the argument ``progress`` of a function of Python.
+    """Yield the progress callback that the argument ``progress`` of a Python function selects.
 
-    A function is the callback itself. None shows a bar in a notebook, and nothing elsewhere; True
-    shows one in a terminal, too; False shows nothing. ``words`` returns the text of a report.
+    A function is used as the callback. None shows a bar in a notebook, and nothing elsewhere. True
+    shows a bar in a terminal, too. False shows nothing. ``words`` returns text and share of a
+    report.
     """
     if callable(progress):
         yield progress
@@ -229,7 +236,7 @@ def watched(
 
 
 def _bar(wanted: bool | None, label: str) -> Shown | None:
-    """Return the bar for the place where Python runs, or None where nothing is shown."""
+    """Return a progress bar for the notebook or the terminal; None where no bar is shown."""
     if wanted is False:
         return None
     if notebook.is_kernel():

@@ -30,9 +30,11 @@ _VERSIONS = ("schema", "version")
 
 
 def read_file(path: Path, largest: int = _LARGEST_FILE) -> tuple[dict[str, Any], str]:
-    """Return the content of a TOML file, and its text. Raises ``InputError`` where it is none."""
+    """Return the content of a TOML file, and its text; raise ``InputError`` if it is not TOML."""
     if path.stat().st_size > largest:
-        raise InputError(f"{path}: larger than any file of this kind")
+        raise InputError(
+            f"{path}: larger than {largest:,} bytes, the maximum for files of this kind"
+        )
     try:
         text = path.read_text(encoding="utf-8")
         _refuse_slow(path, text)
@@ -58,16 +60,16 @@ def _content(text: str) -> dict[str, Any]:
 def _refuse_slow(path: Path, text: str) -> None:
     """Refuse a text for which the TOML reader takes hours: its time is quadratic in the keys."""
     if text.count("=") > _MOST_KEYS:
-        raise InputError(f"{path}: more than {_MOST_KEYS:,} keys")
+        raise InputError(f"{path}: the file has more than {_MOST_KEYS:,} keys (signs =)")
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
             raise InputError(f"{path}: line {number}: a name with more than {_MOST_DOTS} dots")
 
 
 def flat(table: object, above: str = "") -> dict[str, Any]:
-    """Return paths and values of a table; empty for other values.
+    """Return the values of a table and its nested tables, by their paths with dots.
 
-    Nested tables, as TOML makes of unquoted paths, count as paths.
+    TOML reads an unquoted path as nested tables. A ``table`` that is no table has no values.
     """
     return dict(_flat(table, above)) if isinstance(table, Mapping) else {}
 
@@ -102,7 +104,7 @@ class Table:
         self, content: Mapping[str, Any], where: str = "", above: Table | None = None
     ) -> None:
         self.content = content
-        #: Path of the table in messages, with the dot or the colon before a key.
+        #: Path of the table in messages, with the dot or colon that separates it from a key.
         self.where = where
         self.problems: list[Problem] = [] if above is None else above.problems
         if above is None and _deeper_than(content, _MOST_DEPTH):
@@ -149,7 +151,7 @@ class Table:
                 self.wrong(key, None, message, nearest((others or {}).get(key, key), known))
 
     def head(self, known: Sequence[str], version: int, needed: bool = False) -> None:
-        """Add problems of unknown keys and of a wrong format version (the first key)."""
+        """Add problems of unknown keys, and of a wrong format version in the key ``known[0]``."""
         self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
         given = self.get(known[0])
         if given != version and (needed or given is not None):
@@ -211,7 +213,7 @@ class Table:
         good = isinstance(given, list) and all(type(n) is int and 0 <= n <= high for n in given)
         if good and 0 < len(given) <= most and len({*given}) == len(given):
             return tuple(given)
-        self._not(key, given, "different whole numbers, 0 or more")
+        self._not(key, given, f"a list of up to {most} different whole numbers, 0 to {high}")
         return (1,)
 
     def one_of(self, key: str, allowed: Iterable[str], otherwise: str | None = None) -> str:
@@ -268,7 +270,7 @@ class Table:
 
 
 def _deeper_than(value: Any, most: int) -> bool:
-    """Whether tables and lists are nested deeper than ``most``; without recursion itself."""
+    """Whether tables and lists are nested deeper than ``most``; the test does not recurse."""
     level = [value]
     for _ in range(most):
         lists = [v.values() if isinstance(v, Mapping) else v for v in level]

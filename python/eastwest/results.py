@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 #: Default parent of result folders, relative to the working directory.
 DEFAULT_PARENT = Path("results")
 
-#: Codes of the columns' types, which ``struct`` and numpy share.
+#: Codes of the types of columns, valid for ``struct`` and numpy.
 _CODES = {"u8": "B", "u32": "I", "u64": "Q", "i64": "q", "f64": "d"}
 #: Maximum number of bytes of a column that is made without numpy, which takes 0.1 s to import.
 _FEW_BYTES = 1 << 18
 _LONGEST_NAME = 80
 
-#: Function from a table's name to the files with its first rows, in order.
+#: Function that returns, for the name of a table, the files with its first rows, in order.
 Parts = Callable[[str], list[Path]]
 
 
@@ -51,7 +51,7 @@ _ONE_BYTE = 256
 
 
 class Result(Tables):
-    """A result folder.
+    """A result folder, opened for reading.
 
     Tables are read when first used. Units are in the columns' names: ``fct_us`` is microseconds,
     ``rate_bps`` bits per second.
@@ -66,7 +66,7 @@ class Result(Tables):
         return f"Result({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, which notebooks show."""
+        """Return the main results as HTML, which notebooks show."""
         from eastwest import cards  # noqa: PLC0415  only for notebooks
 
         return cards.of_result(self)
@@ -78,7 +78,7 @@ class Result(Tables):
 
     @property
     def format(self) -> int:
-        """Version of the result format; a result of an older one is read as if it were current."""
+        """Version of the result format; older results are read as if their format were current."""
         return int(self.summary["format"])
 
     @property
@@ -109,8 +109,8 @@ class Result(Tables):
 def load(path: str | Path) -> Result:
     """Open the result folder of a run, of any format version.
 
-    Raises ``FileNotFoundError`` where the folder is none and ``InputError`` where it is damaged or
-    of a newer version.
+    Raises ``FileNotFoundError`` where ``path`` is no result folder, and ``InputError`` where the
+    result is damaged or of a newer version.
     """
     result = Result(path)
     _ = result.format
@@ -189,7 +189,7 @@ def _numbers(name: str, data: bytes, dtype: str) -> pl.Series:
 
 def parquet(columns: list[Column]) -> bytes:
     """Return columns of the simulator core as the bytes of a Parquet file."""
-    # Through memory, so that a full disk is an OSError with its number, not one of polars.
+    # Written through memory: a full disk raises an OSError with its number, none of polars.
     stream = io.BytesIO()
     frame(columns).write_parquet(stream)
     return stream.getvalue()
@@ -279,7 +279,7 @@ def _relative(path: Path) -> Path:
 
 
 def pick(tree: Any, *path: str) -> float | None:
-    """Return a number of a nested mapping such as a summary, by its keys, or None."""
+    """Return a number of a nested mapping, such as a summary, by its keys; None if missing."""
     for key in path:
         if not isinstance(tree, Mapping) or key not in tree:
             return None

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from eastwest.mechanisms.load import Mechanism
 
-#: Values of ``set=``: TOML values, or text in the form of the command line.
+#: Value of a setting in the argument ``set``: a TOML value, or text as on the command line.
 Setting = str | int | float | bool
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a scenario, and the folder to which its file names are relative."""
+    """Text of a scenario, and the folder to which file names in this text are relative."""
 
     text: str
     base_dir: Path
@@ -57,7 +57,7 @@ _GOAL = re.compile(r"""^\s*\[?\s*["']?goal\b""", re.MULTILINE)
 
 
 def may_have_goals(source: Source, overrides: core.Overrides) -> bool:
-    """Whether a scenario with these overrides may have goals: a test without reading it."""
+    """Whether a scenario with these overrides may have goals: a test without parsing the TOML."""
     if NO_GOALS in overrides:
         return False
     named = any(path.partition(".")[0].strip() == "goal" for path, _ in overrides)
@@ -65,9 +65,10 @@ def may_have_goals(source: Source, overrides: core.Overrides) -> bool:
 
 
 def load_source(scenario: str | Path) -> Source:
-    """Return the scenario of a file, result folder or shipped name, or in TOML with a line break.
+    """Return the scenario that a file, a result folder, a shipped name or a TOML text holds.
 
-    Raises ``FileNotFoundError`` naming the shipped scenarios where there is none.
+    A text with a line break is TOML. Raises ``FileNotFoundError``, which lists the shipped
+    scenarios, where nothing has this name.
     """
     if isinstance(scenario, str) and "\n" in scenario:
         return Source(scenario, Path.cwd(), "text")
@@ -90,7 +91,7 @@ def load_source(scenario: str | Path) -> Source:
 
 
 def as_overrides(settings: Mapping[str, Setting] | None) -> core.Overrides:
-    """Return ``set=`` in the form of the command line's ``--set path=value``."""
+    """Return the argument ``set`` as (path, value) pairs of the command line's ``--set``."""
     result: core.Overrides = []
     for path, value in (settings or {}).items():
         if isinstance(value, bool):
@@ -108,7 +109,7 @@ def check(
 ) -> list[core.Problem]:
     """Return all problems of a scenario; an empty list means that it can run.
 
-    ``mechanisms`` are the user's own mechanisms that it names, see ``run``.
+    ``mechanisms`` are the user's own mechanisms that the scenario names, see ``run``.
     """
     from eastwest.goals import form  # noqa: PLC0415  imports this module
 
@@ -251,7 +252,7 @@ def measured(
 
 
 def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
-    """Return ``goals`` of a summary, where the scenario has goals."""
+    """Return the entry ``goals`` of a summary; an empty dict where the scenario has no goals."""
     if _GOAL.search(raw["scenario_toml"]) is None:
         return {}
     from eastwest.goals import evaluate, form  # noqa: PLC0415  they import this module
@@ -262,15 +263,18 @@ def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_window(summary: dict[str, Any]) -> list[str]:
-    """Return a note where nothing starts in the window of the scenario."""
+    """Return a note where no job, flow or other unit starts in the window of the scenario."""
     if "window" not in summary or any(map(first_unit, summary["workloads"].values())):
         return []
     words = window_words(summary["window"])
-    return [f"measure.window: nothing starts in this part of the run ({words}): nothing counts"]
+    return [
+        f"measure.window: nothing starts in this part of the run ({words}), so that nothing is "
+        "measured"
+    ]
 
 
 def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFrame]:
-    """Return the tables of the measures of workloads, also from rows in the files of a keeper."""
+    """Return the tables for the measures of workloads, with rows that checkpoints have stored."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     from eastwest import by_workload  # noqa: PLC0415
@@ -284,7 +288,7 @@ def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFra
 
 
 def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) -> dict[str, Any]:
-    """Return ``workloads`` and ``while`` of a summary."""
+    """Return the entries ``workloads`` and ``while`` of a summary: measures of each workload."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     return by_workload.measured(
@@ -293,7 +297,7 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
-    """Add the user's own mechanisms to a summary; return notes on what they cost."""
+    """Add the user's own mechanisms to a summary; return notes on the time that they took."""
     notes = []
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)

@@ -9,8 +9,8 @@ No name is lost: a text that begins with apostrophes and then one of these signs
 apostrophe, too, so that ``plain`` returns each original name. All other texts and all numbers are
 unchanged. The simulator reads names of ``transactions.tsv`` in the same way.
 
-Tables of routes, demands and flows do without: names of hosts and switches consist of letters,
-digits, ``-``, ``_`` and ``.``, which cannot form the call of a function.
+Tables of routes, demands and flows get no apostrophes: names of hosts and switches consist of
+letters, digits, ``-``, ``_`` and ``.``, which cannot form the call of a function.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def text_cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text of which ``cell`` made a cell."""
+    """Return the original text of a cell: without the apostrophe that ``cell`` has added."""
     return text[1:] if _GUARDED.match(text) else text
 
 

@@ -4,9 +4,9 @@ One run is one observation: packets and flows within a run depend on each other,
 seeds do not. Every function has one number per run as input.
 
 * mean: Student t, ``mean ± t(1 − α/2, n − 1) · s / √n`` (Law, Simulation Modeling and Analysis,
-  5th ed., eq. 4.12). It needs about normal values, which means over many flows are.
-* difference of two settings run with the same seeds: the same on the differences per seed (paired
-  t; Law, section 10.2.1), which common random numbers make narrow.
+  5th ed., eq. 4.12). It assumes values that are about normal, such as means over many flows.
+* difference of two settings run with the same seeds: Student t on the differences per seed (paired
+  t; Law, section 10.2.1). Common random numbers make this interval narrow.
 * percentile over runs: between two order statistics, chosen by the binomial distribution (David and
   Nagaraja, Order Statistics, 3rd ed., section 7.1). It needs no assumption on the distribution,
   covers at least the confidence level, and does not exist for few runs (median: fewer than 6 at
@@ -28,7 +28,7 @@ from typing import Any, Protocol
 #: Confidence level: the share of intervals that cover the true value.
 CONFIDENCE = 0.95
 
-#: Methods of the intervals of a sweep, for its summary and reports.
+#: Names of the methods for confidence intervals, which summaries and reports of sweeps show.
 METHODS = {
     "mean": "Student t over runs (one value per run)",
     "difference": "paired Student t over the seeds that both settings have",
@@ -50,7 +50,7 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the width of the interval over the absolute estimate; infinite where unknown."""
+        """Half the interval's width divided by the absolute estimate; infinite where unknown."""
         if self.low is None or self.high is None:
             return math.inf
         half = (self.high - self.low) / 2
@@ -68,9 +68,10 @@ class _Ordered(Protocol):
 
 
 def percentile_of_ordered(ordered: _Ordered, share: float) -> float:
-    """Return the least of the ordered values with at least this share of values up to it.
+    """Return the least value ``v`` such that at least ``share`` (0 to 1) of the values is ≤ ``v``.
 
-    This is the definition of percentiles in ``summary.json``. There is at least one value.
+    ``ordered`` is ascending and has at least one value. ``summary.json`` uses this definition of
+    percentiles.
     """
     place = min(max(math.ceil(share * len(ordered)), 1), len(ordered)) - 1
     return float(ordered[place])
@@ -86,7 +87,7 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 
 @functools.cache
 def t_quantile(probability: float, degrees: int) -> float:
-    """Return the quantile of Student's t distribution with this number of degrees of freedom."""
+    """Return the quantile of Student's t distribution with ``degrees`` degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415  slow to load
 
     return float(stdtrit(degrees, probability))
@@ -107,7 +108,7 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
 def paired_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return the mean of ``values[i] - baseline[i]`` with its interval; ``i`` is the seed."""
+    """Return the mean of ``values[i] - baseline[i]`` with its interval; index ``i`` is the seed."""
     differences = [a - b for a, b in zip(values, baseline, strict=True)]
     return mean_interval(differences, confidence)
 
@@ -128,7 +129,7 @@ def percentile_interval(
     """
     _refuse(values, confidence)
     if not 0 < q < 1:
-        raise ValueError("a percentile lies between 0 and 1")
+        raise ValueError("q must lie between 0 and 1 (0.5 is the median)")
     ordered = sorted(values)
     low, high = _order_statistics(len(values), q, confidence)
     return Interval(
@@ -141,11 +142,12 @@ def percentile_interval(
 
 @functools.cache
 def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, int | None]:
-    """Return the ranks, from 1, of the interval's ends; None where no value is extreme enough."""
+    """Return the ranks (from 1) of the values at an interval's ends; None: no value is an end."""
     from scipy.special import bdtr  # noqa: PLC0415  slow to load
 
     tail = (1 - confidence) / 2
-    # For each rank, P(B < rank): the probability that its order statistic is above the percentile.
+    # P(B < rank), B ~ binomial (n, q): probability that the value of this rank is above the
+    # percentile.
     above = {rank: float(bdtr(rank - 1, n, q)) for rank in range(1, n + 1)}
     low = max((rank for rank, p in above.items() if p <= tail), default=None)
     high = min((rank for rank, p in above.items() if 1 - p <= tail), default=None)
@@ -153,10 +155,10 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 
 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
-    """Return the number of runs for the wanted relative width of an interval, by its width now.
+    """Return the number of runs after which an interval should reach ``relative_half_width``.
 
-    The number is at least one more than now and at most twice as many, because a few runs
-    give no reliable spread.
+    The number is extrapolated from the interval now. It is at least one more than the runs so far
+    and at most twice their number, because a few runs give no reliable spread.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width
@@ -168,4 +170,4 @@ def _refuse(values: Sequence[float], confidence: float) -> None:
     if not values:
         raise ValueError("an interval needs at least one value")
     if not 0 < confidence < 1:
-        raise ValueError("the confidence lies between 0 and 1")
+        raise ValueError("the confidence level must lie between 0 and 1, such as 0.95")

@@ -1,4 +1,4 @@
-"""The run store: every run under a key made of all that decides its result.
+"""The run store: a folder of finished runs, each under a hash of all inputs of its result.
 
 Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
 of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
@@ -48,7 +48,7 @@ from eastwest.run import (
 )
 from eastwest.units import size, span
 
-#: Function from the core's result to the bytes of a further file of a run's folder.
+#: Function that makes a further file of a run's folder: returns its bytes for the core's result.
 Extra = Callable[[core.CoreResult], bytes]
 
 _MOST_COSTS_BYTES = 16_000_000
@@ -62,9 +62,9 @@ class Plan:
     overrides: core.Overrides
     #: Hash of the resolved scenario and of the files it reads.
     identity: str
-    #: Hash of the scenario's text without overrides: runs that share it are similar.
+    #: Hash of the scenario's text without overrides; runs with equal hashes have similar costs.
     family: str
-    #: Whether packets or flows are simulated (``packet``, ``flow``); empty where it is not known.
+    #: Whether the run simulates packets or flows (``packet``, ``flow``); empty if it is unknown.
     fidelity: str = ""
 
     def key(self, seed: int) -> str:
@@ -74,7 +74,7 @@ class Plan:
 
 
 class Cost(TypedDict):
-    """Wall time, CPU time, memory and packet-hops of one run, as ``costs.jsonl`` has them."""
+    """Wall time, CPU time, memory and packet-hops of one run: a line of ``costs.jsonl``."""
 
     key: str
     identity: str
@@ -88,7 +88,7 @@ class Cost(TypedDict):
 
 
 class Expected(NamedTuple):
-    """Sentence on the time and memory of a run, and whether they are known."""
+    """Sentence on the expected time and memory of a run, and whether earlier runs tell them."""
 
     sentence: str
     known: bool
@@ -134,10 +134,10 @@ class Store:
         return self.path / "runs" / key[:2] / key
 
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
-        """Return the run of this key, or None where it is absent or lacks ``tables`` or ``files``.
+        """Return the run of this key; None if it is absent, or lacks ``tables`` or ``files``.
 
-        ``tables`` asks for its tables, ``files`` for further files by name. A damaged folder counts
-        as absent.
+        With ``tables`` the run must have its tables, and it must have ``files`` (names). A damaged
+        folder counts as absent.
         """
         folder = self.folder(key)
         if any(not (folder / name).is_file() for name in ("summary.json", *files)):
@@ -161,8 +161,8 @@ class Store:
     ) -> Result:
         """Store a run, with its tables or only its summary; it is complete or absent.
 
-        ``extra`` are further files by name. An existing entry of the same key stays, and gets the
-        files that it lacks. Raises ``OSError`` with the folder's name where it cannot be written.
+        ``extra`` are further files by name. An existing run of this key stays in the store, and
+        gets the files that it lacks. Raises ``OSError`` with the store's path if writing fails.
         """
         dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
         kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
@@ -179,7 +179,7 @@ class Store:
     ) -> Result:
         """Store a run that another machine has computed.
 
-        ``files`` are those of its folder, ``inputs`` the files that its scenario read.
+        ``files`` are the files of the run's folder, ``inputs`` the files that its scenario read.
         """
 
         def fill(partial: Path) -> None:
@@ -218,7 +218,7 @@ class Store:
     ) -> Result:
         """Return a run from the store, or simulate and store it.
 
-        ``eastwest.run`` lists the errors raised. A run that fails leaves nothing in the store.
+        Raises the exceptions of ``eastwest.run``. A run that fails leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}
@@ -245,12 +245,12 @@ class Store:
             "fidelity": str(summary.get("fidelity", "")),
         }
         self.path.mkdir(parents=True, exist_ok=True)
-        # One write at the end of the file: lines of several processes do not mix.
+        # A single unbuffered append: lines of several processes do not mix.
         with self.costs_file.open("ab", buffering=0) as file:
             file.write((json.dumps(cost) + "\n").encode())
 
     def costs(self, family: str | None = None) -> list[Cost]:
-        """Return the costs of runs, the newest last, of all runs or of one family."""
+        """Return the costs of all runs, or of the runs of one family; the newest are last."""
         path = self.costs_file
         if not path.is_file():
             return []
@@ -259,7 +259,7 @@ class Store:
             lines = file.read(_MOST_COSTS_BYTES).splitlines()
         found: list[Cost] = []
         for line in lines:
-            # The first line that is read may be incomplete, or a full disk may have cut one off.
+            # Lines may be incomplete: the first one that is read, and one cut off by a full disk.
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 cost: Cost = json.loads(line)
                 if family is None or cost["family"] == family:
@@ -267,10 +267,10 @@ class Store:
         return found
 
     def expected(self, plan: Plan) -> Expected | None:
-        """Return the expected wall time (s) from records of earlier runs, or None without records.
+        """Return a sentence on a run's time and memory, from earlier runs; None without such runs.
 
-        A run of packets takes much longer than one of flows, so records of the other kind do not
-        count.
+        Packet-level runs take much longer than flow-level runs, so only earlier runs of the plan's
+        fidelity count.
         """
         similar = self.costs(plan.family)
         same = [cost for cost in similar if cost["identity"] == plan.identity]
@@ -291,7 +291,7 @@ class Store:
         return Expected(said, known=True)
 
     def failure(self, key: str) -> str | None:
-        """Return the message of the run of this key where it failed, else None."""
+        """Return the error message of a failed run by its key; None if the run did not fail."""
         try:
             content = json.loads((self.path / "failures" / f"{key}.json").read_text("utf-8"))
             return str(content["message"])
@@ -299,7 +299,7 @@ class Store:
             return None
 
     def put_failure(self, key: str, message: str) -> None:
-        """Store the message of a failed run, which is then repeated on request only."""
+        """Store the error message of a failed run; the run is then repeated on request only."""
         folder = self.path / "failures"
         folder.mkdir(parents=True, exist_ok=True)
         self._beside.mkdir(exist_ok=True)
@@ -311,7 +311,7 @@ class Store:
         (self.path / "failures" / f"{key}.json").unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Remove incomplete files and folders that killed processes of this machine have left."""
+        """Remove incomplete files and folders that dead processes of this machine left behind."""
         remove_abandoned(self._beside)
 
     def check(self) -> None:
@@ -328,7 +328,7 @@ class Store:
         return self.path / "partial"
 
     def _link_input(self, partial: Path, name: str, content: bytes) -> None:
-        """Link a file that the scenario read into a run's folder; its bytes are stored once."""
+        """Link a scenario's input file into a run's folder; equal files are stored once."""
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
         shared = self.path / "inputs" / hashlib.sha256(content).hexdigest()
@@ -356,12 +356,12 @@ class Store:
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
                 return
-            # A damaged entry is renamed first: a process that dies in between loses nothing.
+            # Renaming a damaged entry before its removal: if this process dies, no data are lost.
             retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)
             remove(retired)
-        raise FolderError(f"{final} cannot be replaced: something else keeps writing it")
+        raise FolderError(f"{final} cannot be replaced: another process keeps writing it")
 
 
 def reset_peak() -> None:
@@ -371,7 +371,10 @@ def reset_peak() -> None:
 
 
 def _add_missing(partial: Path, final: Path) -> None:
-    """Move the files that an entry lacks into it, one by one: other processes may be reading it."""
+    """Move the files that a stored run lacks into its folder, one by one.
+
+    The folder is not replaced as a whole, because other processes may be reading it.
+    """
     for path in partial.iterdir():
         if path.is_file() and not (final / path.name).exists():
             path.replace(final / path.name)

@@ -2,19 +2,20 @@
 
 The file is in the Trace Event Format of Chrome (JSON, times in microseconds with three decimals):
 
-- jobs and flows are nestable asynchronous slices (``b`` and ``e``) in lanes, one below the other
-  where they overlap: those of one lane never do;
+- jobs and flows are nestable asynchronous slices (``b`` and ``e``) in lanes; slices that overlap in
+  time are in different lanes, one below the other;
 - tasks are complete slices (``X``) on threads that represent the slots of a host, with their stages
   as slices within;
 - ranks of MPI programs are threads with their states, messages between them slices in lanes;
-- naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
+- low-power idle periods of links (naps) are complete slices on a thread per port: falling asleep,
+  asleep, waking;
 - pauses are complete slices on a thread per port and priority;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
 - queues, windows and throughput are counters (``C``).
 
-More events than asked for are thinned, kind by kind, with a note in the file: of slices the longest
-stay, of instants every n-th, of counters the largest of neighbours, and of throughput means
-over longer intervals.
+If there are more events than the limit, each kind is thinned, with a note in the file: only the
+longest slices, every n-th instant, and the largest of neighbouring counter values are written, and
+throughput is written as means over longer intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 #: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
-#: Share of the events for each kind, where there are more than the limit.
+#: Maximum share of each kind in the events of a file, where a result has more than the limit.
 _SHARES = {
     "jobs": 0.06,
     "tasks": 0.18,
@@ -67,7 +68,7 @@ Row = dict[str, Any]
 
 @dataclass
 class _Trace:
-    """Events of the trace, with its processes and threads."""
+    """Chrome trace that is being made: its events, notes, processes and threads."""
 
     evidence: Evidence
     most: int
@@ -78,11 +79,11 @@ class _Trace:
     processes: dict[int, str] = field(default_factory=dict)
 
     def limit(self, kind: str) -> int:
-        """Return the most events of a kind."""
+        """Return the maximum number of events of a kind in the file."""
         return self.total if self.total <= self.most else int(self.most * _SHARES[kind])
 
     def process(self, pid: int, name: str) -> int:
-        """Return the process ``pid``, named where it has no name yet."""
+        """Return ``pid``; at the first call, add the events that name this process of the trace."""
         if pid not in self.processes:
             self.processes[pid] = name
             self.meta("process_name", pid, 0, {"name": clean(name, 120)})
@@ -90,7 +91,7 @@ class _Trace:
         return pid
 
     def thread(self, pid: int, name: str) -> int:
-        """Return the number of a thread of a process, a new one for a new name."""
+        """Return the number of the thread ``name`` of a process; a new name gets a new number."""
         key = (pid, name)
         if key not in self.threads:
             self.threads[key] = len(self.threads) + 1
@@ -98,16 +99,16 @@ class _Trace:
         return self.threads[key]
 
     def meta(self, name: str, pid: int, tid: int, args: Row) -> None:
-        """Add an event that describes a process or thread."""
+        """Add a metadata event (``M``), which describes a process or thread of the trace."""
         self.events.append({"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args})
 
     def note(self, what: str, kept: int, of: int) -> None:
-        """Add a note that ``kept`` of ``of`` events were kept."""
+        """Add a note that only ``kept`` of ``of`` events are in the file, if ``kept`` is less."""
         if kept < of:
             self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
 
     def note_left_out(self, table: str, what: str, setting: str) -> None:
-        """Add a note on rows that are missing in a table, by the count in the run's summary."""
+        """Add a note on rows that a table lacks because of ``setting``, a limit of the scenario."""
         left_out = pick(self.evidence.result.summary, table, "left_out")
         if left_out:
             self.notes.append(f"{count(left_out)} later {what} are not in the result ({setting})")
@@ -121,14 +122,14 @@ class _Trace:
     def slice(
         self, thread: tuple[int, int, str], name: str, begin: int, end: int, args: Row | None = None
     ) -> None:
-        """Add a complete slice on a thread, which is process, number and category; times in ns."""
+        """Add a complete slice from ``begin`` to ``end`` (ns); ``thread``: pid, tid, category."""
         pid, tid, category = thread
         times = {"ts": _us(begin), "dur": _us(end - begin)}
         where = {"pid": pid, "tid": tid, "cat": category, "args": args or {}}
         self.events.append({"ph": "X", "name": name, **times, **where})
 
     def stages(self, thread: tuple[int, int, str], names: Sequence[str], times: list[int]) -> None:
-        """Add slices between each two times, where they have a length."""
+        """Add a slice between each two consecutive times (ns), except where they are equal."""
         for name, (begin, end) in zip(names, itertools.pairwise(times), strict=True):
             if end > begin:
                 self.slice(thread, name, begin, end)
@@ -137,14 +138,16 @@ class _Trace:
 def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     """Return a result as a Chrome trace: ``traceEvents``, and notes on thinning in ``otherData``.
 
-    ``most`` bounds the number of events, names of processes and threads not counted.
+    ``most`` is the maximum number of events; events that name processes and threads do not count.
     """
     from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
 
     if most < 100:
-        raise InputError(f"a timeline of {most} events shows nothing; allowed: 100 or more")
+        raise InputError(
+            f"{most} events are too few for a timeline; allowed: a maximum of 100 or more"
+        )
     into = _Trace(Evidence(result), most)
-    # Table, events for each of its rows, and the function that adds them.
+    # For each table: its name, the number of events for each row, and the function that adds them.
     kinds: tuple[tuple[str, int, Callable[[_Trace, pl.DataFrame], None]], ...] = (
         ("jobs", 2, _jobs),
         ("tasks", 4, _tasks),
@@ -201,14 +204,14 @@ def write(made: dict[str, Any], out: Path) -> Path:
 
 
 def nanoseconds(time_s: Any) -> int:
-    """Return a time of a result in whole ns. Raises ``InputError`` where it is none."""
+    """Return a time of a result (s) in whole ns; raise ``InputError`` if it is not a time."""
     if not isinstance(time_s, float) or not math.isfinite(time_s) or abs(time_s) > 1e9:
         raise InputError(f"the result is damaged: {time_s!r:.40} is not a time of a run")
     return round(time_s * 1e9)
 
 
 def _in_order(row: Row, columns: Sequence[str], what: str) -> list[int]:
-    """Return times of a row in ns; raise ``InputError`` where a later column has an earlier one."""
+    """Return the times of ``columns`` of a row in ns; raise ``InputError`` unless they ascend."""
     times = [nanoseconds(row[column]) for column in columns]
     if times != sorted(times):
         shown = ", ".join(f"{row[column]!r:.30}" for column in columns)
@@ -226,7 +229,7 @@ def _us(ns: int) -> float:
 def _longest_rows(
     into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
 ) -> pl.DataFrame:
-    """Return the longest rows of a table, as many as the limit allows, by their beginnings."""
+    """Return the rows with the longest duration, up to the limit, in order of column ``begin``."""
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     room = max(1, into.limit(kind) // per_row)
@@ -243,7 +246,7 @@ def _longest_rows(
 def _slices(
     into: _Trace, pid: int, category: str, rows: Iterable[tuple[str, int, int, str, Row]]
 ) -> None:
-    """Add asynchronous slices: group of lanes, begin, end, name and details of each."""
+    """Add asynchronous slices: ``rows`` are (group of lanes, begin ns, end ns, name, details)."""
     from eastwest.views.series import Lanes  # noqa: PLC0415  loads numpy
 
     lanes: dict[str, Lanes] = {}
@@ -363,8 +366,8 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
 
     pid = into.process(_QUEUES, "Queues")
     interval = into.evidence.sample_s or 0.0
-    # Empty queues have no rows: the last sample before an empty queue is marked here, before rows
-    # are left out.
+    # Empty queues have no rows. The column last_s marks the last sample before a queue is empty;
+    # it is made before rows are left out.
     table = table.sort("link", "time_s", maintain_order=True)
     follows = pl.col("time_s").shift(-1).over("link") <= pl.col("time_s") + interval + _NANOSECOND
     last = pl.when(~follows.fill_null(value=False)).then("time_s").alias("last_s")
@@ -378,7 +381,7 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
 def _with_zeros(
     rows: Iterable[tuple[float, int, float | None]], interval: float
 ) -> Iterator[tuple[int, int]]:
-    """Yield samples in ns and bytes, with a zero after each sample before an empty queue."""
+    """Yield queue samples (ns, value), and a zero where a queue is empty after a sample."""
     for time_s, value, last_s in rows:
         yield nanoseconds(time_s), value
         if last_s is not None:
@@ -422,20 +425,25 @@ def _pauses(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _throughput(into: _Trace, table: pl.DataFrame) -> None:
-    """Add the throughput of each stream in bit/s: means over one or several of its intervals."""
+    """Add the throughput of each stream in bit/s: means over one or several sample intervals."""
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     interval = nanoseconds(pick(into.evidence.result.summary, "flow_samples", "interval_s"))
     if interval <= 0:
-        raise InputError("the result is damaged: flow_samples has intervals of no length")
+        raise InputError(
+            "the result is damaged: flow_samples.interval_s of summary.json is not above 0"
+        )
     numbers = [round(nanoseconds(at) / interval) - 1 for at in table["time_s"].to_list()]
     if min(numbers) < 0:
-        raise InputError("the result is damaged: a row of flow_samples ends before it begins")
+        raise InputError(
+            "the result is damaged: a row of the table flow_samples has a time_s before the end of "
+            "the first interval"
+        )
     group = 1
     while True:
         keyed = table.with_columns(bin=pl.Series(numbers) // group)
         bins = keyed.group_by(*STREAM, "bin").agg(pl.col("bytes").sum()).sort(*STREAM, "bin")
-        # A rate may be followed by a zero, so that one row can make two events.
+        # A rate may be followed by a zero, so that one row can become two events.
         if 2 * bins.height <= into.limit("rates") or group > max(numbers):
             break
         group *= 2
@@ -452,7 +460,10 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
-    """Yield times (ns) and rates (bit/s) of intervals, and a zero where the next one is missing."""
+    """Yield (time in ns, rate in bit/s) of intervals; a missing interval begins with a rate of 0.
+
+    ``rows`` are (number of the interval, bytes in it); ``width`` is the length of one in ns.
+    """
     due: int | None = None
     for number, held in rows:
         if due is not None and number > due:
@@ -498,9 +509,10 @@ def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int
 def _largest_of_neighbours(
     into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
 ) -> pl.DataFrame:
-    """Return a table thinned to the limit: of neighbours in a series, the largest value is kept.
+    """Return a table thinned to the limit: of neighbours in a series, the largest value stays.
 
-    A ``last_s`` of a row that is left out moves to the row that is kept.
+    ``last_s``, the last sample before a queue is empty, moves from a removed row to the one that
+    stays.
     """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 

@@ -4,8 +4,8 @@ Layout, below the folder of the run store::
 
     unfinished/<key>/
         checkpoint                     state of the run, see crates/sim/src/checkpoint.rs
-        flows-000000262144.parquet     rows of a table, named by the number of the first of them
-        spent.json                     time that this and earlier processes took
+        flows-000000262144.parquet     rows of a table, named by the number of the first row
+        spent.json                     time that this and earlier processes took for the run
         lock                           held by the process that simulates the run
 
 Key: SHA-256 over the resolved scenario, the files it reads, and the version of Eastwest with the
@@ -31,13 +31,13 @@ from eastwest.files import store_folder, write_whole
 from eastwest.results import parquet
 from eastwest.units import span
 
-#: Time between two checkpoints of a command, in s.
+#: Default wall time between two checkpoints of a run on the command line, in s.
 EVERY_S = 120.0
 
 #: Time between two checks for Ctrl-C while a checkpoint is written, in s.
 LOOK_EVERY_S = 0.1
 
-#: Maximum number of rows of a table in memory: some 30 MB.
+#: Maximum number of rows of a table in memory, some 30 MB; further rows are written to files.
 MOST_ROWS = 1 << 18
 
 _CHECKPOINT = "checkpoint"
@@ -46,7 +46,7 @@ _LOCK = "lock"
 
 
 class Keeper:
-    """Store for the checkpoints of one run, which also finds checkpoints of an earlier process.
+    """Store for the checkpoints of one run; finds also checkpoints that an earlier process wrote.
 
     ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
     earlier process are removed. ``say`` is called with one-line messages for the user.
@@ -66,9 +66,9 @@ class Keeper:
         self.build = core.build()
         #: Simulated time of the latest checkpoint in seconds; None without a checkpoint.
         self.kept_s: float | None = None
-        #: Whether a later process can resume from the files.
+        #: Whether a later process can resume the run from a checkpoint; known after ``close``.
         self.goes_on = False
-        #: Wall and CPU time of earlier processes, in s.
+        #: Wall and CPU time, in s, that earlier processes took for the run.
         self.earlier = {"wall_s": 0.0, "cpu_s": 0.0}
         self._fresh = fresh
         self._parent = store_folder(folder) / "unfinished"
@@ -77,10 +77,13 @@ class Keeper:
         self._lock: int | None = None
         self._started = (time.perf_counter(), time.process_time())
 
-    # Methods that the core calls, see ``core.Keeper``.
+    # The simulator calls the following methods, see ``core.Keeper``.
 
     def find(self, plan: str) -> str | None:
-        """Return the path of a checkpoint of this plan; None also where another process has it."""
+        """Return the path of the checkpoint of a plan, or None.
+
+        None means that there is no checkpoint, or that another process simulates the plan.
+        """
         folder = self._place_of(plan)
         try:
             if not folder.is_dir() or not self._enter(folder):
@@ -93,11 +96,11 @@ class Keeper:
         return str(folder / _CHECKPOINT)
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Return whether the run resumes from a checkpoint: the rows before it must be on disk."""
+        """Return whether the run resumes from its checkpoint; all earlier rows must be on disk."""
         folder = self._here()
         for table, count in rows.items():
             if not self._cut(table, count):
-                self.refuse(f"rows of the table {table} are missing")
+                self.refuse(f"stored rows of the table {table} are missing")
                 return False
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             spent = json.loads((folder / _SPENT).read_text(encoding="utf-8"))
@@ -114,8 +117,8 @@ class Keeper:
         """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
         self.kept_s = None
         self._say(
-            f"the checkpoint of an earlier run cannot be used, "
-            f"the run starts from the beginning: {why}"
+            f"the checkpoint of an earlier run cannot be used, so the run starts from the "
+            f"beginning: {why}"
         )
         self._clear()
 
@@ -136,7 +139,7 @@ class Keeper:
         return str(self._here() / _CHECKPOINT)
 
     def take(self, tables: core.Tables, first: int) -> None:
-        """Write rows of a table to disk; ``first`` is the number of the first of these rows."""
+        """Write rows of tables to disk; ``first`` is the number of the first row in its table."""
         for name, columns in tables.items():
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
 
@@ -144,7 +147,7 @@ class Keeper:
         """Tell the user why the command continues after Ctrl-C, and how to end it at once."""
         self._say(
             "stopping: the state of the run is being written to disk, so that it can be resumed; "
-            "press Ctrl-C again to end without it"
+            "press Ctrl-C again to end at once, without this checkpoint"
         )
 
     def kept(self, simulated_s: float) -> None:
@@ -156,7 +159,7 @@ class Keeper:
         """Tell the user that no checkpoint can be written, and why."""
         self._say(f"no checkpoints are written: {why}")
 
-    # Methods that the caller of the run uses.
+    # The caller of the run uses the following methods.
 
     def spent(self) -> dict[str, float]:
         """Return the wall and CPU time that this and earlier processes have spent, in s."""
@@ -167,7 +170,7 @@ class Keeper:
         }
 
     def parts(self, table: str) -> list[Path]:
-        """Return the files with the first rows of a table, in order; the core has later rows."""
+        """Return the files with the first rows of a table, in order; later rows are in memory."""
         if self._folder is None:
             return []
         return sorted(self._folder.glob(f"{table}-{'[0-9]' * 12}.parquet"))
@@ -179,7 +182,7 @@ class Keeper:
         self.close()
 
     def close(self) -> None:
-        """Release the run for a later process; remove files from which none can resume."""
+        """Release the lock for later processes; remove the files of a run without a checkpoint."""
         folder, self._folder = self._folder, None
         if folder is not None:
             self.goes_on = (folder / _CHECKPOINT).is_file()
@@ -195,11 +198,11 @@ class Keeper:
 
     def _here(self) -> Path:
         if self._folder is None:
-            raise RuntimeError("the run has no place yet")
+            raise RuntimeError("the folder for checkpoints of the run is not yet known")
         return self._folder
 
     def _enter(self, folder: Path) -> bool:
-        """Lock the folder of a run for this process; return whether that was possible."""
+        """Lock the folder of a run for this process; return False if another process holds it."""
         path = folder / _LOCK
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -216,7 +219,7 @@ class Keeper:
 
     def _remove(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # others have their own files there
+        with contextlib.suppress(OSError):  # not empty: other runs have checkpoints, too
             self._parent.rmdir()
 
     def _clear(self) -> None:
@@ -225,7 +228,7 @@ class Keeper:
                 path.unlink()
 
     def _cut(self, table: str, rows: int) -> bool:
-        """Remove files of a table after the checkpoint; return whether all before it are there."""
+        """Remove files with rows after the checkpoint; return whether all ``rows`` are stored."""
         there = 0
         for part in self.parts(table):
             if int(part.stem[-12:]) >= rows:

@@ -1,4 +1,4 @@
-"""Numbers and names as people read them: values with a suitable unit, and untrusted text."""
+"""Texts for people: numbers with a suitable unit, and untrusted text without control characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _RATES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _COUNTS = ((1e9, " billion"), (1e6, " million"))
-#: Least seconds, seconds in the smaller unit, number of them in the larger unit, names of both.
+#: Formats of long durations: least duration in s, smaller unit in s, number of smaller units in the
+#: larger unit, and names of the larger and the smaller unit.
 _LONG_SPANS = (
     (86_399.5, 3600, 24, "d", "h"),
     (3599.5, 60, 60, "h", "min"),
@@ -29,7 +30,10 @@ _TIER_WORDS = {
 
 
 def _digits(value: float) -> str:
-    """Return three significant digits, without exponent or trailing zeros; from 1000 on, all."""
+    """Return a number with three significant digits, from 1000 on with all digits before the point.
+
+    The text has no exponent and no trailing zeros.
+    """
     if value == 0:
         return "0"
     if abs(value) >= 999.5:
@@ -54,7 +58,7 @@ def size(value_bytes: float | None) -> str:
 
 
 def exact_size(value_bytes: float) -> str:
-    """Return a number of bytes as text, in powers of 1024 if it is a multiple: ``256 KiB``."""
+    """Return a number of bytes as text, in KiB if it is a multiple of 1024: ``256 KiB``."""
     if value_bytes % 1000 and value_bytes % 1024 == 0:
         return f"{value_bytes / 1024:,.0f} KiB"
     return size(value_bytes)
@@ -116,5 +120,5 @@ def clean(text: str, limit: int = 200) -> str:
 
 
 def tier_words(tier: str) -> str:
-    """Return the name of a tier of links: the kinds of nodes that it connects."""
+    """Return words for a tier of links: the kinds of nodes that its links connect."""
     return _TIER_WORDS.get(tier, clean(tier, 40))

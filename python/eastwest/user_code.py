@@ -1,4 +1,4 @@
-"""Execution of Python files of users and studies: sketches of mechanisms, measures of claims."""
+"""Execution of Python files of users and studies: mechanisms in Python, measures of claims."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def read(path: Path) -> bytes:
     with path.open("rb") as file:
         source = file.read(_LARGEST_FILE + 1)
     if len(source) > _LARGEST_FILE:
-        raise InputError(f"{path} is too large for a Python file")
+        raise InputError(f"{path} is too large for a Python file; at most 4 MB are allowed")
     return source
 
 
 def module_name(path: Path, source: bytes, kind: str) -> str:
-    """Return the name of the module of a file: ``kind`` and a hash of its path and its content."""
+    """Return the module name of a Python file: ``kind``, and a hash of its path and content."""
     sha256 = hashlib.sha256(str(path.resolve()).encode() + source).hexdigest()
     return f"{kind}_{sha256[:16]}"
 
@@ -39,7 +39,7 @@ def execute(path: Path, source: bytes, kind: str) -> ModuleType:
     if spec is None:
         raise InputError(f"{path} cannot be read as Python")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as an import does: dataclasses look up their module there
+    sys.modules[name] = module  # dataclasses look up the module of their class in sys.modules
     try:
         exec(compile(source, str(path), "exec"), vars(module))
     except (Exception, SystemExit) as error:

@@ -1,4 +1,4 @@
-"""Units in which workloads count what they do, such as exchanges, jobs and flows."""
+"""Units of work in which the measures of a workload count, such as exchanges, jobs and flows."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from eastwest.units import clean, span
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit: the name of its measure, its noun, and the columns of its times."""
+    """Unit of work, such as a job: the name of its measure, its noun, and its columns of times."""
 
-    #: Name of the measure, with the unit of time, such as ``exchange_us``.
+    #: Name of the measure of the duration, with the unit of time, such as ``exchange_us``.
     name: str
-    #: Noun of one of them, for texts.
+    #: Singular noun of the unit, for texts, such as ``exchange``.
     noun: str
-    #: Columns with the times of start and end, and with the duration.
+    #: Names of the columns with the start, the end and the duration of a unit of work.
     start: str
     finish: str
     took: str
 
 
-#: The units by the table of their rows, in the order in which texts show them.
+#: Units of work by the table that has a row for each, in the order in which texts show them.
 UNITS: dict[str, Unit] = {
     "exchanges": Unit("exchange_us", "exchange", "start_s", "finish_s", "exchange_us"),
     "transactions": Unit("transaction_us", "transaction", "arrived_s", "finished_s", "response_us"),
@@ -34,7 +34,7 @@ UNITS: dict[str, Unit] = {
 }
 
 
-#: Unit in which a user counts a workload, by its kind; flows for all other kinds.
+#: Unit of work of each kind of workload, by its name in ``UNITS``; other kinds count flows.
 _OF_KIND = {
     "service": "exchanges",
     "fan-out": "exchanges",
@@ -48,27 +48,27 @@ _OF_KIND = {
     "mpi": "ranks",
     "mpi-cg": "ranks",
 }
-#: Purposes of flows, by their names in results (crates/types/src/record.rs).
+#: Names of the purposes of flows in results (crates/types/src/record.rs).
 PURPOSES = (
     "flow", "incast", "request", "response", "shuffle", "map-input", "replica", "control",
     "re-replication", "message",
 )  # fmt: skip
-#: Statistics of each measure, as the summary names them.
+#: Names of the statistics of each measure in a summary.
 STATISTICS = ("count", "mean", "p50", "p99", "p999", "max")
 
 
 def unit_of_kind(kind: str) -> Unit:
-    """Return the unit in which a user counts a workload of a kind such as ``mapreduce``."""
+    """Return the unit of work of a kind of workload, such as jobs for ``mapreduce``."""
     return UNITS[_OF_KIND.get(kind, "flows")]
 
 
 def first_unit(measures: Mapping[str, Any]) -> Unit | None:
-    """Return the unit in which a user counts a workload with these measures, or None."""
+    """Return the unit of work of a workload with these measures; None if none of them has one."""
     return next((unit for unit in UNITS.values() if unit.name in measures), None)
 
 
 def window_words(window: Mapping[str, Any]) -> str:
-    """Return the window of a scenario in words: ``from 1 s, while hadoop (shuffle)``."""
+    """Return ``[measure.window]`` in words, such as ``from 1 s, while hadoop (shuffle)``."""
     parts = []
     if "from_s" in window:
         parts.append(f"from {span(window['from_s'])}")

@@ -48,11 +48,12 @@ def calibrate(
 ) -> Calibration:
     """Return rates and delays estimated from files of job histories.
 
-    ``link_rates_bps`` has for each history the rate of a node's link, where it is known;
+    ``link_rates_bps`` has for each history the rate of a node's link, None where it is unknown.
     ``heartbeat_s`` is the time between two heartbeats of a node. With a ``cluster`` the profile is
-    for ``framework = "yarn"``: its costs are core time, which tasks share; without, it is for
-    slots. ``first_percents_s`` has for each history with a recorded network the time from the start
-    of the first reduce until 1 % of the bytes to some node had passed on its link.
+    for ``framework = "yarn"``: its costs are time of cores that tasks share. Without a ``cluster``
+    it is for slots (Hadoop 1). ``first_percents_s`` has for each history with a recorded network
+    the time from the start of the first reduce until 1 % of the bytes to some node had passed on
+    its link.
     """
     read_all = [read(path) for path in histories]
     return estimate(read_all, link_rates_bps, heartbeat_s, cluster, first_percents_s)

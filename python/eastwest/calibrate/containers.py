@@ -1,7 +1,7 @@
-"""Costs of tasks in YARN's containers, as core time where the tasks of a machine share its cores.
+"""Costs of tasks in YARN's containers, in core time, because tasks of a machine share its cores.
 
-A history states how long a phase took, not its share of a core. Where n tasks compute on a machine
-of c cores at a time, each gets min(1, c / n) of a core, as in the model
+A job history states how long a phase took, not its share of a core. Where n tasks compute at one
+time on a machine of c cores, each gets min(1, c / n) of a core, as in the model
 (docs/mechanisms/cores-and-disks.md). The core time of a phase is the integral of that share over
 the phase. A cost in core time is valid for other numbers of tasks on the machine too; a cost in
 wall time is valid for the load of the histories only.
@@ -41,7 +41,8 @@ from dataclasses import dataclass
 
 from eastwest.calibrate.jhist import Attempt, History
 
-#: Defaults of the model that are subtracted: ``yarn.container_launch``, ``costs.task_commit``.
+#: Default delays of the model (``yarn.container_launch``, ``costs.task_commit``), in s, which the
+#: calibration subtracts from observed times.
 CONTAINER_LAUNCH_S = 0.2
 TASK_COMMIT_S = 0.1
 
@@ -50,14 +51,14 @@ TASK_COMMIT_S = 0.1
 class Containers:
     """Properties of a YARN cluster that its job histories do not contain."""
 
-    #: Cores of a machine that its tasks share; ``None``: every task has a core of its own.
+    #: Number of cores of a machine, which its tasks share; ``None``: each task has its own core.
     cores: float | None = None
-    #: Consecutive workers, in the order of their names, that are processes of one machine.
+    #: Number of consecutive workers, in the order of their names, that run on one machine.
     workers_per_machine: int = 1
 
 
 class Cores:
-    """Intervals in which tasks compute on the machines of one history, for their core shares."""
+    """Shares of cores that tasks get: intervals in which tasks compute on each machine."""
 
     def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
         self._cores = cluster.cores
@@ -91,12 +92,12 @@ class Cores:
 
 
 def _numbered(name: str) -> tuple[str, int, str]:
-    """Return a sort key that puts w2 before w10."""
+    """Return a sort key that orders names by their last number: ``w2`` comes before ``w10``."""
     digits = name[len(name.rstrip("0123456789")) :]
     return (name.rstrip("0123456789"), int(digits or 0), name)
 
 
-#: A phase: its key, its meaning, and pairs of bytes and core time of attempts.
+#: Phase of a task: key of its cost, its meaning, and (bytes, core time in s) of task attempts.
 Phase = tuple[str, str, list[tuple[float, float]]]
 
 
@@ -105,7 +106,7 @@ def phases(
     cores: Sequence[Cores],
     start_core_s: float,
 ) -> list[Phase]:
-    """Return key, meaning and pairs (bytes, core time in s) of each phase of the model."""
+    """Return for each phase of tasks: key, meaning, and (bytes, core time in s) of its attempts."""
 
     def pairs(
         kind: str,
@@ -155,12 +156,12 @@ def phases(
 
 
 def _reducing(a: Attempt) -> tuple[float | None, float | None]:
-    """Return the interval of a reduce's function and writing: after merge, before commit."""
+    """Return start and end (s) of a reduce's function and writing: after merge, before commit."""
     return a.sorted_s, None if a.finished_s is None else a.finished_s - TASK_COMMIT_S
 
 
 def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
-    """Return the observed fixed delays of the jobs in s, by the key of the model's parameter."""
+    """Return the observed fixed delays of jobs in s, by the key of the parameter of the model."""
     setups, starts = [], []
     for h in histories:
         if h.master_s is None:
@@ -175,7 +176,7 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
 
 
 def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
-    """Return for each history the width in s of a uniform time that spreads as its map times do.
+    """Return for each history the width (s) of a uniform distribution that spreads like its maps.
 
     A map's time is its core time from start to the end of its input. The standard deviation over
     the maps of a history, times √12, is the width of a uniform distribution.
@@ -192,7 +193,7 @@ def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> lis
 
 
 def stretch(a: Attempt, machine: Cores) -> float:
-    """Return wall time over core time of an attempt: its slow-down by shared cores."""
+    """Return the slow-down of an attempt by shared cores: wall time divided by core time."""
     got = machine.time(a.host, a.started_s, a.finished_s)
     if not got or a.started_s is None or a.finished_s is None:
         return 1.0
@@ -202,8 +203,8 @@ def stretch(a: Attempt, machine: Cores) -> float:
 def median_rate(pairs: Sequence[tuple[float, float]]) -> tuple[float, list[float]] | None:
     """Return the median rate (bytes per s of core time), and the residual of each pair.
 
-    A residual is the observed core time over that at the median rate, minus 1. Returns None without
-    pairs.
+    ``pairs`` are (bytes, core time in s). A residual is the observed core time divided by the core
+    time at the median rate, minus 1. Returns None without pairs.
     """
     if not pairs:
         return None

@@ -2,8 +2,8 @@
 
 Every phase of a job has one cost in the model. The estimate is the cost with which the phase lasts
 the median of the observed times; only for the start of a task it is the least time. One slow task,
-or one history with another load beside it, has little influence. Residuals give the rest: the
-relative difference of phases from the estimate, median and worst.
+or one history with another load on the cluster, has little influence. Residuals show the error: the
+relative difference of observed phases from the estimate, median and worst.
 
 =================  ============================================================================
 ``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time
@@ -20,9 +20,8 @@ relative difference of phases from the estimate, median and worst.
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
 
-Where tasks share cores, the rates are those that a task got under the load of the histories: they
-predict runs with that load only. ``containers`` has the estimates for clusters on YARN, in core
-time.
+Where tasks share cores, the rates hold only for the load of the histories. The module
+``containers`` has the estimates for clusters on YARN, in core time, which hold for other loads too.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from eastwest.errors import InputError
 _PAYLOAD = 1448 / 1514
 #: Shortest accepted phase: Hadoop's times have a resolution of a millisecond.
 _LEAST_S = 0.001
-#: Largest piece of output that the model writes after the function has run on it.
+#: Largest piece of output, in bytes, that the model writes after the reduce function has made it.
 _PIECE_BYTES = 16 << 20
 
 
@@ -52,7 +51,8 @@ class Estimate:
     meaning: str
     value: float
     samples: int
-    #: Observed over estimated phase, less one: median of the absolute values, and the worst.
+    #: Observed divided by estimated time of a phase, minus 1: median of the absolute values, and
+    #: value of largest magnitude.
     residual_median: float
     residual_worst: float
 
@@ -64,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Observation:
-    """Observed quantity of the histories that is no parameter of the model."""
+    """Quantity that the job histories show but that is no parameter of the model."""
 
     meaning: str
     unit: str  # s, or s/MB
@@ -76,7 +76,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class JobResidual:
-    """Observed runtime of a job in s, and the runtime by the estimates with its own shuffle."""
+    """Observed runtime of a job in s, and runtime by the estimates with the observed shuffle."""
 
     history: History
     observed_s: float
@@ -116,18 +116,23 @@ def estimate(
     """Return a machine's parameters, estimated from histories of jobs that succeeded.
 
     ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it is
-    irrelevant or unknown; ``heartbeat_s`` is the time between two heartbeats of a node. With a
-    ``cluster`` the estimates are those of a workload on YARN; without, of slots (Hadoop 1).
+    irrelevant or unknown. ``heartbeat_s`` is the time between two heartbeats of a node. With a
+    ``cluster`` the estimates are for a workload on YARN, without it for slots (Hadoop 1).
     ``first_percents_s`` has, for each history with a recorded network, the time from the start of
     the first reduce until 1 % of the bytes to some node had passed on its link.
     """
     if not histories:
-        raise InputError("no history was given")
+        raise InputError("no job history is given; at least one is needed")
     for history in histories:
         if history.status != "SUCCEEDED":
-            raise InputError(f"{history.path}: its job ended as {history.status}")
+            raise InputError(
+                f"{history.path}: its job ended as {history.status}; only a job that SUCCEEDED is "
+                "allowed"
+            )
         if not history.of("map"):
-            raise InputError(f"{history.path}: none of its maps has succeeded")
+            raise InputError(
+                f"{history.path}: no map task of its job has succeeded; at least one is needed"
+            )
     rates = list(link_rates_bps) or [None] * len(histories)
     if len(rates) != len(histories):
         raise InputError(
@@ -137,8 +142,8 @@ def estimate(
     firsts = list(first_percents_s) or [None] * len(histories)
     if len(firsts) != len(histories):
         raise InputError(
-            f"{len(firsts)} first bytes are given for {len(histories)} histories: give one value, "
-            "or None, for each history, or no values"
+            f"{len(firsts)} times of first bytes are given for {len(histories)} histories: give "
+            "one time, or None, for each history, or no times"
         )
     trusted = [_without_skew(history) for history in histories]
     maps = [a for attempts in trusted for a in attempts if a.kind == "map"]
@@ -180,7 +185,7 @@ def _on_yarn(
     heartbeat_s: float,
     cluster: Containers,
 ) -> Calibration:
-    """Return the estimates of a workload on YARN, in core time (``containers``)."""
+    """Return the estimates for a workload on YARN, in core time (see module ``containers``)."""
     found = _Estimates()
     wall_s = start[0] if start else 0.0
     machines = [Cores(history, cluster, wall_s) for history in histories]
@@ -193,7 +198,7 @@ def _on_yarn(
             if a.kind == "reduce" and a.started_s is not None
         ]
         known = _known(begins)
-        # Without reduces the shortest map gives the start, as wall time.
+        # Without reduce tasks, the start is estimated from the shortest map, in wall time.
         start_s = statistics.median(known) if known else wall_s
     widths = containers.jitters(trusted, machines)
     jitter_s = min(statistics.median(widths), 2 * start_s) if widths else 0.0
@@ -225,7 +230,7 @@ def _on_yarn(
 
 
 def _job_on_yarn(values: dict[str, float], history: History, machine: Cores) -> float:
-    """Return the runtime with estimates for the phases of tasks, stretched by sharing."""
+    """Return a job's runtime in s by the estimates: core times, stretched by shared cores."""
     launch = containers.CONTAINER_LAUNCH_S
     ends = []
     for a in history.of("map"):
@@ -269,7 +274,7 @@ class _Estimates:
 
 
 def _without_skew(history: History) -> list[Attempt]:
-    """Return the attempts on hosts whose clocks agree with the application master's."""
+    """Return the attempts on hosts whose clocks agree with that of the application master."""
     return [
         a for kind in ("map", "reduce") for a in history.of(kind) if a.host not in history.skews_s
     ]
@@ -280,14 +285,18 @@ def _seen_start(
     rates: Sequence[float | None],
     firsts: Sequence[float | None],
 ) -> tuple[float, list[float], int] | None:
-    """Return the median start by the network's records, less the time of 1 % of a node's bytes."""
+    """Return the start time of tasks, from the time at which 1 % of a node's bytes had passed.
+
+    The result is the median over the histories in s, the residuals, and the number of histories.
+    The transmission time of the 1 % is subtracted. None where no history has a recorded network.
+    """
     starts = []
     for attempts, rate_bps, first_s in zip(trusted, rates, firsts, strict=True):
         if first_s is None:
             continue
         hosts = len({a.host for a in attempts if a.kind == "map"})
         shuffled = sum(_shuffled(a) for a in attempts if a.kind == "reduce")
-        # Over a node's link comes what it shuffles, except the part from itself.
+        # The bytes on a node's link are its shuffled bytes without those from the node itself.
         per_node = shuffled * (hosts - 1) / hosts**2 if hosts else 0.0
         passing_s = 0.01 * 8 * per_node / (_PAYLOAD * rate_bps) if rate_bps else 0.0
         starts.append(max(0.0, first_s - passing_s))
@@ -300,7 +309,10 @@ def _seen_start(
 def _task_start(
     trusted: Sequence[Sequence[Attempt]], rates: Sequence[float | None], maps: Sequence[Attempt]
 ) -> tuple[float, list[float], int] | None:
-    """Return the shortest start of all; without reduces half of the shortest map, at most 1 s."""
+    """Return the shortest start of a task in s, the residuals, and the number of histories.
+
+    Without reduce tasks the start is half of the shortest map, at most 1 s.
+    """
     shortest: list[float] = []
     for attempts, rate_bps in zip(trusted, rates, strict=True):
         hosts = len({a.host for a in attempts if a.kind == "map"})
@@ -328,7 +340,7 @@ def _rate(
     size: Callable[[Attempt], float],
     time: Callable[[Attempt], float | None],
 ) -> tuple[float, list[float]] | None:
-    """Return the median of bytes by time, and the relative residual of each time."""
+    """Return the median rate (bytes per s) of attempts, and the relative residual of each time."""
     pairs = [(size(a), time(a)) for a in attempts]
     usable = [(b, t) for b, t in pairs if b > 0 and t is not None and t >= _LEAST_S]
     if not usable:
@@ -401,7 +413,7 @@ def _observe(
 
 
 def _gap(history: History) -> float | None:
-    """Return the seconds from the last map to the first reduce, where reduces wait for all maps."""
+    """Return the time from the last map to the first reduce in s; None if they overlap."""
     maps, reduces = history.of("map"), history.of("reduce")
     last = max(_known(a.finished_s for a in maps), default=None)
     first = min(_known(a.started_s for a in reduces), default=None)
@@ -416,7 +428,7 @@ def _cpu_per_mb(a: Attempt, size: float) -> float | None:
 
 
 def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> JobResidual:
-    """Return the runtime with estimates for its phases; waits and shuffle as observed."""
+    """Return a job's runtime by the estimated phases, with its observed waits and shuffle."""
     values = {e.key: e.value for e in found.estimates}
     rates = {key: values.get(f"costs.{key}") for key in ("disk_rate", "map_rate", "reduce_rate")}
     start = values.get("costs.task_start", 0.0)
@@ -459,7 +471,11 @@ def _warnings(histories: Sequence[History]) -> list[str]:
             )
         failed = sum(1 for a in history.attempts if not a.succeeded)
         if failed:
-            found.append(f"{history.path.name}: {failed} attempts did not succeed: left out")
+            found.append(
+                f"{history.path.name}: {failed} task attempts did not succeed and are left out"
+            )
     if not any(a for h in histories for a in h.of("reduce")):
-        found.append("no history has reduces: disk and reduce rates cannot be estimated")
+        found.append(
+            "no history has successful reduce tasks: disk and reduce rates cannot be estimated"
+        )
     return found

@@ -1,8 +1,8 @@
-"""Histories of ended jobs, in the form that the calibration uses.
+"""Histories of ended Hadoop jobs, in the form that the calibration uses.
 
-``eastwest.traces.jhist`` reads them. Here times count from the submission of the job, and a history
-that is truncated or whose job has not ended is refused. A wrong clock of a node shows in an
-impossible order of times.
+``eastwest.traces.jhist`` parses the files. In this module, times count from the submission of the
+job, and a history that is truncated or whose job has not ended is refused. A wrong clock of a node
+shows in an impossible order of times.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a history that is not usable; the message names file and line."""
+    """Error of a job history that is not usable; the message names file and line."""
 
 
 @dataclass
 class Attempt:
-    """Attempt at a task; times in seconds since the job was submitted."""
+    """One attempt to execute a Hadoop task; times in seconds since the job was submitted."""
 
     name: str
     kind: str  # map or reduce
     host: str = ""
     started_s: float | None = None
-    #: End of the map function, or of the shuffle.
+    #: End of the map function, or of a reduce's shuffle; None where the history has no such time.
     input_done_s: float | None = None
-    #: End of a reduce's merge.
+    #: End of a reduce's merge; None for maps.
     sorted_s: float | None = None
     finished_s: float | None = None
     status: str = ""
@@ -48,19 +48,19 @@ class Attempt:
 
 @dataclass
 class History:
-    """History of one job; times in seconds since it was submitted."""
+    """History of one Hadoop job; times in seconds since the job was submitted."""
 
     path: Path
     job: str
     name: str
-    #: Submission in seconds since 1970.
+    #: Time of the job's submission in seconds since 1970 (Unix time).
     submitted_at_s: float
     master_s: float | None
     inited_s: float | None
     finished_s: float
     status: str
     attempts: list[Attempt]
-    #: Minimum error in seconds of a host's clock, for hosts with impossible times.
+    #: For hosts with impossible times: minimum error of the host's clock in seconds, + if ahead.
     skews_s: dict[str, float]
 
     def of(self, kind: str) -> list[Attempt]:
@@ -70,10 +70,10 @@ class History:
 
 
 def read(path: str | Path) -> History:
-    """Return the history of a file, in JSON or binary form, compressed or not.
+    """Return the job history of a file, in JSON or binary form, compressed or not.
 
-    Raises ``HistoryError`` where it is not a history, is truncated, or its job has not ended;
-    ``OSError`` where it cannot be read.
+    Raises ``HistoryError`` where the file is not a history, is truncated, or its job has not ended;
+    ``OSError`` where the file cannot be read.
     """
     path = Path(path)
     try:
@@ -87,11 +87,14 @@ def read(path: str | Path) -> History:
 
 def _read(path: Path, source: Source) -> History:
     if not source.peek(1) and not source.cut:
-        raise HistoryError(f"{path}: is empty")
+        raise HistoryError(f"{path}: is empty: a job history is needed")
     walk, line = jhist.Walk(), 1
     for line, kind, event in jhist.records(source):
         if source.unpacked > MOST_BYTES:
-            raise HistoryError(f"{path}:{line}: is too large for a job history")
+            raise HistoryError(
+                f"{path}:{line}: is too large for a job history: at most 1 GiB (decompressed) is "
+                "allowed"
+            )
         if not kind and not source.cut:
             raise HistoryError(f"{path}:{line}: {event}")
         try:
@@ -105,9 +108,9 @@ def _read(path: Path, source: Source) -> History:
         message = f"the compressed file is damaged or truncated: {source.cut}"
         raise HistoryError(f"{path}:{line}: {message}")
     if walk.job is None or walk.job.submit_ms is None:
-        raise HistoryError(f"{path}:{max(2, line)}: ends before its job was submitted")
+        raise HistoryError(f"{path}:{max(2, line)}: ends before the event of its job's submission")
     if walk.end is None or walk.end[0] is None:
-        message = "ends before the end of its job: the file may be truncated here"
+        message = "ends before the event of its job's end: the file may be truncated here"
         raise HistoryError(f"{path}:{line}: {message}")
     return _history(path, walk, walk.job, walk.job.submit_ms, walk.end[0], walk.end[1])
 
@@ -148,12 +151,12 @@ def _history(
     )
 
 
-#: Tolerated disagreement of clocks in seconds: the least duration of a task's heartbeat.
+#: Tolerated difference between clocks of hosts, in seconds: the shortest heartbeat interval.
 _TOLERANCE_S = 0.5
 
 
 def _skews(attempts: list[Attempt], job_end_s: float) -> dict[str, float]:
-    """Return the least clock error in s by host, from stamps outside of their attempt."""
+    """Return the least clock error in s by host, from time stamps outside of their attempt."""
     least: dict[str, float] = {}
     for attempt in attempts:
         start, end = attempt.started_s, attempt.finished_s

@@ -12,12 +12,12 @@ def toml_text(found: Calibration) -> str:
     """Return the estimates as a profile for a scenario: ``machine = "machine.toml"``."""
     lines = [
         "# Machine profile by `eastwest calibrate`. Put it beside a scenario and name it in its",
-        '# workload of kind "mapreduce": machine = "machine.toml". Keys given there come first.',
-        "# Behind each value: tasks or jobs it is the median of; residual, median and worst.",
+        '# workload of kind "mapreduce": machine = "machine.toml". Its own keys override these.',
+        "# After each value: meaning; number of tasks or jobs; residuals, median and worst.",
     ]
     if any(estimate.key == "yarn.am_start" for estimate in found.estimates):
         lines.append(
-            '# For framework = "yarn": costs are core time, which the tasks of a machine share.'
+            '# For framework = "yarn": costs are time of cores, which tasks of a machine share.'
         )
     tables: dict[str, list[Estimate]] = {}
     for estimate in found.estimates:
@@ -40,7 +40,7 @@ def toml_text(found: Calibration) -> str:
 
 
 def written(estimate: Estimate) -> str:
-    """Return a value in a scenario's form: whole milliseconds, or bytes per second in MB/s."""
+    """Return an estimate as a value of a scenario: ``250 ms``, or ``12.5 MB/s`` for a rate."""
     if estimate.is_rate:
         return f"{max(0.001, estimate.value / 1e6):.3g} MB/s"
     return f"{round(estimate.value * 1000)} ms"

@@ -1,10 +1,11 @@
-"""Published claims: files with measurements of others, and how to check them with Eastwest.
+"""Published claims: files with published measurements, and the runs of Eastwest that check them.
 
 ``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
 docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py
-reads them, readings.py has the values that the source's words support, profiles.py other TCPs,
-work.py runs their sweeps and applies measures, verdict.py compares with the bands, record.py stores
-results beside the claims, figures.py draws them, page.py writes the pages.
+reads them, readings.py has alternative values of settings that a publication leaves open,
+profiles.py has other TCPs, work.py runs the sweeps and applies measures, verdict.py compares the
+numbers with the bands, record.py stores results beside the claims, figures.py draws them, page.py
+writes the pages.
 """
 
 from __future__ import annotations
@@ -38,21 +39,22 @@ def claims(
     """Run published claims and return their outcomes.
 
     ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs;
-    without any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without
-    any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
-    in the same way. ``quick`` runs fewer seeds and points. ``papers`` is the folder of the
-    studies, ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the
-    run store, ``mechanisms`` the user's own mechanisms that scenarios name, and ``progress`` a
-    function or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is
-    ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()`` returns all of it.
+    without patterns, all claims run. ``readings`` names readings of their studies (values for
+    settings that a publication leaves open), or ``"all"``; without it, each study has its
+    best-supported reading. ``profiles`` names other TCPs of the studies, such as ``"linux"``, or
+    ``"all"``. ``quick`` runs fewer seeds and points. ``papers`` is the folder of the studies,
+    ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the run
+    store, and ``mechanisms`` the user's own mechanisms that scenarios name. ``progress`` is a
+    function, or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is
+    ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()`` returns the whole outcome.
 
-    Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
-    the problems of the files of these claims. Wrong files beside them are warnings.
+    Raises ``InputError`` where a pattern fits no claim, and ``ProblemsError`` (an ``InputError``)
+    with the problems of the files of these claims. Other wrong claim files cause warnings.
     """
     chosen = select(papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4))
     if profiles and readings:
         raise InputError(
-            "profiles and readings cannot be combined: profiles use the best-supported one"
+            "profiles and readings cannot be combined: profiles use the best-supported reading"
         )
     if readings:
         chosen = read_as(chosen, readings)

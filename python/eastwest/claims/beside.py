@@ -1,9 +1,9 @@
-"""Figures of simulated values together with the measurements of others.
+"""Figures of simulated values together with published or measured values of others.
 
-The measurements are CSV files of the study, named in ``[figure] beside``. For ``windows`` they have
-the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion window in segments, one row
-for each change. For ``reads``: ``case``, ``senders``, ``goodput_mbps`` and ``sd``. Only the rows of
-the metric's own ``case`` are drawn.
+The others' measurements are CSV files of the study, named in ``[figure] beside``. Files for figures
+of kind ``windows`` have the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion
+window in segments, one row for each change. Files for ``reads`` have ``case``, ``senders``,
+``goodput_mbps`` and ``sd``. Only the rows of the metric's own ``case`` are drawn.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from eastwest.claims.verdict import Part
 from eastwest.errors import InputError
 from eastwest.plot.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, nothing
 
-#: Colours of the measurements of others, in their order; simulated values are blue.
+#: Colours of the measurements of others, in the order of their files; simulated values are blue.
 _OTHERS = (ORANGE, GREEN, PURPLE, MUTED)
 _WINDOWS = {"case": pl.String, "run": pl.Int64, "time_s": pl.Float64, "window": pl.Float64}
 _READS = {"case": pl.String, "senders": pl.Int64, "goodput_mbps": pl.Float64, "sd": pl.Float64}
-#: Lengths of the panels of windows: the beginning, and the whole flow, in s.
+#: Time axes of the two panels for congestion windows, in s: beginning of a flow, and whole flow.
 _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 
@@ -72,7 +72,7 @@ def _windows_panel(axes: Axes, wanted: Wanted, part: Part, until_s: float) -> No
 
 
 def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[float], list[float]]:
-    """Return the rows before ``end``, with a last row at ``end`` where the flow lasts longer."""
+    """Return times and windows before ``end``, and a point at ``end`` if the flow lasts longer."""
     inside = sum(time < end for time in times)
     if not 0 < inside < len(times):
         return times, sizes

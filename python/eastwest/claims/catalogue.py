@@ -15,14 +15,14 @@ from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, in_one_line, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-#: Folder of the studies in the project's source tree.
+#: Folder of the studies in the source tree of Eastwest.
 SOURCE_TREE = _PACKAGE.parents[1] / "papers"
-#: Copy of the studies in a wheel (tools/shipped_papers.py).
+#: Folder of the studies in an installed package (made by tools/shipped_papers.py).
 SHIPPED = _PACKAGE / "papers"
 
 
 class Named(Protocol):
-    """A claim that patterns can choose, by its id and the folder of its study."""
+    """A claim that patterns can choose by its id or by the folder of its study."""
 
     @property
     def id(self) -> str:
@@ -35,7 +35,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class _File:
-    """A claim file of which only the id is read; ``wrong`` is the reason where it has no id."""
+    """A claim file of which only the id was read; ``wrong`` is the error if no id was found."""
 
     path: Path
     id: str
@@ -46,14 +46,15 @@ _Choice = TypeVar("_Choice", bound=Named)
 
 
 def study_of(claim: Named) -> str:
-    """Return the name of the folder of a claim's study."""
+    """Return the folder name of the study to which a claim belongs."""
     return claim.path.parent.parent.name
 
 
 def papers_folder(given: str | Path | None = None) -> Path:
     """Return the folder of the studies.
 
-    This is ``given``, else ``papers`` in the current folder, in the source tree or in the wheel.
+    This is ``given``, or else the first that has claims: ``papers`` in the current folder, in the
+    source tree or in the installed package.
     """
     if given is not None:
         if not Path(given).is_dir():
@@ -65,12 +66,13 @@ def papers_folder(given: str | Path | None = None) -> Path:
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(
-        "no claims found: no file papers/STUDY/claims/*.toml; give the folder with --papers"
+        "no claims found: there is no file papers/STUDY/claims/*.toml; name the folder of the "
+        "studies with --papers"
     )
 
 
 def find(papers: Path) -> list[Claim]:
-    """Return all claims by id. Raises ``ProblemsError`` with the problems of all files together."""
+    """Return all claims, ordered by id; raise ``ProblemsError`` with the problems of all files."""
     return _read(_files(papers))
 
 
@@ -79,8 +81,8 @@ def select(
 ) -> list[Claim]:
     """Return the claims whose id or study fits one of the patterns; without patterns, all.
 
-    Only their files must be right: ``warn`` is called with a line about each wrong file beside
-    them, and about each file of another study that has no id.
+    Errors in the files of these claims are raised. For other files, ``warn`` is called with one
+    line: for each wrong file of the same studies, and for each file without an id.
     """
     if not patterns:
         return find(papers)
@@ -107,7 +109,7 @@ def _files(papers: Path) -> list[Path]:
 
 
 def _head(path: Path) -> _File:
-    """Return a claim file with its id; without one, it is named after its file."""
+    """Return a claim file with its id; a file without an id gets its file name as id."""
     try:
         return _File(path, identity(path))
     except InputError as error:
@@ -115,7 +117,7 @@ def _head(path: Path) -> _File:
 
 
 def _read(paths: Iterable[Path]) -> list[Claim]:
-    """Return claims by id. Raises ``ProblemsError`` with the problems of all their files."""
+    """Return the claims of files, ordered by id; raise ``ProblemsError`` with all problems."""
     claims: list[Claim] = []
     problems: list[Problem] = []
     for path in paths:
@@ -144,9 +146,9 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
     """Return the claims that fit one of the patterns; without patterns, all.
 
     A pattern is the folder of a study, an id, the part of ids before the slash, the beginning of
-    ids (``incast/F4`` for F4a and F4b), or has ``*``, ``?`` or ``[…]``. A name in the folder of a
-    study serves as an id too (``hadoop_standalone/F6a``). Raises ``InputError`` with the nearest
-    name where one fits nothing.
+    ids (``incast/F4`` for F4a and F4b), or a glob with ``*``, ``?`` or ``[…]``. The folder of a
+    study with a claim's name is an id, too (``hadoop_standalone/F6a``). Raises ``InputError`` with
+    the nearest name where a pattern fits no claim.
     """
     if not patterns:
         return list(claims)
@@ -163,7 +165,7 @@ def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
 
 
 def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
-    """Return the claims that a pattern names: as a study, else as ids, else as their beginning."""
+    """Return the claims that a pattern names: as their study, else their ids, else a prefix."""
     if study := [claim for claim in claims if study_of(claim) == pattern]:
         return study
     globs = (pattern, f"{pattern}/*")
@@ -178,7 +180,7 @@ def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
 
 
 def _names(claim: Named) -> tuple[str, str]:
-    """Return the id of a claim, and its name in the folder of its study."""
+    """Return two names of a claim: its id, and ``FOLDER/NAME`` with the folder of its study."""
     return claim.id, f"{study_of(claim)}/{claim.id.rpartition('/')[2]}"
 
 
@@ -200,8 +202,8 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
     """Return each claim once for each named reading of its study; ``all``: every reading.
 
-    A claim is returned once for readings that are equal for it. Raises ``InputError``
-    where a study has no reading of that name.
+    A claim that is the same under several readings is returned once. Raises ``InputError`` where a
+    study has no reading of that name.
     """
     found: list[Claim] = []
     for claim in claims:
@@ -213,7 +215,7 @@ def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def _nearest(pattern: str, claims: Sequence[Named]) -> str | None:
-    """Return the id or study nearest to a pattern, without regard to case, or None."""
+    """Return the id or study most similar to a pattern, in upper or lower case; None if none is."""
     ids = [claim.id for claim in claims]
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}

@@ -1,10 +1,10 @@
 """Figures of claims: measured values with their intervals, and published values.
 
-A claim file chooses a kind: ``bars`` of counted and published numbers, ``intervals`` of metrics
-with their bands, ``goodput`` against the number of senders with the models' lines, ``power`` of a
-link against load with the model's line; together with the measurements of others (beside.py):
-``windows`` over time and ``reads``; of jobs (of_jobs.py): ``distributions`` of their times at two
-settings, and ``sequences`` of consecutive jobs.
+A claim file chooses a kind of figure: ``bars`` of counted and published numbers, ``intervals`` of
+metrics with their bands, ``goodput`` against the number of senders with the lines of models, and
+``power`` of a link against load with the line of a model. Figures with the measurements of others
+(beside.py) are ``windows`` over time and ``reads``. Figures of jobs (of_jobs.py) are
+``distributions`` of their times at two settings, and ``sequences`` of consecutive jobs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PANEL = (5.3, 3.1)
 
 
 def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of a claim's figure by these endings; none where the claim has no figure."""
+    """Return a claim's figure as files, by ``endings`` such as ``svg``; empty without a figure."""
     figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}
@@ -51,14 +51,14 @@ def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
 
 
 def figure_of(outcome: Outcome) -> Figure | None:
-    """Return a claim's figure, or None where it has none."""
+    """Return the figure of a claim, or None where the claim has no figure."""
     wanted = outcome.claim.figure
     if wanted is None:
         return None
     shown = [part for part in outcome.parts if part.metric.name in wanted.metrics and part.measured]
     with style():
         figure = _KINDS[wanted.kind](wanted, shown)
-        # about eleven bold letters of this size are one inch wide
+        # About eleven bold letters of the title's font size are one inch wide.
         title = textwrap.fill(wanted.title, int(11 * figure.get_figwidth()))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure
@@ -83,7 +83,7 @@ def _panels(
 
 
 def _legend(figure: Figure) -> Figure:
-    """Put the legend of the first panel, which serves for all, beside the title."""
+    """Put the legend of the first panel beside the title; it is valid for all panels."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
@@ -154,7 +154,7 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
         axes.axvspan(min(ends) - 0.25, max(ends) + 0.25, color=AMBER, alpha=0.2, lw=0)
     axes.set_xlabel("senders")
     axes.set_ylabel("goodput")
-    # The interval of a mean of runs that differ by decades can reach below zero.
+    # The axis ignores intervals: if runs differ by powers of ten, an interval reaches below 0.
     models = [row[name] for row in rows for name in ("equation_1", "equation_2")]
     axes.set_ylim(min([*means, *models]) / 2, max([*means, *models]) * 1.5)
     log_axis(axes, "y")
@@ -196,7 +196,7 @@ def _interval_panel(axes: Axes, unit: str, parts: Sequence[Part]) -> None:
     for place, (low, high) in enumerate(bands):
         if low is None and high is None:
             continue
-        # A band without one of its ends extends to the edge.
+        # A band without a lower or upper end extends to the edge of the figure.
         begin, end = left if low is None else low, right if high is None else high
         axes.barh(place, end - begin, 0.6, left=begin, color=AMBER, alpha=0.25)
     axes.set_xlim(left, right)

@@ -1,10 +1,10 @@
-"""Grids: runs that the claims of a study share, in one file.
+"""Grids: sweeps that several claims of a study share, in one file.
 
-A claim names the file with ``grid = "../grid.toml"`` and its tables as its ``runs``. Each table is
-a sweep as in ``[runs.NAME]``; keys of ``[all]`` are valid for each table that does not have them
-itself. A claim that needs a part of a table selects it: ``[runs.NAME]`` with ``grid = "TABLE"``,
-``only`` (values of axes), and further keys that replace those of the table. Axes of ``quick`` are
-reduced in the same way.
+A claim names the file with ``grid = "../grid.toml"``, and tables of the file as its ``runs``. Each
+table is a sweep as in ``[runs.NAME]``; keys of ``[all]`` are valid for each table that does not
+have them itself. A claim that needs only some points of a table has ``[runs.NAME]`` with
+``grid = "TABLE"``, ``only`` (values of axes), and further keys that replace those of the table.
+``only`` reduces the axes of ``quick``, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ ALL = "all"
 def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of a grid file by name, each with the keys of ``[all]``.
 
-    Scenarios are found from the folder of the file; ``set`` of a table overrides that of all.
+    Paths of scenarios are relative to ``folder``, that of the grid file. Settings in ``set`` of a
+    table override those in ``[all]``.
     """
     common = content.get(ALL, {})
     found = {}
@@ -39,9 +40,9 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
 
 
 def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table of the grid, with its axes cut to the values that ``only`` names.
+    """Return a table of a grid file, with its axes reduced to the values that ``only`` names.
 
-    Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
+    Raises ``KeyError`` with a path of ``only`` that no axis has, or of which no value is left.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
     only = flat(asked.get("only"))
@@ -59,7 +60,7 @@ def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of an axis by path; empty if its rows and paths differ in length."""
+    """Return the values of an axis by the path of the setting; empty if rows do not fit paths."""
     paths, rows = axis.get("path"), axis.get("values")
     if isinstance(paths, list) and isinstance(rows, list):
         fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)
@@ -68,9 +69,9 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``{"axis": …}``: the axes of a sweep, cut to the rows with the wanted values.
+    """Return ``{"axis": …}``: the axes of a sweep, reduced to rows with the values of ``only``.
 
-    Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
+    Raises ``KeyError`` with a path of ``only`` that no axis has, or of which no value is left.
     """
     if not only:
         return {}

@@ -1,4 +1,4 @@
-"""Figures of claims about the jobs of a run: distributions of their times, sequences of them."""
+"""Figures of claims about the jobs of a run: distributions of job times, and consecutive jobs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The index of all claims (papers/README.md) and a page of each study's (papers/STUDY/CLAIMS.md).
+"""Pages of claims: the index of all (papers/README.md), and one for each study (CLAIMS.md).
 
-They are made from the results kept beside the claims. ``eastwest claims --record`` writes them; a
-test compares them with the kept results.
+The pages are made from the results that are stored beside the claims. ``eastwest claims --record``
+writes them; a test compares them with the stored results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from eastwest.files import write_whole
 PAGE = "README.md"
 STUDY_PAGE = "CLAIMS.md"
 
-#: Text before the table of counts: its numbers in parentheses, and the sums of classes.
+#: Text before the table of counts of claims: explains its numbers in parentheses and its sums.
 _CLASSES = (
     "The table counts claims by study and reading. In parentheses, claims that differ are counted "
     "by the class of the difference. Under a lower reading, a claim without its own class is "
@@ -35,7 +35,7 @@ _CLASSES = (
     "line can add up to more than *differ*."
 )
 
-#: Sentence by which a page of this module is recognised.
+#: Sentence in each page that this module writes; a page without it was written by hand.
 _MADE = (
     "Made from the results kept beside the claims. To change this page, run "
     "`eastwest claims --record`."
@@ -53,7 +53,8 @@ measured value must lie. {{committed}}A \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
 the verdict. {{guide}} describes how to run, read and add claims.
 """
-#: Words for the project's own studies, whose history shows the order, and for other studies.
+#: Texts of the index for Eastwest's own studies, and below for studies of others. The Git history
+#: of the own studies shows that bands were committed before results.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
@@ -103,7 +104,7 @@ def texts(papers: Path) -> dict[Path, str]:
 
 
 def _index_of(papers: Path) -> Path:
-    """Return the path of the index: ``README.md``, unless one was written by hand."""
+    """Return the path of the index: ``README.md``, or ``CLAIMS.md`` if that is written by hand."""
     path = papers / PAGE
     if path.is_file() and _MADE not in path.read_text(encoding="utf-8", errors="replace"):
         return papers / STUDY_PAGE
@@ -115,7 +116,7 @@ def _study(record: Record) -> Path:
 
 
 def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
-    """Return the records of each study, studies and claims in their order."""
+    """Return the records of claims by the folder of their study; the order is kept."""
     studies: dict[Path, list[Record]] = {}
     for record in records:
         studies.setdefault(_study(record), []).append(record)
@@ -141,14 +142,14 @@ def _list(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _variants(claim: Claim) -> dict[str, Claim]:
-    """Return a claim under each reading of its study, by the name of the reading."""
+    """Return a claim as it is under each reading of its study, by the name of the reading."""
     return {name: load(claim.path, named=name) for name in readings_of(claim.path.parent.parent)}
 
 
 def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
     """Return the stored results of a claim under the other readings, then under the profiles.
 
-    ``variants`` has the claim by reading.
+    ``variants`` has the claim by the name of the reading.
     """
     study = claim.path.parent.parent
     readings = variants.values()
@@ -157,7 +158,7 @@ def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
 
 
 def _label(claim: Claim) -> str:
-    """Return the label of a variant of a claim: its profile, or its reading."""
+    """Return the label of a claim under a TCP profile or a reading: the name of one of them."""
     only = len(readings_of(claim.path.parent.parent)) == 1
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
@@ -169,8 +170,8 @@ def _counts(
 ) -> Iterator[str]:
     """Yield a table of claims that hold, are undecided and differ, by study and reading.
 
-    ``others`` has the records under other readings and profiles by the id of the claim,
-    ``variants`` the claim by id and reading.
+    ``others`` has by the id of a claim its stored results under other readings and profiles;
+    ``variants`` has by the id and the reading the claim itself.
     """
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
@@ -186,16 +187,17 @@ def _counts(
 
 
 def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
-    """Return the record of a claim whose variant has this name; several readings may share one."""
+    """Return the record of a claim under ``variant``, which several readings may have."""
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 
 def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
     """Return one line of the table of counts.
 
-    ``best`` has the verdicts under the best-supported reading, by id, where ``name`` is another.
-    They are used for claims that differ without a class of their own: the verdict shows whether the
-    better values remove the difference.
+    ``name`` is the reading of the line. If it is not the best-supported one, ``best`` has the
+    verdicts under the best-supported reading, by the id of the claim. A claim that differs without
+    a class of its own is counted by this verdict, which shows whether better values of the open
+    parameters remove the difference.
     """
     by = {
         word: [record for record in found if record.verdict == word]
@@ -213,7 +215,7 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
 
 
 def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
-    """Return the classes of a difference; under a lower reading, the verdict of the best one."""
+    """Return the classes of a claim that differs, or else its verdict under the best reading."""
     verdict = best.get(record.claim.id)
     if verdict is None:
         return record.classes or [NOT_EXPLAINED]
@@ -223,7 +225,10 @@ def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
 
 
 def _readings(study: Path) -> list[str]:
-    """Return the readings of a study with the words for each value; nothing for a single one."""
+    """Return the section on the readings of a study, with the source's words for each value.
+
+    A study with a single reading has no section.
+    """
     readings = readings_of(study)
     if len(readings) == 1:
         return []
@@ -255,7 +260,7 @@ def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a table of claims: published, measured, and under other readings."""
+    """Yield the lines of a table of claims: published, measured, verdicts under all readings."""
     yield "| claim | published | measured | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
@@ -270,7 +275,7 @@ def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]])
 
 
 def _short(content: dict[str, Any]) -> str:
-    """Return the measured values as a short text."""
+    """Return the measured values of a stored result as a short text."""
     parts = content["metrics"]
     if len(parts) == 1:
         return cell(content["measured"])
@@ -283,7 +288,7 @@ def _value(part: dict[str, Any]) -> str:
 
 
 def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
-    """Yield lines on a claim: the published text, the measured numbers, and why it differs."""
+    """Yield the section of a claim: published text, measured numbers, and why the claim differs."""
     claim, study = record.claim, _study(record)
     yield f"## `{claim.name}`"
     yield ""
@@ -323,7 +328,7 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
 
 
 def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
-    """Yield the claim's verdicts under other readings and TCPs of its study."""
+    """Yield lines on a claim's results under the other readings and TCP profiles of its study."""
     run = [other for other in others if other.content is not None and other.current]
     if not run:
         return
@@ -382,7 +387,7 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
 def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
     """Yield why a claim differs under another reading or TCP: explanations with their numbers.
 
-    Explanations of numbers that hold there were not run, and are not stored.
+    Explanations of metrics that hold under this reading or TCP were not run, and are not stored.
     """
     stored = {
         (*each["of"], *(metric["name"] for metric in each["metrics"])): each["metrics"]
@@ -401,14 +406,14 @@ def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _title(study: Path) -> str:
-    """Return the title of a study: the first heading of its page, if it has one."""
+    """Return the title of a study: first heading of its README.md, or else the folder's name."""
     path = study / "README.md"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return next((line[2:] for line in lines if line.startswith("# ")), study.name)
 
 
 def _open(claims: Sequence[Claim]) -> list[str]:
-    """Return the section on open parameters; nothing where the claims have none."""
+    """Return the section on parameters that the source leaves open; empty if there are none."""
     entries = dict.fromkeys(entry for claim in claims for entry in claim.open)
     if not entries:
         return []
@@ -429,7 +434,7 @@ def _bold(verdict: str) -> str:
 
 
 def _anchor(claim: Claim) -> str:
-    """Return the anchor of a claim's heading, which GitHub and the site make alike."""
+    """Return the anchor of a claim's heading, as GitHub and the documentation site form it."""
     return claim.name.lower().replace(".", "")
 
 

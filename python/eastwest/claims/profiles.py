@@ -1,10 +1,11 @@
-"""Profiles of a study: its claims, run with another TCP.
+"""TCP profiles of a study: other TCP settings under which its claims also run.
 
-A study's ``profiles.toml`` names them. Each has ``about``, a sentence on the changed settings and
-on those that the source gives and that stay, ``set``, settings for all runs of all claims,
-``seeds``, the most seeds of full runs, and ``because``, the reasons why claims differ under it, by
-their ids. Settings that a run itself sets or varies take precedence over those of the profile.
-Results of a claim under a profile are kept apart from those under its own, and have the same bands.
+The file ``profiles.toml`` of a study lists its profiles. Each has ``about``, a sentence on the
+settings that change and those that the source gives and that stay; ``set``, the settings for all
+runs of all claims; ``seeds``, the maximum number of seeds of full runs; and ``because``, reasons
+why claims differ under the profile, by the ids of the claims. Settings that a run itself sets or
+varies take precedence over those of the profile. Results under such a profile are stored apart from
+those under a claim's own profile; the bands are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from eastwest.claims.grid import axes_of
 from eastwest.errors import InputError
 from eastwest.reader import Table, flat, listed, meant, read_file
 
-#: Name of the file in the folder of a study.
+#: Name of the file with the TCP profiles of a study, in the folder of the study.
 FILE = "profiles.toml"
 MOST_SEEDS = 1000
 _NAME = re.compile(r"[a-z0-9_-]{1,20}")
@@ -40,7 +41,7 @@ class Profile:
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep with this profile's settings, unless it has its own."""
+        """Return the table of a sweep with this profile's settings; the sweep's own ones stay."""
         own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
@@ -48,7 +49,7 @@ class Profile:
 
 
 def fewer_seeds(sweep: Mapping[str, Any], most: int) -> dict[str, int]:
-    """Return ``{"seeds": n}``, n at most ``most``; empty if the sweep gives no number of seeds."""
+    """Return ``{"seeds": n}``: the sweep's number of seeds, at most ``most``; empty without one."""
     seeds = sweep.get("seeds")
     return {"seeds": min(seeds, most)} if isinstance(seeds, int) else {}
 
@@ -60,15 +61,15 @@ def varied(sweep: Mapping[str, Any]) -> set[str]:
 
 
 def file_of(path: Path) -> Table:
-    """Return the content of a TOML file of a study; an empty table where there is no file."""
+    """Return the content of a TOML file of a study; an empty table if the file does not exist."""
     return Table(read_file(path, _LARGEST_FILE)[0] if path.is_file() else {}, f"{path}: ")
 
 
 def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
-    """Yield (name, table) for each table of a file; note keys that are not in ``keys``."""
+    """Yield (name, table) for each table of a file; add problems of keys not in ``keys``."""
     for name in file.content:
         if not _NAME.fullmatch(name):  # the name is used as a folder
-            file.wrong(name, None, "names have small letters, digits, _ and - only")
+            file.wrong(name, None, "a name must have 1 to 20 characters: a to z, 0 to 9, _ and -")
         entry = file.table(name)
         entry.keys(keys)
         yield name, entry

@@ -1,15 +1,16 @@
-"""Readings of a study: the values that the source's words support, and all claims under each.
+"""Readings of a study: sets of values for the parameters that its source leaves open.
 
-A source seldom gives all values that a simulation needs. A *reading* is one full set of them, each
-value with the words that ask for it. A study's ``readings.toml`` lists its readings; the order is
-their rank, the best supported comes first and gives the verdict. ``first`` is the reading that the
-claim files themselves have: it is in the list, has no values, and its results stay visible.
+A source seldom gives all values that a simulation needs. A *reading* is one full set of these
+values, each with the words of the source that support it. The file ``readings.toml`` of a study
+lists its readings in the order of their rank: the best supported comes first and gives the verdict.
+``first`` is the reading that the claim files themselves have: it is in the list and has no values,
+and its results stay visible.
 
 A claim cannot choose its reading: values are for all runs of all claims of the study. A setting
-that a run sets or varies itself is an experiment of its own and stays, unless a value names the
-claim in ``claims``: then the source gives the value of this very figure, and it replaces the
-setting of the runs. Where such a figure has a part of the points that runs vary, ``only`` selects
-them.
+that a run sets or varies itself is an experiment of its own and stays. The exception is a value
+that names the claim in ``claims``: the source gives this value for the claim's figure, so it
+replaces the setting of the runs. Where the figure has only some of the points that the runs vary,
+``only`` selects them.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from eastwest.claims.profiles import MOST_SEEDS, fewer_seeds, file_of, named, va
 from eastwest.errors import InputError
 from eastwest.reader import Table, flat, listed, meant, read_file
 
-#: Name of the file in the folder of a study.
+#: Name of the file with the readings of a study, in the folder of the study.
 FILE = "readings.toml"
-#: Name of the reading of the claim files as they are written.
+#: Name of the reading that has the values of the claim files, unchanged.
 FIRST = "first"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _KEYS = ("about", "since", "seeds", "value")
@@ -38,19 +39,19 @@ _VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
 
 @dataclass(frozen=True)
 class Value:
-    """Settings that one statement of a source implies, with its words and where they are."""
+    """Settings that one statement of a source implies, with its words and their place in it."""
 
     what: str
-    #: Words of the source, and their place in it.
+    #: Words of the source that imply the settings, and the place in the source (``where``).
     words: str
     where: str
     settings: Mapping[str, Any]
     #: Patterns of the claims that the value is for; empty: all claims of the study.
     claims: tuple[str, ...] = ()
-    #: ``with``: settings that a run must have for the value to have a meaning, and their allowed
-    #: values.
+    #: Settings that a run must have so that the value has a meaning, with their allowed values; the
+    #: key ``with`` of the file.
     needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    #: Values of axes to which the runs of the named claims are limited.
+    #: Values of axes to which the runs of the claims in ``claims`` are limited.
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def cut(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,13 +70,15 @@ class Value:
                     raise KeyError(path)
         except KeyError as error:
             message = f"the reading's value {self.what!r:.60} excludes all runs: "
-            raise InputError(f"{message}none has an allowed value of {error.args[0]}") from None
+            raise InputError(
+                f"{message}no run has a value of {error.args[0]} that `only` allows"
+            ) from None
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
         """Whether runs with these values by path have the settings that this value needs.
 
-        Raises ``InputError`` where some of the runs have them and others do not.
+        Raises ``InputError`` where some of the runs have these settings and others do not.
         """
         fit = True
         for path, allowed in self.needs.items():
@@ -95,7 +98,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Reading:
-    """One full set of values for a study."""
+    """One full set of values for the parameters that the source of a study leaves open."""
 
     name: str
     about: str
@@ -108,8 +111,9 @@ class Reading:
     def applied(self, sweep: Mapping[str, Any], claim: str, kept: set[str]) -> dict[str, Any]:
         """Return the table of a sweep with this reading's settings.
 
-        ``kept`` are paths that are decided elsewhere, by an axis or by a profile. Raises
-        ``InputError`` where a value fits a part of the runs only.
+        ``claim`` is the id of the claim of the sweep. ``kept`` are the paths of settings that stay,
+        because an axis or a TCP profile decides them. Raises ``InputError`` where a value fits only
+        some of the runs.
         """
         for value in self.values:
             if value.only and value.names(claim):
@@ -126,7 +130,7 @@ class Reading:
     def _settings(
         self, claim: str, decided: Mapping[str, list[Any]]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the settings for all claims of the study, and those for this claim alone."""
+        """Return two sets of settings by path: for all claims of the study, and for this claim."""
         general: dict[str, Any] = {}
         special: dict[str, Any] = {}
         for value in self.values:
@@ -140,33 +144,37 @@ class Reading:
 
 
 def _decided(sweep: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of a sweep's runs by path: of the scenario, of the sweep, of every axis."""
+    """Return by path the values that the runs of a sweep have: from scenario, sweep and axes."""
     scenario = sweep.get("scenario")
     try:
         base = read_file(Path(scenario))[0] if isinstance(scenario, str) else {}
     except (OSError, ValueError):
-        base = {}  # the sweep reports the problem of its scenario
+        base = {}  # a wrong scenario is reported when the sweep is loaded
     decided = {path: [v] for path, v in {**flat(base), **flat(sweep.get("set"))}.items()}
     for axis in grid.axes_of(sweep):
         decided |= grid.columns(axis)
     return decided
 
 
-#: Reading of a study without a file of readings.
+#: The only reading of a study that has no file ``readings.toml``.
 _ONLY = Reading(FIRST, "The values that the claim files have.", "", None, ())
 
 
 def readings_of(study: Path) -> dict[str, Reading]:
     """Return the readings of the study in this folder by name, the best supported first.
 
-    Raises ``InputError`` where the file is wrong.
+    Raises ``InputError`` where ``readings.toml`` is wrong.
     """
     file = file_of(study / FILE)
     if not file.content:
         return {FIRST: _ONLY}
     found = {name: _reading(name, entry) for name, entry in named(file, _KEYS)}
     if FIRST not in found or found[FIRST].values:
-        file.wrong(FIRST, None, f"needs a table [{FIRST}] without values: that of the claim files")
+        file.wrong(
+            FIRST,
+            None,
+            f"the file needs a table [{FIRST}] without values: they are those of the claim files",
+        )
     file.refuse()
     return found
 
@@ -201,14 +209,16 @@ def _value(entry: Table) -> Value:
         entry.wrong("set", None, "is missing: a table of paths and values")
     needs, only = (_allowed(entry, key) for key in ("with", "only"))
     if only and not claims:
-        entry.wrong("only", None, "needs the key claims, with the claims for which it holds")
+        entry.wrong("only", None, "needs the key claims, which lists the claims that it is for")
     return Value(what, words, where, settings, claims, needs, only)
 
 
 def _allowed(entry: Table, key: str) -> dict[str, tuple[Any, ...]]:
-    """Return the allowed values by path; the file has a value or a list of values for each."""
+    """Return the allowed values by path; the file gives for each path one value or a list."""
     found = entry.settings(key, "a table of paths and allowed values")
     for path, value in found.items():
         if value in ([], {}):
-            entry.wrong(f"{key}.{path}", value, "must be an allowed value, or a list of them")
+            entry.wrong(
+                f"{key}.{path}", value, "must be an allowed value, or a list of allowed values"
+            )
     return {path: tuple(listed(value)) for path, value in found.items()}

@@ -1,10 +1,10 @@
-"""Results stored beside the claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
+"""Stored results of claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
 
 The JSON has the output of ``--json`` and its origin: date, version, hash of the compiled core,
-command, and the hashes of its measures and of its explanations, which show whether the claim has
-changed since. Files of a claim are replaced one by one, each at once. The figure beside the claims
-is that of the variant that gives the verdict, as SVG; other figures are drawn where ``--out`` asks
-for them.
+command, and hashes of the claim's measures and explanations, which show whether the claim has
+changed since. The files of a claim are replaced one by one, each in one step. The stored figure is
+that of the reading that gives the verdict, as SVG; figures of other readings are drawn only for
+``--out``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eastwest.claims.verdict import DIFFERS, Outcome, Part
 from eastwest.errors import InputError
 from eastwest.files import write_whole
 
-#: Version of the layout of a claim's JSON.
+#: Version of the layout of the JSON file with the stored result of a claim.
 RECORD_FORMAT = 1
 _LARGEST = 64 * 1024 * 1024
 
@@ -67,7 +67,7 @@ class Record:
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
 
     def parts(self) -> list[Part]:
-        """Return the stored parts; none if they were measured for earlier content of the claim."""
+        """Return the stored metrics with their values; empty if the claim has changed since."""
         if self.content is None or not self.measured:
             return []
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -75,20 +75,20 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """Stored verdict; ``not run`` where there is none, or the claim has changed since."""
+        """Stored verdict; ``not run`` if there is none, or if the claim has changed since."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the difference, where the stored verdict is that the claim differs."""
+        """Stored classes of the reasons why the claim differs; empty where it does not differ."""
         return list(self.content.get("classes", [])) if self.content and self.current else []
 
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
     """Return the folder of a claim's results: in its study, or in a copy of the study ``below``.
 
-    Results under a profile that is not the claim's own, or under a reading of the study that is not
-    the first, have a folder of their own in it.
+    Results under another TCP profile than the claim's own, or under another reading than ``first``,
+    are in a subfolder.
     """
     study = claim.path.parent.parent
     return (study if below is None else below / study.name) / "results" / claim.variant
@@ -100,7 +100,9 @@ def read(claim: Claim) -> Record:
     if not path.is_file():
         return Record(claim, None)
     if path.stat().st_size > _LARGEST:
-        raise InputError(f"{path} is damaged: larger than any result of a claim")
+        raise InputError(
+            f"{path} is damaged: it is larger than any result of a claim, above 64 MiB"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         known = content["format"] <= RECORD_FORMAT and content["id"] == claim.id
@@ -120,11 +122,9 @@ def write(
 ) -> list[Path]:
     """Write a claim's result, table and figure into a folder; return the files.
 
-    ``pictures`` are the endings of the files of the figure.
-
-    ``before`` is the stored result from which the measured numbers were taken, if they were. They
-    keep their origin, the explanations have their own in ``explained``, and table and figures are
-    not written.
+    ``pictures`` are the endings of the files of the figure. If the measured numbers were taken from
+    a stored result, ``before`` is this result: the numbers keep their origin (date, version), the
+    explanations get their own origin in ``explained``, and table and figures are not written.
     """
     from eastwest.claims.figures import draw  # noqa: PLC0415  slow to load
 
@@ -148,7 +148,7 @@ def write(
         measured = {run for metric in outcome.claim.metrics for run in metric.runs}
         had = {run: count for run, count in before["run_seeds"].items() if run in measured}
         content["run_seeds"] |= had
-        # A number that was divided by its factor and multiplied again may differ in its last bit.
+        # Division by the factor and multiplication can change the last bit: keep stored numbers.
         numbers = ("value", "low", "high")
         content |= {key: before[key] for key in numbers}
         for part, earlier in zip(content["metrics"], before["metrics"], strict=True):

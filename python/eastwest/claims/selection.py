@@ -1,9 +1,9 @@
 """Selection of points of sweeps by their settings: keys such as ``at`` and ``against`` of a claim.
 
-A wanted value is one value, or a list of which any value is enough. A setting of a point can be a
-table, as on an axis over ``fabric.queue``. Then the wanted value is a table: an equal one where the
-axis has it, else every table that contains its keys. The path of one key selects too, such as
-``fabric.queue.kind``.
+A wanted value is one value, or a list, of which any value may fit. The value of a setting can be a
+table, for example on an axis over ``fabric.queue``. The wanted value is then a table, too. If the
+axis has an equal table, only this table fits; otherwise every table fits that contains the wanted
+keys. The path of one key of a table, such as ``fabric.queue.kind``, can select as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastwest.sweep.spec import Axis
 from eastwest.sweep.spec import Spec as Sweep
 from eastwest.sweep.values import text, toml
 
-#: A problem of a selection: the path, the wanted value as text or None, message, nearest name.
+#: A problem of a selection: path, wanted value as text (or None), message, nearest allowed name.
 Unmet = tuple[str, str | None, str, str | None]
 
 #: Number of values or paths that a message lists.
@@ -25,9 +25,9 @@ _MOST_LISTED = 12
 
 
 def by_axis(at: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
-    """Return a selection with one entry for each setting, as ``paths`` name the settings.
+    """Return a selection with one entry for each setting, under the names that ``paths`` have.
 
-    TOML makes nested tables of paths without quotes. They are opened down to a known path.
+    TOML reads paths without quotes as nested tables. These are flattened down to a known path.
     """
     found: dict[str, Any] = {}
     for path, wanted in at.items():
@@ -40,7 +40,7 @@ def by_axis(at: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
 
 
 def names(paths: Iterable[str], axis: str) -> bool:
-    """Whether a path of ``paths`` is ``axis``, or the path of a key within its tables."""
+    """Whether one of ``paths`` is ``axis``, or is the path of a key in a table of this axis."""
     return any(path == axis or path.startswith(f"{axis}.") for path in paths)
 
 
@@ -91,9 +91,9 @@ def shown(at: Mapping[str, Any]) -> str:
 
 
 def unmet(at: Mapping[str, Any], sweeps: Sequence[Sweep], where: str) -> list[Unmet]:
-    """Return the problems of a selection which no point of the sweeps fits.
+    """Return the problems of a selection that no point of the sweeps fits; empty if points fit.
 
-    Each value of a list must fit a point. ``where`` names the sweeps in messages.
+    Each value of a list must fit at least one point. ``where`` names the sweeps in messages.
     """
     problems = [found for path in at for found in _unmet(path, at[path], sweeps, where)]
     if not problems and at and not any(_met(at, sweep) for sweep in sweeps):
@@ -102,7 +102,7 @@ def unmet(at: Mapping[str, Any], sweeps: Sequence[Sweep], where: str) -> list[Un
 
 
 def _unmet(path: str, wanted: Any, sweeps: Sequence[Sweep], where: str) -> Iterator[Unmet]:
-    """Yield the problems of one path and of each of its wanted values."""
+    """Yield the problems of one path of a selection and of each of its wanted values."""
     lacking = [
         each for each in listed(wanted) if not any(_met({path: each}, sweep) for sweep in sweeps)
     ]
@@ -127,7 +127,7 @@ def _listed(entries: Collection[str]) -> str:
 
 
 def _known(sweep: Sweep) -> Iterator[str]:
-    """Yield the paths of the settings of a sweep, of its axes, and of keys of tables on them."""
+    """Yield the paths of a sweep's settings and axes, and of the keys of tables on axes."""
     yield from sweep.settings
     for axis in sweep.axes:
         for row in axis.values:
@@ -156,7 +156,7 @@ def _met(at: Mapping[str, Any], sweep: Sweep) -> bool:
     left = by_axis(at, {*sweep.paths, *sweep.settings})
     for path, wanted in left.items():
         tables = isinstance(wanted, list) and any(isinstance(each, Mapping) for each in wanted)
-        if tables and path not in sweep.paths:  # it may name keys that several axes have
+        if tables and path not in sweep.paths:  # a table may name keys of several axes
             return any(_met({**left, path: each}, sweep) for each in wanted)
     for axis in sweep.axes:
         own = {p: v for p, v in left.items() if any(names([p], each) for each in axis.paths)}

@@ -27,7 +27,7 @@ from eastwest.reader import Table, flat, listed, read_file
 from eastwest.sweep.spec import Spec as Sweep
 from eastwest.sweep.spec import load as load_sweep
 
-#: Version of the claim file's format.
+#: Version of the format of claim files.
 SCHEMA = 1
 _LARGEST_FILE = 1024 * 1024
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9][A-Za-z0-9._-]{0,40}")
@@ -81,7 +81,7 @@ class Metric:
     measure: str
     arguments: Mapping[str, Any]
     unit: str
-    #: Factor from the value of the measure to the unit.
+    #: Factor that converts the value of the measure to the unit, such as 100 from a share to %.
     factor: float
     digits: int
     low: float | None
@@ -90,7 +90,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explanation of a difference of metrics: what further runs show."""
+    """Explanation why metrics differ from the published values, with metrics of further runs."""
 
     #: Names of the metrics whose difference is explained.
     of: tuple[str, ...]
@@ -110,7 +110,7 @@ class Figure:
     title: str
     caption: str
     metrics: tuple[str, ...]
-    #: Measurements of others that are drawn too: name in the legend, and a table in the study.
+    #: Measurements of others in the figure: name in the legend, and path of the CSV file.
     beside: tuple[tuple[str, Path], ...] = ()
 
 
@@ -127,13 +127,13 @@ class Claim:
     profile: str
     #: Name of the reading of the study that the claim's runs use.
     reading: str
-    #: Folder of the claim's results under another profile than its own, or another reading than
-    #: the first.
+    #: Subfolder of the claim's results: name of another TCP profile than the claim's own, or of
+    #: another reading than ``first``; else empty.
     variant: str
     #: Reason why the claim cannot fail, if it holds by construction of the model; else empty.
     by_construction: str
     open: tuple[Open, ...]
-    #: Runs by name: full sweeps, and the shorter sweeps of ``--quick``.
+    #: Full sweeps of the claim by the names of the runs; ``quick`` has the shorter ones.
     runs: Mapping[str, Sweep]
     quick: Mapping[str, Sweep]
     metrics: tuple[Metric, ...]
@@ -146,9 +146,9 @@ class Claim:
 
     @property
     def decides(self) -> bool:
-        """Whether the claim's result counts as its verdict: it has the best-supported reading.
+        """Whether the result counts as the claim's verdict.
 
-        A claim that runs with a TCP profile other than its own does not decide.
+        It counts if the claim runs under the best-supported reading and with its own TCP profile.
         """
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}
@@ -159,28 +159,29 @@ class Claim:
         return self.id.rpartition("/")[2]
 
     def explaining(self, metric: str) -> list[Explanation]:
-        """Return the explanations of one metric."""
+        """Return the explanations that the claim has for one metric, by its name."""
         return [e for e in self.explanations if metric in e.of]
 
 
 def identity(path: Path) -> str:
-    """Return the id in a claim file, of which nothing else is checked.
+    """Return the id of a claim file; the rest of the file is not checked.
 
-    Raises ``InputError`` where the file is not TOML or has no id.
+    Raises ``InputError`` where the file is not TOML or has no valid id.
     """
     content, _ = read_file(path, _LARGEST_FILE)
     found = content.get("id")
     if not isinstance(found, str) or not _ID.fullmatch(found.strip()):
-        raise InputError(f"{path.name}: id: {_ID_FORM}")
+        raise InputError(f"{path}: id: {_ID_FORM}")
     return found.strip()
 
 
 def load(path: Path, variant: str = "", named: str = "") -> Claim:
-    """Read a claim file, to run under a reading of its study; without a name, the best supported.
+    """Return the claim of a file, with the settings of a reading and a TCP profile of its study.
 
-    ``variant`` names a profile of the study to run it with. A reading that changes nothing of this
-    claim shares the results of the first. Raises ``ProblemsError`` with all problems of the file,
-    ``InputError`` where the study has no such profile or reading.
+    ``named`` is the name of the reading; without it, the best supported is used. ``variant`` is the
+    name of the TCP profile; without it, the claim's own is used. A reading that does not change
+    this claim shares the results of the reading ``first``. Raises ``ProblemsError`` with all
+    problems of the file, ``InputError`` where the study has no such profile or reading.
     """
     study = path.parent.parent
     chosen = reading(study, named)
@@ -212,9 +213,9 @@ class _Reader:
         self.identity = ""
         self.readings = readings_of(path.parent.parent)
         self.measures = known_in(path.parent.parent).measures
-        #: Names of the runs, valid or not.
+        #: Names of the runs in the claim file, including runs with problems.
         self.names: list[str] = []
-        #: Runs by name, full and quick, as far as they can be read.
+        #: Full sweeps of valid runs, by the name of the run; ``quick`` has those of ``--quick``.
         self.runs: dict[str, Sweep] = {}
         self.quick: dict[str, Sweep] = {}
 
@@ -230,7 +231,7 @@ class _Reader:
         explanations = [
             each for each in self._explanations(names) if each.reading == self.reading.name
         ]
-        if self.variant:  # those of the file are about its own profile
+        if self.variant:  # the explanations in the file are for the claim's own TCP profile
             why = self.variant.because.get(self.identity)
             explanations = [Explanation(tuple(names), why, ())] if why else []
         other = "" if self.reading.name == FIRST else self.reading.name
@@ -263,12 +264,12 @@ class _Reader:
         )
 
     def _open(self) -> tuple[Open, ...]:
-        """Return the open parameters, from this file or from one that the study's claims share."""
+        """Return the open parameters, from the claim file or a file that several claims share."""
         table, shared = self.table, self.table.get("open")
         if isinstance(shared, str):
             path = self.path.parent / shared
             if not self._in_papers(path):
-                message = "must be tables, or a file in the folder of a study"
+                message = "must be tables [[open]], or the path of a file in the folder of a study"
                 table.wrong("open", shared, message)
                 return ()
             table = Table(read_file(path, _LARGEST_FILE)[0], table.where, table)
@@ -278,14 +279,14 @@ class _Reader:
         )
 
     def _shared(self) -> dict[str, Any]:
-        """Return the runs of the claim, and the runs of the grid that it names."""
+        """Return the tables of all runs of the claim: its own, and those of its grid file."""
         own = self.table.table("runs", "tables such as [runs.main], each like a sweep")
         given = own.content
         file = self.table.get("grid")
         if file is None:
             return {**given}
         if not isinstance(file, str) or not self._in_papers(self.path.parent / file):
-            self.table.wrong("grid", file, "must be a file in the folder of a study")
+            self.table.wrong("grid", file, "must be the path of a file in the folder of a study")
             return {**given}
         path = self.path.parent / file
         tables = grid.tables(read_file(path, _LARGEST_FILE)[0], path.parent)
@@ -302,14 +303,14 @@ class _Reader:
                 try:
                     entry = grid.part(tables[wanted], entry)
                 except KeyError as error:
-                    message = "no axis of the grid's table has these values"
+                    message = f"no axis of the table {wanted} of {path.name} has these values"
                     self.table.wrong(f"runs.{name}.only", error.args[0], message)
             if entry is not None:
                 runs[name] = entry
         return runs
 
     def _asked(self) -> list[str]:
-        """Return the names of runs that metrics ask for, valid or not."""
+        """Return the names of the runs that metrics use, including names without a table."""
         tables = (self.table, *self.table.tables("explanation"))
         metrics = [each for table in tables for each in listed(table.get("metric"))]
         runs = [listed(each.get("runs")) for each in metrics if isinstance(each, dict)]
@@ -328,7 +329,7 @@ class _Reader:
         self.names = list(given)
         for name in given:
             if not _RUNS.fullmatch(name):  # the name is used as a folder
-                message = "names of runs have letters, digits, _ and - only"
+                message = "a name of runs must have 1 to 40 letters, digits, _ and -"
                 self.table.wrong("runs", name, message)
                 continue
             table = Table(given, f"{self.table.where}runs.", self.table).table(name)
@@ -358,14 +359,14 @@ class _Reader:
             place.wrong("", None, str(error))
 
     def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
-        """Return the metrics of a table; with ``points``, runs must have the selected points."""
+        """Return the metrics of a table; with ``points``, note selections that fit no point."""
         entries = table.tables("metric")
         if not entries:
             table.wrong("metric", None, "is missing: at least one [[metric]]")
         found = tuple(self._metric(entry, banded, points) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is used for two metrics")
+            table.wrong("metric", name, "is the name of two metrics: each needs its own")
         return found
 
     def _metric(self, entry: Table, banded: bool, points: bool) -> Metric:
@@ -403,7 +404,7 @@ class _Reader:
         )
 
     def _arguments(self, entry: Table, name: str, signature: Signature | None) -> dict[str, Any]:
-        """Return the arguments of a measure by name."""
+        """Return the arguments of a measure by name, and add problems of wrong ones."""
         if signature is None:
             if name:
                 entry.no_such("measure", name, "measure", sorted(self.measures))
@@ -421,7 +422,7 @@ class _Reader:
     def _selected(
         self, entry: Table, key: str, at: Mapping[str, Any], runs: Sequence[str], points: bool
     ) -> dict[str, Any]:
-        """Return a selection of points by the paths of their settings; note what no point has."""
+        """Return a selection with known paths; add problems of values that no point has."""
         full, quick = ([by[name] for name in runs if name in by] for by in (self.runs, self.quick))
         found = by_axis(at, {path for each in full for path in (*each.paths, *each.settings)})
         if not points or not len(full) == len(quick) == len(runs):
@@ -435,7 +436,7 @@ class _Reader:
     def _explanations(self, metrics: Sequence[str]) -> Iterator[Explanation]:
         for entry in self.table.tables("explanation", _EXPLANATION_KEYS):
             named = entry.one_of("reading", self.readings, FIRST)
-            # Runs of another reading, or under a profile, may lack the points that it needs.
+            # Under another reading or TCP profile, runs may lack points of the explanation.
             own = named == self.reading.name and self.variant is None
             yield Explanation(
                 _names(entry, "of", metrics),
@@ -459,18 +460,20 @@ class _Reader:
         )
 
     def _beside(self, entry: Table) -> Iterator[tuple[str, Path]]:
-        """Yield further tables of a figure: names in the legend, and files of the study."""
+        """Yield (name in the legend, CSV file) of the measurements of others in a figure."""
         study = self.path.parent.parent.resolve()
         for name, file in entry.table("beside", "a table of names and files").content.items():
             path = (self.path.parent / file).resolve() if isinstance(file, str) else study
             if path.is_file() and path.is_relative_to(study):
                 yield name, path
             else:
-                entry.wrong(f"beside.{name}", file, "must be a file in the folder of the study")
+                entry.wrong(
+                    f"beside.{name}", file, "must be the path of a file in the folder of the study"
+                )
 
 
 def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Return names of metrics; all of them where none is given."""
+    """Return the names of metrics that a key lists; without the key, the names of all metrics."""
     given = entry.texts(key, known, "a list of names of metrics")
     for name in given:
         if name not in known:
@@ -479,7 +482,7 @@ def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_argument(entry: Table, key: str, kind: Any) -> None:
-    """Note a value that does not have the type of an argument of a measure."""
+    """Add a problem if the value of a key does not have the type of an argument of a measure."""
     value = entry.get(key)
     if not isinstance(value, Mapping) or not _fits({}, kind):
         if not _fits(value, kind):
@@ -487,7 +490,7 @@ def _check_argument(entry: Table, key: str, kind: Any) -> None:
         return
     for path, setting in value.items():
         if not _a_setting(setting):
-            message = "must be a text, a number, true or false, a list of them, or a table of them"
+            message = "must be a text, a number, true or false, or a list or table of such values"
             entry.wrong(f"{key}.{path}", None, message)
 
 
@@ -501,11 +504,10 @@ def _a_setting(value: Any) -> bool:
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
-    """Return the hash of all that decides these numbers: the runs, the measures, and the bands.
+    """Return the hash of all inputs that decide the numbers of metrics: runs, measures and bands.
 
-    Words, titles and units are not in it, so that they can be corrected. The number of seeds is not
-    in it either, because a result of more seeds than the claim asks for is valid for this claim
-    too.
+    Texts, titles and units are not hashed, so that they can be corrected. The number of seeds is
+    not hashed, because a result with more seeds than the claim asks for is valid, too.
     """
     asked = [[m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in metrics]
     used = sorted({name for metric in metrics for name in metric.runs})
@@ -515,11 +517,11 @@ def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()
 
 
 def _ran(sweep: Sweep) -> list[Any]:
-    """Return all of a sweep that decides its numbers, except its seeds, and its scenario."""
+    """Return all inputs of a sweep that decide its numbers, except the seeds."""
     try:
         scenario: Any = read_file(Path(sweep.scenario))[0]
     except (OSError, InputError):
-        scenario = sweep.scenario  # a shipped one, or a problem that is reported when it is run
+        scenario = sweep.scenario  # a shipped scenario, or a wrong one, which the run reports
     axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
     adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
     kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]

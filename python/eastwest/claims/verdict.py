@@ -1,9 +1,9 @@
 """Verdicts: whether measured numbers support a claim.
 
 A metric *holds* when its measured value is in its band, ends included, and *differs* when it is
-not. It is *undecided* where its 95 % interval contains an end of the band: more seeds may decide it
-either way. A claim differs when one of its metrics does, and holds when all do. A claim that could
-not be run or measured is *not run*.
+not. It is *undecided* where its 95 % interval contains an end of the band: with more seeds it may
+hold or differ. A claim differs when one of its metrics differs, and holds when all metrics hold. A
+claim that could not be run or measured is *not run*.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from eastwest.claims.measures import Measured
 from eastwest.claims.spec import Claim, Explanation, Metric
 
 HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
-#: Classes of difference that need a run in which the named cause alone leads to the published
-#: number.
+#: Classes of difference that need a proof: a run in which this cause alone changes the number to
+#: the published one.
 _SHOWN_BY_RUNS = ("source leaves it open", "our model")
-#: Class of a claim that differs and whose file gives no class, or none that its runs confirm.
+#: Class of a claim that differs if its file gives no class, or if runs do not confirm the class.
 NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A metric with its measured value, or the reason why there is none."""
+    """A metric of a claim with its measured value, or with the reason why it has no value."""
 
     metric: Metric
     measured: Measured | None
@@ -56,7 +56,7 @@ class Part:
 
     @property
     def borderline(self) -> bool:
-        """Whether the interval contains an end of the band: a part of it is inside, not all."""
+        """Whether the 95 % interval is partly inside the band and partly outside."""
         value, low, high = self.numbers()
         if value is None or low is None or high is None:
             return False
@@ -64,7 +64,7 @@ class Part:
         return low <= most and high >= least and not least <= low <= high <= most
 
     def numbers(self) -> tuple[float | None, float | None, float | None]:
-        """Return value and ends of its interval in the metric's unit; None where unknown."""
+        """Return value, lower and upper end of its interval in the metric's unit; None: unknown."""
         if self.measured is None:
             return None, None, None
         scaled = [
@@ -92,7 +92,7 @@ class Part:
 
     @classmethod
     def kept(cls, metric: Metric, content: Mapping[str, Any]) -> Part:
-        """Return the part that ``as_json`` has written, without its rows."""
+        """Return the part from its JSON object ``content``, which ``as_json`` has made; no rows."""
         ends = (content["value"], content["low"], content["high"])
         value, low, high = (None if end is None else end / metric.factor for end in ends)
         if content["verdict"] == NOT_RUN:
@@ -103,7 +103,7 @@ class Part:
         return cls(metric, replace(plain, text=words))
 
     def band(self) -> str:
-        """Return the band of allowed values as text."""
+        """Return the band as text, such as ``at least 5 %``; empty where the metric has none."""
         low, high = self.metric.low, self.metric.high
         unit = f" {self.metric.unit}" if self.metric.unit else ""
         if low is None and high is None:
@@ -144,10 +144,10 @@ class Explained:
 
     @property
     def kind(self) -> str:
-        """Class of the difference; *not explained* if its runs do not confirm it.
+        """Class of the difference; *not explained* if the explanation's runs do not confirm it.
 
-        That a source leaves a value open, or that our model lacks something, is shown by a run in
-        which this alone moves the number into a band; without one the class is *not explained*.
+        Two classes need a run as proof: that the source leaves a value open, and that our model
+        lacks something. In this run the cause alone must move the number into a band.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
@@ -155,7 +155,7 @@ class Explained:
         return self.explanation.kind
 
     def text(self) -> str:
-        """Return the explanation and its numbers as text."""
+        """Return the explanation and its measured numbers as text."""
         shown = "; ".join(f"{part.metric.name} = {part.text()}" for part in self.parts)
         doubt = "" if self.borne_out else " [not borne out by its runs]"
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
@@ -179,7 +179,7 @@ class Outcome:
     parts: Sequence[Part]
     explained: Sequence[Explained]
     quick: bool
-    #: Number of seeds of each of the runs of the claim, by their name.
+    #: Number of seeds of the runs of the claim, by the name of the runs.
     run_seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -198,17 +198,17 @@ class Outcome:
 
     @property
     def seeds(self) -> int:
-        """Smallest number of seeds behind any measured number of the claim; 0 without one."""
+        """Smallest number of seeds of any measured number of the claim; 0 if none was measured."""
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, which notebooks show."""
+        """Return the verdict and the numbers of the claim as HTML, which notebooks show."""
         from eastwest import cards  # noqa: PLC0415  only for notebooks
 
         return cards.of_outcome(self)
 
     def measured(self) -> str:
-        """Return the measured values as text."""
+        """Return the measured values of all metrics as text."""
         if len(self.parts) == 1:
             return self.parts[0].text()
         return "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
@@ -231,7 +231,7 @@ class Outcome:
         return " ".join(sentences)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object of ``--json``: keys of all claims, then parts and explanations."""
+        """Return the claim's object in the output of ``--json``, with metrics and explanations."""
         value, low, high = (_finite(each) for each in self.parts[0].numbers())
         return {
             "id": self.claim.id,
@@ -255,12 +255,12 @@ class Outcome:
 
 
 def _finite(value: float | None) -> float | None:
-    """Return the value, or None where it is not finite (as of a choice among no settings)."""
+    """Return the value, or None where it is missing or not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def number(value: float | None, digits: int) -> str:
-    """Return a number with ``digits`` significant digits and all whole digits; no exponent."""
+    """Return a number without exponent: ``digits`` significant digits, all before the point."""
     if value is None:
         return "–"
     if value == 0 or not math.isfinite(value):

@@ -19,13 +19,13 @@ from eastwest.sweep.spec import Spec as Sweep
 
 #: Maximum number of seeds for an undecided claim.
 MOST_SEEDS = 60
-#: Callback before the runs of a claim: its id, the name of the runs, and their progress.
+#: Callback for the progress of a claim: id of the claim, name of its runs, state of these runs.
 Progress = Callable[[str, str, State], None]
 
 
 @dataclass(frozen=True)
 class How:
-    """Options of a run of claims: quick or full, most seeds, processes, store and progress."""
+    """Options for running claims: quick or full, maximum of seeds, processes, store, progress."""
 
     quick: bool = False
     jobs: int | None = None
@@ -34,12 +34,12 @@ class How:
     progress: Progress = lambda *_: None
     #: Maximum number of seeds for an undecided claim.
     most_seeds: int = MOST_SEEDS
-    #: The user's own mechanisms, with which other processes load them too.
+    #: Recipe from which worker processes load the user's own mechanisms; None without them.
     mechanisms: Recipe | None = None
 
 
 class Runner:
-    """Execution of one claim; ``kept`` are its stored measurements, of all metrics or of none."""
+    """Execution of one claim; ``kept`` are its stored metrics (all or none), which are not run."""
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
         self.claim = claim
@@ -50,9 +50,9 @@ class Runner:
         self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
-        """Run the claim and return its outcome; explanations are run only where it differs.
+        """Run the claim and return its outcome; explanations are run only for metrics that differ.
 
-        Stored numbers are used instead of runs where they are given.
+        Metrics with stored numbers are not run again.
         """
         with Partial.scratch() as scratch:
             self._folder = scratch.path
@@ -70,13 +70,13 @@ class Runner:
         return Outcome(self.claim, parts, explained, self.how.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
-        """Return the names of the runs of undecided numbers, which need more seeds."""
+        """Return the names of the runs of undecided metrics, which need more seeds."""
         if self.how.quick or not self.claim.decides:
             return set()
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
     def _double_seeds(self, names: set[str]) -> bool:
-        """Double the seeds of these runs, up to the most; return whether one got more."""
+        """Double the seeds of these runs, up to the maximum; return whether any got more seeds."""
         given = False
         for name in names:
             spec = self._specs[name]
@@ -99,11 +99,11 @@ class Runner:
             data = Data(*sweeps, values=self._known.values)
             measure = self._known.measures[metric.measure].function
             return Part(metric, measure(data, **metric.arguments))
-        except (MeasureError, FileNotFoundError) as error:  # or a table was not kept
+        except (MeasureError, FileNotFoundError) as error:  # FileNotFoundError: no stored table
             return Part(metric, None, f"{_named(metric.runs)}: {error}")
 
     def _runs(self, name: str) -> SweepResult | str:
-        """Return the runs of this name, which are run once, or the reason why there are none."""
+        """Run the sweep of this name at the first call; return its result, or why it failed."""
         if name not in self._sweeps:
             sweep = self._sweep(name, self._specs[name])
             failures = sweep.failures
@@ -141,7 +141,7 @@ class Runner:
 
 
 def _named(runs: Sequence[str]) -> str:
-    """Return the tables of runs as a claim file names them: ``runs.red and runs.droptail``."""
+    """Return names of runs as a text with the tables of the claim file: ``runs.a and runs.b``."""
     return " and ".join(f"runs.{name}" for name in runs)
 
 
@@ -153,8 +153,8 @@ def run(
 ) -> list[Outcome]:
     """Run claims one after the other and return their outcomes; ``done`` is called for each.
 
-    Undecided claims get more seeds. ``kept`` returns the stored parts of a claim, all or none; with
-    all of them, only its explanations are run.
+    Undecided claims get more seeds. ``kept`` returns the stored metrics of a claim, all or none.
+    For a claim with stored metrics, only explanations are run.
     """
     outcomes = []
     for claim in claims:

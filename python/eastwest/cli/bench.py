@@ -1,4 +1,4 @@
-"""``eastwest bench``."""
+"""Command ``eastwest bench``: measures the standard performance scenarios."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from eastwest.units import clean, span
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCENARIO]...", help="S1, S1x10, S2 …; default: S1."),
+        typer.Argument(
+            metavar="[SCENARIO]...",
+            help="Shipped scenarios (S1, S1x10, S2 …) or files; default: S1.",
+        ),
     ] = None,
     settings: SetOption = None,
     threads: Annotated[
@@ -27,8 +30,8 @@ def bench(
         typer.Option(
             min=1,
             max=64,
-            help="Compare this number of threads with one: three runs of each, alternating; "
-            "shows the median.",
+            help="Compare runs on this number of threads with runs on one: three of each, "
+            "alternating; shows the medians.",
         ),
     ] = 1,
     as_json: JsonArrayOption = False,
@@ -53,8 +56,8 @@ def bench(
 
 
 def _show(rows: list[standard.Measurement], threads: int) -> None:
-    """Print measurements; with threads, their speed-up and the notes of the run."""
-    # With threads the wall time matters, and the row must fit a screen.
+    """Print measurements; for several threads, also their speed-up and the notes of the run."""
+    # For several threads the wall time matters, and the row must fit the width of a terminal.
     last = "threads" if threads > 1 else "hops/CPU-s"
     headings = ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest")
     table = headed(*headings, left=1, gap=2)

@@ -20,7 +20,7 @@ from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
 
-#: Maximum number of jobs that are shown; the JSON has all.
+#: Maximum number of jobs in the printed table; the JSON output has all jobs.
 _MOST_JOBS = 5
 
 
@@ -28,19 +28,21 @@ _MOST_JOBS = 5
 def command(
     jhist: Annotated[
         list[Path],
-        typer.Option(metavar="FILE", help="History of a job (.jhist, also .gz); any number."),
+        typer.Option(
+            metavar="FILE", help="Job history of Hadoop (.jhist, also .gz); may be repeated."
+        ),
     ],
     more: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="More histories.")
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="More job histories.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Write the machine profile.")
+        Path | None, typer.Option(metavar="FILE.toml", help="Write the machine profile to a file.")
     ] = None,
     link_rate: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RATE",
-            help="Rate of a node's link: one for all histories, or one for each; - where unknown.",
+            help="Rate of a node's link: once for all histories, or once for each; - if unknown.",
         ),
     ] = None,
     heartbeat: Annotated[
@@ -49,7 +51,8 @@ def command(
     containers: Annotated[
         bool,
         typer.Option(
-            "--containers", help='For framework = "yarn": costs are core time, which tasks share.'
+            "--containers",
+            help='Estimate for framework = "yarn": costs are time of cores, which tasks share.',
         ),
     ] = False,
     cores: Annotated[
@@ -184,4 +187,4 @@ def _print_jobs(console: Console, found: Calibration) -> None:
     rest = found.jobs[_MOST_JOBS:]
     if rest:
         worst = max((abs(j.residual) for j in rest if math.isfinite(j.residual)), default=0.0)
-        console.print(f"and {len(rest)} more, the worst {percent(worst)} off")
+        console.print(f"and {len(rest)} more jobs, with a residual of at most {percent(worst)}")

@@ -1,4 +1,4 @@
-"""``eastwest claims``."""
+"""Command ``eastwest claims``: runs published claims and shows which hold."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def claims(
         bool,
         typer.Option(
             "--missing",
-            help="Run only what the stored results lack: claims that have none or have changed, "
-            "and explanations that were added.",
+            help="Run only what the stored results lack: claims without a stored result, changed "
+            "claims, and new explanations.",
         ),
     ] = False,
     papers: Annotated[
@@ -123,7 +123,7 @@ def claims(
         chosen = [claim for claim in chosen if not record.read(claim).current]
         kept = {record.folder_of(c) / c.name: r for c in chosen if (r := record.read(c)).measured}
         if not chosen:
-            typer.echo("[]" if as_json else "nothing is missing")
+            typer.echo("[]" if as_json else "no stored results are missing")
             return
     recipe = use_mechanisms(mechanisms, release)
     command = shlex.join(["eastwest", *sys.argv[1:]])
@@ -165,7 +165,7 @@ def _say(line: str) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    """Write the pages of all studies, or a warning where a claim file is wrong."""
+    """Write the pages of all studies; print a warning instead where a claim file is wrong."""
     try:
         page.write(folder)
     except InputError as error:

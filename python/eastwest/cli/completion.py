@@ -9,7 +9,7 @@ from eastwest import core, shipped
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Return shipped scenarios, scenario files and folders whose names begin with the text."""
+    """Return shipped scenarios, TOML files and folders whose names begin with ``incomplete``."""
     names = [name for name in shipped.names() if name.startswith(incomplete)]
     folder = Path(incomplete[: incomplete.rfind("/") + 1] or ".").expanduser()
     try:
@@ -26,12 +26,12 @@ def scenarios(incomplete: str) -> list[str]:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a file is no hidden one."""
+    """Return whether a file or folder is visible: its name does not begin with a dot."""
     return not name.rstrip("/").rpartition("/")[2].startswith(".")
 
 
 def settings(incomplete: str) -> list[tuple[str, str]]:
-    """Return ``PATH=`` with the meaning of each setting, and ``PATH=VALUE`` for a choice."""
+    """Return completions of ``--set`` with meanings: ``PATH=``, or ``PATH=VALUE`` for choices."""
     path, equals, value = incomplete.partition("=")
     keys = [key for key in json.loads(core.schema())["keys"] if ": " not in key["path"]]
     if not equals:
@@ -47,10 +47,10 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _holds(key: dict[str, str]) -> bool:
-    """Return whether a key is a table, whose keys are offered in its place."""
+    """Return whether a key is a table; completion offers the keys of the table instead."""
     return key["type"] in ("table", "tables")
 
 
 def _first_entry(path: str) -> str:
-    """Return a path with entry 0 of each list of tables: ``workload.*.kind``: workload.0.kind."""
+    """Return a path with number 0 for each list of tables, such as ``workload.0.kind``."""
     return ".".join("0" if part == "*" or part.isdecimal() else part for part in path.split("."))

@@ -1,4 +1,4 @@
-"""``eastwest drill``."""
+"""Command ``eastwest drill``: runs packetdrill scripts against the simulated TCP."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from eastwest.cli.guard import BAD_INPUT, clean_lines, errors, guarded
 from eastwest.cli.options import JsonArrayOption, one_of
 from eastwest.units import clean
 
-#: Largest script in bytes.
+#: Maximum size of a packetdrill script, in bytes.
 MOST_BYTES = 4 << 20
-#: Maximum number of alterations without effect that a message names.
+#: Maximum number of alterations of a script without effect that a message names.
 SHOWN = 5
 
 
@@ -30,7 +30,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one script."""
+    """Result of one packetdrill script: passed or failed, with a message."""
 
     file: str
     passed: bool
@@ -41,7 +41,7 @@ class Outcome:
 def drill(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE.pkt...", help="Scripts, or folders of them."),
+        typer.Argument(metavar="FILE.pkt...", help="packetdrill scripts, or folders of scripts."),
     ],
     profile: Annotated[
         str | None,
@@ -54,8 +54,8 @@ def drill(
         bool,
         typer.Option(
             "--mutate",
-            help="A script that passes must fail when one expected sequence number, window or "
-            "time is altered by a segment or 50 ms.",
+            help="Also test the scripts: a script that passes must fail after one expected "
+            "sequence number or window is altered by a segment, or one time by 50 ms.",
         ),
     ] = False,
     as_json: JsonArrayOption = False,
@@ -85,7 +85,7 @@ def drill(
 
 
 def _scripts(files: list[Path]) -> list[Path]:
-    """Return the scripts given, and those in the folders given."""
+    """Return the scripts among the given paths, and all scripts in the given folders."""
     scripts: list[Path] = []
     for file in files:
         scripts.extend(sorted(file.rglob("*.pkt")) if file.is_dir() else [file])
@@ -93,15 +93,15 @@ def _scripts(files: list[Path]) -> list[Path]:
 
 
 def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, bool]:
-    """Run a script; return its result, and whether it could be read."""
+    """Run a packetdrill script; return its result, and whether the script could be read."""
     try:
         with file.open("rb") as source:
             data = source.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            return Outcome(str(file), False, "longer than 4 MiB"), False
+            return Outcome(str(file), False, "is longer than 4 MiB, the maximum of a script"), False
         text = data.decode()
     except UnicodeDecodeError:
-        return Outcome(str(file), False, "not a text in UTF-8"), False
+        return Outcome(str(file), False, "is not a text in UTF-8"), False
     except OSError as error:
         return Outcome(str(file), False, (error.strerror or str(error)).lower()), False
     result = core.drill(text, profile.value if profile else None, mutate)
@@ -112,9 +112,9 @@ def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, b
     if unnoticed:
         named = "; ".join(f"line {line}: {what}" for line, what in unnoticed[:SHOWN])
         more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
-        message = f"still passes after an alteration of {named}{more}"
+        message = f"the script still passes after one alteration of {named}{more}"
         return Outcome(str(file), False, message), True
-    message = f"fails after each of {result['alterations']} alterations, as expected"
+    message = f"as expected, it fails after each of {result['alterations']} alterations"
     return Outcome(str(file), True, message if mutate else ""), True
 
 
@@ -124,6 +124,6 @@ def _show(outcome: Outcome) -> None:
         note = f" ({outcome.message})" if outcome.message else ""
         typer.echo(f"passed  {name}{note}")
     else:
-        # A line number follows the name without a blank, so that editors find it.
+        # A line number follows the file name without a blank, so that editors find the line.
         colon = ":" if outcome.message[:1].isdigit() else ": "
         typer.echo(f"FAILED  {name}{colon}{clean_lines(outcome.message)}")

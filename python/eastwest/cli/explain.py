@@ -1,4 +1,4 @@
-"""``eastwest explain`` and ``eastwest timeline``."""
+"""Commands ``eastwest explain`` and ``eastwest timeline``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Subject(StrEnum):
     slowest = "slowest"
 
 
-#: Time in seconds that a run may have taken to be simulated again without being asked.
+#: Maximum wall time of a run, in s, that ``explain`` simulates again without ``--rerun``.
 _SHORT_S = 10
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
@@ -86,14 +86,20 @@ def explain(
     """Explain why a flow or job of a result took as long as it did, or why two results differ."""
     if subject not in set(Subject) and ("/" in subject or Path(subject).exists()):
         if number is not None:
-            fail(f"{number!r:.60}: two results are compared as a whole: eastwest explain RUN RUN")
+            fail(
+                f"{number!r:.60} is not allowed after two result folders, which are compared as a "
+                "whole: eastwest explain RUN RUN"
+            )
         _print(difference(folder, subject, top), as_json)
         return
     wanted = one_of(Subject, subject, "explain")
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
-        fail(f"ID: name {a(wanted.value)}; candidates: eastwest explain {folder} slowest")
+        fail(
+            f"ID is missing: name {a(wanted.value)}; to list candidates: "
+            f"eastwest explain {folder} slowest"
+        )
     else:
         limit_s = {None: _SHORT_S, True: math.inf, False: 0}[rerun]
         with RunBar(errors(), "simulating again") as progress:

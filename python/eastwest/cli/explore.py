@@ -1,4 +1,4 @@
-"""``eastwest schema``, ``eastwest topology list``, ``show`` and ``eastwest version``."""
+"""Commands ``eastwest schema``, ``topology list``, ``topology show`` and ``version``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def schema(
 def version(
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Print the version and the options of its build."""
+    """Print the version of Eastwest and the options of its build."""
     if as_json:
         typer.echo(json.dumps({"version": core.version(), **core.build_info()}))
         return
@@ -52,14 +52,14 @@ def version(
 
 
 def print_version() -> None:
-    """Print the version and the options of its build as one line."""
+    """Print the version of Eastwest and the options of its build as one line."""
     details = ", ".join(f"{key} {value}" for key, value in core.build_info().items())
     typer.echo(f"eastwest {core.version()}" + (f" ({details})" if details else ""))
 
 
 @guarded
 def topology_list() -> None:
-    """List the kinds of fabric and the shipped scenarios."""
+    """List the kinds of fabric (network topology) and the shipped scenarios."""
     console = Console(highlight=False)
     kinds = Table.grid(padding=(0, 2))
     for key in json.loads(core.schema())["keys"]:

@@ -1,4 +1,4 @@
-"""``eastwest fuzz``."""
+"""Command ``eastwest fuzz``: runs generated scenarios and checks their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from eastwest.cli.options import JsonObjectOption, ReleaseOption, WithOption, us
 from eastwest.cli.progress import Bar
 from eastwest.units import clean, count
 
-#: Axes whose pairs the summary has; the tally has all.
+#: Settings whose pairs the printed summary shows; the tally file has the pairs of all settings.
 SHOWN = (
     "fabric.scheduler",
     "fabric.qcn",
@@ -33,33 +33,39 @@ SHOWN = (
     "fabric.reference_ports",
     "threads",
 )
-#: Maximum number of rare pairs that the summary names.
+#: Maximum number of rarely tried pairs of settings that the printed summary names.
 MOST_NAMED = 5
 
 
 @guarded
 def fuzz(
-    cases: Annotated[int, typer.Option(min=1, help="Number of scenarios.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Seed of the scenarios.")] = 1,
-    first: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
+    cases: Annotated[int, typer.Option(min=1, help="Number of generated scenarios.")] = 1000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**64 - 1, help="Seed of the generated scenarios.")
+    ] = 1,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first scenario.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Concurrent cases; default: one per core.")
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Number of concurrent scenarios; default: one for each core."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for failing cases.")] = Path(
-        "fuzz-failures"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for scenarios that fail.")
+    ] = Path("fuzz-failures"),
     tally: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of counts to update; pairs of settings with low counts are tried first.",
+            help="File that counts tried pairs of settings over all calls, and is updated; rarely "
+            "tried pairs come first.",
         ),
     ] = None,
     have: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATH[=VALUE]",
-            help="Setting that every case must have, such as fabric.pfc or fabric.queue.kind=red "
+            help="Setting that every scenario must have, such as fabric.pfc, fabric.queue.kind=red "
             "or workload.*.kind=mpi; may be repeated.",
         ),
     ] = None,
@@ -76,7 +82,7 @@ def fuzz(
     the mechanisms, and runs twice. Exit code 1: a case failed.
     """
     use_mechanisms(mechanisms, release, complete=True)
-    # Only one thread at a time runs a sketch in Python.
+    # Only one thread at a time can run mechanisms in Python.
     at_once = jobs or (1 if core.extras().sketches else os.cpu_count() or 1)
     sums = campaign.load(tally) if tally is not None else campaign.Tally()
     with Bar(errors(), "fuzz") as bar:
@@ -108,7 +114,7 @@ def _as_json(result: dict[str, Any], places: list[str]) -> dict[str, Any]:
 def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> None:
     screen = Console(highlight=False)
     screen.print(
-        f"{count(result['cases'])} cases judged: {count(result['kept'])} stopped and resumed, "
+        f"{count(result['cases'])} scenarios checked: {count(result['kept'])} stopped and resumed, "
         f"{count(result['in_parts'])} on several threads, {count(result['packets'])} packets, "
         f"{count(result['events'])} events. {count(result['too_large'])} were too large, "
         f"{count(result['refused'])} combinations were rejected by check."
@@ -116,7 +122,9 @@ def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> N
     screen.print(_least(tally))
     rare = tally.rare(campaign.levels())
     if rare and tally.cases > result["cases"]:
-        screen.print(f"{count(len(rare))} pairs were tried less than {campaign.ENOUGH} times:")
+        screen.print(
+            f"{count(len(rare))} pairs of settings were tried less than {campaign.ENOUGH} times:"
+        )
         for a, b, tried, _ in sorted(rare, key=lambda pair: pair[2])[:MOST_NAMED]:
             screen.print(f"  {_name(a)} with {_name(b)}: {tried}", markup=False)
     for one, place in zip(result["found"], places, strict=True):
@@ -129,7 +137,7 @@ def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> N
 
 
 def _least(tally: campaign.Tally) -> Table:
-    """Return a table: for the main axes, how often the rarest allowed pair was tried."""
+    """Return a table: number of tries of the rarest allowed values, for each two main settings."""
     least: dict[tuple[str, str], int] = defaultdict(lambda: 1 << 62)
     for ((a, _), (b, _)), (tried, _) in tally.pairs.items():
         if tried:
@@ -138,7 +146,9 @@ def _least(tally: campaign.Tally) -> Table:
                 key = (min(pair), max(pair))
                 least[key] = min(least[key], tried)
     table = Table(
-        title="rarest pair of each two settings, times tried", box=box.SIMPLE_HEAD, padding=(0, 1)
+        title="number of tries of the rarest pair of values, for each two settings",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
     )
     table.add_column("")
     for path in SHOWN:

@@ -1,4 +1,4 @@
-"""Exit codes of commands: errors of the user, of the system, and bugs of Eastwest."""
+"""Exit codes and error messages of commands: errors of users, of the system, and bugs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from eastwest.units import clean
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: A claim or comparison missed its band.
+#: Exit code if a claim, goal or comparison missed its allowed values.
 MISSED = 1
-#: Bad input, or a system that does not allow the request (a full disk, a missing file).
+#: Exit code for bad input, or if the system does not allow the request (full disk, missing file).
 BAD_INPUT = 2
-#: A bug of Eastwest: an error that should be impossible.
+#: Exit code for a bug of Eastwest: an error that should be impossible.
 OUR_BUG = 3
-#: Exit code that shells expect of an interrupted command.
+#: Exit code of a command that Ctrl-C interrupted, as shells define it.
 INTERRUPTED = 130
 
 
@@ -60,12 +60,12 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt:
             interrupted("no result was written")
         except BrokenPipeError:
-            # The reader of the pipe has ended: write nothing more to it, also not at exit.
+            # The reader of the pipe has ended: no more output, not even the flush at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except BaseException as error:
             if isinstance(error.__context__, BrokenPipeError):
-                # rich has noticed it first
+                # The package rich turned the broken pipe into another exception.
                 raise typer.Exit(0) from None
             raise typer.Exit(explain(error)) from None
 

@@ -1,7 +1,7 @@
-"""Groups of commands that import the module of a command when it is used.
+"""Groups of commands that import the module of a command only when the command is used.
 
-Importing all modules takes 1 s. ``--help`` of a group needs the names and one line of each command,
-which are read from the source of the modules without running them.
+Importing all modules takes 1 s. ``--help`` of a group needs the name and one line of each command;
+they are read from the source code of the modules, without importing them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command as click_command
 
-#: For each command, the module below ``eastwest.cli`` and the name in it, as ``module:name``. The
-#: name is that of a function, or of a group: another ``typer.Typer``.
+#: For each command, ``module:name``: the module below ``eastwest.cli``, and the name in it of a
+#: function, or of a group of commands (another ``typer.Typer``).
 Homes = Mapping[str, str]
 
-#: The commands of a group below the headings of its help.
+#: Commands of a group by the heading under which its help lists them.
 Sections = Mapping[str, Homes]
 
 #: Settings of all groups and commands of the program.
@@ -35,9 +35,9 @@ _STYLE: dict[str, Any] = {
 def group(
     help: str, commands: Homes | Sections, name: str | None = None, is_program: bool = False
 ) -> typer.Typer:
-    """Return a group of commands with their modules.
+    """Return a group of commands whose modules are imported when a command is used.
 
-    ``is_program``: the group is the whole program, with ``--version`` and the completion of shells.
+    ``is_program``: the group is the whole program, with ``--version`` and completion for shells.
     """
 
     class Commands(_LazyGroup):
@@ -48,13 +48,13 @@ def group(
     Commands.sections = cast(Sections, commands)
     style = _STYLE | {"add_completion": is_program}
     made = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, **style)
-    # typer makes no group without a callback or command
+    # typer does not make a group without a callback or command.
     made.callback()(_program if is_program else lambda: None)
     return made
 
 
 def _print_version(is_asked: bool) -> None:
-    """Print the version and end the program, for ``--version``."""
+    """Print the version and end the program, if ``--version`` is given."""
     if is_asked:
         _load("explore:print_version")()
         raise typer.Exit
@@ -71,11 +71,11 @@ def _program(
         ),
     ] = False,
 ) -> None:
-    """Do nothing: the option has its own function."""
+    """Do nothing: the option ``--version`` has its own callback."""
 
 
 def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Import all commands of a group and yield them with their path, groups last."""
+    """Import all commands of a group; yield (path, function) of each, of inner groups last."""
     homes = cast(_LazyGroup, click_command(app)).homes()
     found = {name: _load(home) for name, home in homes.items()}
     for name, command in found.items():
@@ -87,13 +87,13 @@ def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., A
 
 
 class _LazyGroup(TyperGroup):
-    """A group that knows the module of each command, and imports it when it is used."""
+    """A group of commands that imports the module of a command when the command is used."""
 
     sections: ClassVar[Sections] = {}
 
     @classmethod
     def homes(cls) -> Homes:
-        """Return the module of each command of all sections."""
+        """Return ``module:name`` of each command of all sections, by the command's name."""
         return {name: home for homes in cls.sections.values() for name, home in homes.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -110,7 +110,7 @@ class _LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name; for an unknown one, show similar names."""
+        """Return the command that the arguments name; an error names similar commands."""
         # The search for similar names reads only the keys of `commands`.
         for name in self.homes():
             self.commands.setdefault(name, cast(Any, None))
@@ -127,7 +127,7 @@ class _LazyGroup(TyperGroup):
                 formatter.write_dl([(name, first_line(home)) for name, home in homes.items()])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return what a shell offers, without importing the module of each command."""
+        """Return completions for a shell, without importing the modules of the commands."""
         for name, home in self.homes().items():
             self.commands.setdefault(name, _command(name, _with_help(first_line(home))))
         return super().shell_complete(ctx, incomplete)

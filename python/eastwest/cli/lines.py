@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-#: Blank at which no line is broken; texts for terminals have none of their own.
+#: Blank at which no line is broken; the texts themselves contain no such blank.
 _FIXED = "\N{NO-BREAK SPACE}"
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=\S)")
-#: Columns between names and texts.
+#: Number of blank columns between the names and the texts of a grid.
 _GAP = 2
 
 
 def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
-    """Return a table of names and texts, with the style of each text, for ``width`` columns."""
+    """Return a table for a terminal of ``width`` columns; rows are (name, text, style of text)."""
     shown = list(rows)
     room = room_of((name for name, _, _ in shown), width)
     table = Table.grid(padding=(0, _GAP))
@@ -34,7 +34,7 @@ def room_of(names: Iterable[str], width: int) -> int:
 
 
 def cut(text: str, width: int, most: int) -> str:
-    """Return at most ``most`` lines of a text, for ``width`` columns; ``…`` follows a cut one."""
+    """Return a text cut to ``most`` lines of ``width`` columns; a cut text ends with ``…``."""
     if len(wrapped(text, width).splitlines()) <= most:
         return text
     words = text.split(" ")

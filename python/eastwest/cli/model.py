@@ -1,4 +1,4 @@
-"""``eastwest model``: analytic models as tables, CSV and plots."""
+"""Command group ``eastwest model``: analytic models as tables, CSV and plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``eastwest model control``: control loops of networks, their equilibria and stability."""
+"""Commands ``eastwest model control``: equilibria and stability of control loops of networks."""
 
 from __future__ import annotations
 
@@ -209,20 +209,23 @@ Point = tuple[float, float, float]
 
 
 def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
-    """Return flows, packets per second and seconds of all combinations."""
+    """Return (flows, link rate in packets/s, delay in s) of all combinations of the options."""
     frame_bytes = quantity("--frame", frame, "size")
     numbers, times = several("--flows", flows), several_seconds("--delays", delays)
     rates = [quantity("--capacity", part, "rate") for part in capacity.split(",")]
     if not frame_bytes > 0:
-        fail(f"--frame {frame!r:.60}: must be more than 0")
+        fail(f"--frame {frame!r:.60}: must be a size above 0, such as 1500 B")
     found = [(n, c / 8 / frame_bytes, t) for c in rates for t in times for n in numbers]
     if len(found) > _MOST_POINTS:
-        fail(f"{len(found):,} points are more than {_MOST_POINTS:,}")
+        fail(
+            f"--flows, --delays and --capacity have {len(found):,} combinations; at most "
+            f"{_MOST_POINTS:,} are allowed"
+        )
     return found
 
 
 def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) -> list[Row]:
-    """Return the rows of all points; a point without an equilibrium has the reason."""
+    """Return the rows of all points; points without an equilibrium are left out, with a message."""
     rows = []
     refused = []
     for n, capacity_pps, seconds in points:
@@ -240,14 +243,14 @@ def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) ->
 
 @dataclass(frozen=True)
 class Loop:
-    """A control loop at all points (flows × round trips) of a ``model`` command."""
+    """Control loop at all points (flows × delays × link rates) of a ``model control`` command."""
 
     title: str
     points: list[Point]
     row: Callable[[float, float, float], Row]
-    #: Function that returns the picture of the queue over time at a point.
+    #: Function that returns, for a point, the picture of the queue over time.
     over_time: Callable[[float, float, float], Any]
-    #: Lines below the table that explain its columns.
+    #: Lines below the printed table, which explain its columns.
     legend: Sequence[str]
 
     def put(

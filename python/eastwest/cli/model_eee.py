@@ -1,4 +1,4 @@
-"""``eastwest model eee``: power and waiting time of links that sleep."""
+"""Command ``eastwest model eee``: power and waiting time of links that sleep."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from eastwest.units import percent, span
 Row: TypeAlias = dict[str, float | str]
 _LOADS = "0.05,0.1,0.2,0.3,0.5,0.7,0.9"
 _POLICIES = "legacy,standard,12us10,120us100,ideal"
-#: Loads of a plot, which has more than a table.
+#: Loads (0 to 1) of the points of a plot, which has more points than the table.
 _FINE = [share / 100 for share in range(1, 100)]
-#: Frame lengths in bytes whose single-frame efficiency is shown, as in table 2.1.
+#: Frame lengths in bytes for which the energy efficiency of a single frame is printed.
 _FRAMES = (1500, 150)
 
 
@@ -76,7 +76,7 @@ def model_eee(
 
 
 def _policy(name: str) -> eee.Policy | None:
-    """Return the policy of a name; None for those that do not need a transceiver's times."""
+    """Return the policy of a name; None for ``legacy`` and ``ideal``, which have no sleep times."""
     if name in ("legacy", "ideal"):
         return None
     word, _, value = name.partition(":")
@@ -141,11 +141,11 @@ def _print(rows: list[Row], names: list[str], phy: eee.Phy) -> None:
     screen = console()
     lone = ", ".join(f"{percent(eee.efficiency(phy, size))} for {size} B" for size in _FRAMES)
     times = f"sleeps in {span(phy.sleep_s)}, wakes in {span(phy.wake_s)}"
-    screen.print(f"{phy.name}: {times}; energy that sends a lone frame: {lone}")
+    screen.print(f"{phy.name}: {times}; share of energy that sends a single frame: {lone}")
     screen.print(_table("power", rows, names, lambda row: percent(float(row["power"]))))
     screen.print(_table("wait", rows, names, lambda row: span(float(row["wait_us"]) / 1e6)))
     screen.print(
-        "Power, of a link that never sleeps, and mean wait before a frame is sent, by load."
+        "By load: power as a share of that of a link that never sleeps, and mean wait of a frame."
     )
 
 

@@ -1,4 +1,4 @@
-"""``eastwest model incast``: the equations of synchronized reads as a table, CSV and a plot."""
+"""Command ``eastwest model incast``: goodput of synchronized reads by equations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastwest.cli.screen import console, headed
 from eastwest.models import incast as equations
 from eastwest.units import exact_size, rate, span
 
-#: Numbers of senders whose goodput is shown by default.
+#: Default numbers of senders for which goodput is computed.
 _SENDERS = "1,2,4,7,13,24,48"
 
 
@@ -26,11 +26,15 @@ def incast(
     senders: Annotated[
         str, typer.Option(metavar="N,...", help="Numbers of servers, such as 1,2,48 or 1-48.")
     ] = _SENDERS,
-    buffer: Annotated[str, typer.Option(metavar="SIZE", help="Buffer of a port.")] = "65536 B",
+    buffer: Annotated[
+        str, typer.Option(metavar="SIZE", help="Buffer of a switch port.")
+    ] = "65536 B",
     rtt: Annotated[
         str, typer.Option(metavar="TIME", help="Round-trip time without a queue.")
     ] = "1 ms",
-    rto: Annotated[str, typer.Option(metavar="TIME", help="Minimum timeout.")] = "200 ms",
+    rto: Annotated[
+        str, typer.Option(metavar="TIME", help="Minimum retransmission timeout.")
+    ] = "200 ms",
     link: Annotated[
         str, typer.Option(metavar="RATE", help="Rate of the link, C, for payload.")
     ] = "1 Gbit/s",
@@ -86,7 +90,7 @@ def _numbers(text: str) -> list[int]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             fail(f"--senders {text!r}: must be numbers, such as 1,2,48 or 1-48")
         if int(last or first) - int(first) > 100_000:
-            fail(f"--senders {text!r}: more than 100,000 numbers")
+            fail(f"--senders {text!r}: a range may have at most 100,000 numbers")
         found += range(int(first), int(last or first) + 1)
     return found
 

@@ -1,4 +1,4 @@
-"""``eastwest model control loop``: a scenario with and without a control loop in its queues."""
+"""Command ``eastwest model control loop``: a scenario with and without control of its queues."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def loop(
         for name, text in (("interval", interval), ("horizon", horizon), ("warm-up", warm_up))
     )
     if interval_s != round(interval_s * 1e6) / 1e6 or horizon_s != round(horizon_s * 1e6) / 1e6:
-        fail("--interval and --horizon must be whole microseconds")
+        fail("--interval and --horizon must be whole numbers of microseconds, such as 500 us")
     wanted = closed_loop.Wanted(set_point, interval_s, horizon_s, proportional, integral)
     cases = closed_loop.compare(
         scenario,
@@ -112,7 +112,7 @@ def _print(said: list[dict[str, Any]], out: Path) -> None:
     screen.print(f"{clean(said[0]['link'], 80)}", markup=False)
     screen.print(table)
     screen.print(
-        "Queues in packets. foreseen: error of the prediction one horizon ahead; staying: error "
-        "if the queue is assumed to stay as it is."
+        "Queues are in packets. foreseen: error of the prediction one horizon ahead; staying: "
+        "error of the assumption that the queue does not change."
     )
     screen.print(clean(str(out / "loop.png"), 200), markup=False)

@@ -1,4 +1,4 @@
-"""``eastwest model control hinf`` and ``horizon``: synthesised controllers and their loops."""
+"""Commands ``eastwest model control hinf`` and ``horizon``: synthesised controllers of queues."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def hinf(
 def _print_syntheses(rows: list[Row]) -> None:
     console(wide=True).print(table_of(rows))
     typer.echo(
-        "γ: the least H-infinity norm; norm: that of the loop with this controller. settles: time"
+        "γ: the least H-infinity norm; norm: the norm of the loop with this controller. settles:"
     )
-    typer.echo("constant of the slowest root. sensitivity: its peak, with the exact delay.")
+    typer.echo("time constant of the slowest root. sensitivity: peak, with the exact delay.")
 
 
 @guarded
@@ -154,7 +154,7 @@ def horizon(
     if not (math.isfinite(covers) and covers >= 2):
         fail(f"--covers {covers:g}: must be 2 or more")
     if not begin_s < end_s <= duration_s:
-        fail("--begin must be before --end, and --end not after --duration")
+        fail("--begin must be less than --end, and --end at most --duration")
     sources = tuple(
         Flow(f"flow {number}", ("queue",), (delay_s,), told_s)
         for number, delay_s in enumerate(several_seconds("--delays", delays), 1)
@@ -173,7 +173,7 @@ def horizon(
     }
     rows: list[Row] = []
     for name, one in played.items():
-        # The queue fills at the beginning: numbers are computed from one horizon on.
+        # The queue fills at the beginning: the first horizon is left out of the numbers.
         late = one.times_s >= min(steps * interval_s, begin_s)
         rows.append({
             "load": name,
@@ -193,13 +193,13 @@ def horizon(
 
 def _print_horizons(rows: list[Row], length: str) -> None:
     console(wide=True).print(table_of(rows))
-    typer.echo(f"Queues in packets. Horizon: {length}, the delay of the loop.")
+    typer.echo(f"Queues are in packets. Horizon: {length}, the delay of the loop.")
 
 
 def _capacity(capacity: str, frame: str) -> float:
-    """Return the capacity in packets per second."""
+    """Return the link rate in packets per second, from ``--capacity`` and ``--frame``."""
     frame_bytes = quantity("--frame", frame, "size")
     rate_bps = quantity("--capacity", capacity, "rate")
     if not (frame_bytes > 0 and rate_bps > 0):
-        fail("--capacity and --frame must be more than 0")
+        fail("--capacity and --frame must be above 0, such as 1 Gbit/s and 1538 B")
     return rate_bps / 8 / frame_bytes

@@ -1,4 +1,4 @@
-"""``eastwest new``: the first version of a user's own mechanism."""
+"""Command ``eastwest new``: writes the first version of a user's own mechanism."""
 
 from __future__ import annotations
 
@@ -47,4 +47,7 @@ def new(
         typer.echo(f"  {clean(file)}")
     typer.echo(f"next: cd {made.folder} && eastwest run scenario.toml --with {made.named}")
     if not python:
-        typer.echo("The first run compiles Eastwest too, which takes minutes; later ones seconds.")
+        typer.echo(
+            "The first run also compiles Eastwest, which takes minutes; later compilations take "
+            "seconds."
+        )

@@ -1,4 +1,4 @@
-"""Numbers that commands read and write: quantities with units, lists, rows as CSV and JSON."""
+"""Input and output of numbers by commands: quantities with units, lists, rows as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def several(option: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        fail(f"{option} {text!r:.60}: must be numbers, such as 2,8")
+        fail(f"{option} {text!r:.60}: must be numbers separated by commas, such as 2,8")
 
 
 def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
@@ -58,7 +58,7 @@ def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
     return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
 
 
-#: Columns of tables of control loops: heading and text of a value, by the key of the rows.
+#: Columns of tables of control loops, by the key in the rows: heading, and text of a value.
 _COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "load": ("load", str),
     "flows": ("flows", lambda v: f"{v:g}"),

@@ -1,4 +1,4 @@
-"""``eastwest observe``: spans and metrics of a data centre's own monitoring."""
+"""Command group ``eastwest observe``: spans and metrics of a data centre's own monitoring."""
 
 from __future__ import annotations
 

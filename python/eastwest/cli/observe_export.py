@@ -1,4 +1,4 @@
-"""``eastwest observe export`` and ``serve``: a run's metrics for monitoring systems."""
+"""Commands ``eastwest observe export`` and ``serve``: a run's metrics for monitoring systems."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
     start: Annotated[
         float | None,
-        typer.Option(help="Start of the run in seconds since 1970; default: 0, for spans 2020."),
+        typer.Option(
+            help="Start of the run in seconds since 1970; default: 0, with --spans the year 2020."
+        ),
     ] = None,
     spans: Annotated[
         bool,
         typer.Option(
-            "--spans", help="Write its transactions as OTLP in JSON, one document per line."
+            "--spans", help="Write the run's transactions as OTLP in JSON, one document per line."
         ),
     ] = False,
 ) -> None:
@@ -50,7 +52,7 @@ def export(
     from eastwest.observe.load import open_spans  # noqa: PLC0415
 
     if start is not None and not (math.isfinite(start) and abs(start) < 1e11):
-        fail(f"--start {start}: must be seconds since 1970")
+        fail(f"--start {start}: must be a time in seconds since 1970, below 1e11")
     if spans and (result / ABOUT).is_file():
         if start is not None:
             fail("--start cannot be used with imported spans: they have recorded times")
@@ -61,15 +63,15 @@ def export(
     if spans:
         began = otlp_write.BEGAN_S if start is None else start
         if not otlp_write.EARLIEST_S <= began <= otlp_write.LATEST_S:
-            fail(f"--start {start}: must be a time from 1980 to 2090")
+            fail(f"--start {start}: must be a time from 1980 to 2090, in seconds since 1970")
         write_whole(out, "".join(otlp_write.lines(run, int(began))).encode())
         return
     times = run_metrics.times_of(run)
     closest = float(min(b - a for a, b in pairwise(times.tolist())))
     if closest < openmetrics.STEP_S:
         errors().print(
-            f"eastwest: samples are {span(closest)} apart, but Prometheus stores one value a "
-            "millisecond and drops the others; set a longer measure.sample_interval",
+            f"eastwest: samples are {span(closest)} apart, but Prometheus stores only one value "
+            "per millisecond; set measure.sample_interval to 1 ms or more",
             markup=False,
         )
     lines = openmetrics.series(run_metrics.families(run), times, start or 0.0)
@@ -98,4 +100,4 @@ def serve(
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            errors().print("ended", markup=False)
+            errors().print("the server has ended", markup=False)

@@ -1,4 +1,4 @@
-"""``eastwest observe graphs``."""
+"""Command ``eastwest observe graphs``: graphs of services, components and infrastructure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from eastwest.report.observe import Shown
 
 _MOST_SERVICES = 4
-#: Columns that graphs do not need.
+#: Columns of the table of spans that graphs do not need.
 _UNUSED = ("attributes", "extra")
 
 
@@ -150,7 +150,7 @@ def _said(shown: Shown, out: Path) -> dict[str, Any]:
 def _rows(said: Mapping[str, Any], shown: Shown) -> Iterator[tuple[str, str]]:
     for name in ("services", "components", "infrastructure"):
         yield name, f"{count(said[name]['nodes'])} nodes, {count(said[name]['edges'])} edges"
-    words = {"spans": "the spans say it", "file": "a file says it", "assumed": "assumed"}
+    words = {"spans": "from the spans", "file": "from --placement", "assumed": "assumed"}
     yield "placement", words[shown.graphs.placed_by]
     whole = sum(shown.time.values()) or 1.0
     times = [f"{clean(n, 40)} {percent(s / whole)}" for n, s in shown.time.items()]

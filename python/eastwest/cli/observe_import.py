@@ -1,4 +1,4 @@
-"""``eastwest observe import``."""
+"""Command ``eastwest observe import``: imports recorded spans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from eastwest.units import clean, count, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace the spans named by --out.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace existing spans in the folder of --out.")
+]
 LossyOption = Annotated[
     bool,
     typer.Option(
@@ -53,7 +55,7 @@ def import_files(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Read on the workers of this Dask scheduler, which open the files themselves.",
+            help="Read on the workers of this Dask scheduler; they open the files by their paths.",
         ),
     ] = None,
     lossy: LossyOption = False,
@@ -61,9 +63,9 @@ def import_files(
 ) -> None:
     """Read recorded spans into one form: a folder of Parquet tables.
 
-    Formats: OpenTelemetry in JSON and protobuf, Jaeger, Zipkin, CSV; packed with gzip or bzip2 or
-    not. Missing parents, repeated spans and clock offsets are corrected and reported. Spans that
-    contradict themselves or each other are refused without --lossy.
+    Formats: OpenTelemetry in JSON and protobuf, Jaeger, Zipkin, CSV; plain or packed with gzip or
+    bzip2. Missing parents, repeated spans and clock offsets are corrected and reported. Spans that
+    contradict themselves or each other are refused unless --lossy is given.
     """
     from eastwest.observe.take import import_spans  # noqa: PLC0415  slow to load
 
@@ -107,11 +109,11 @@ def _skew(skew: dict[str, Any]) -> str:
     clocks = f"{count(skew['clocks'])}"
     calls, before = count(skew["calls_between"]), count(skew["outside_before"])
     if not skew["shifted"]:
-        return f"{clocks}; {before} of {calls} calls between them lie outside their callers"
+        return f"{clocks}; {before} of {calls} calls between clocks lie outside their callers"
     name, shift = next(iter(skew["shift_ns"].items()))
     sign = "−" if shift < 0 else "+"
     return (
         f"{clocks}, {count(skew['shifted'])} shifted, most {clean(name, 40)} by {sign}"
-        f"{span(abs(shift) / 1e9)}; {before} of {calls} calls between them lay outside their "
+        f"{span(abs(shift) / 1e9)}; {before} of {calls} calls between clocks lay outside their "
         f"callers, now {count(skew['outside_after'])}"
     )

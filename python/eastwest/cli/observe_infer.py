@@ -1,4 +1,4 @@
-"""``eastwest observe infer``."""
+"""Command ``eastwest observe infer``: infers the transactions to which spans belong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SpansArgument = Annotated[
 
 
 class Method(StrEnum):
-    """Methods of inferring transactions."""
+    """Methods that infer to which transaction a span belongs (docs/mechanisms/transactions.md)."""
 
     ids = "ids"
     linking = "linking"
@@ -49,24 +49,29 @@ def infer(
         str,
         typer.Option(
             metavar="ATTRIBUTE",
-            help="linking: the attribute that all spans of a transaction share.",
+            help="Only for linking: the attribute that all spans of a transaction share.",
         ),
     ] = "",
     rules: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="stitching: the file of rules.")
+        Path | None, typer.Option(metavar="FILE.toml", help="Only for stitching: file of rules.")
     ] = None,
     rounds: Annotated[
         int,
-        typer.Option(min=0, max=100, help="nesting: rounds of refinement; 0: as published."),
+        typer.Option(
+            min=0,
+            max=100,
+            help="Only for nesting: number of rounds of refinement; 0: as published.",
+        ),
     ] = 6,
     step: Annotated[
-        float, typer.Option(min=1e-3, metavar="MS", help="convolution: time step in ms.")
+        float, typer.Option(min=1e-3, metavar="MS", help="Only for convolution: time step in ms.")
     ] = 1.0,
     speeds: Annotated[
         str,
         typer.Option(
             metavar="X,X,…",
-            help="nesting, convolution: measure with transactions starting X times as fast.",
+            help="For nesting and convolution: measure the accuracy with transactions that start "
+            "X times as fast.",
         ),
     ] = "1",
     out: Annotated[
@@ -96,7 +101,10 @@ def infer(
     if chosen == "stitching" and rules is None:
         fail("--rules is missing: stitching needs a file of rules")
     if chosen == "convolution" and out is not None:
-        fail("--out cannot be used with convolution, which finds no single transactions")
+        fail(
+            "--out cannot be used with --method convolution, which finds causes between kinds of "
+            "messages but no single transactions"
+        )
     with Steps("infer") as bar, open_spans(spans, lossy=lossy) as opened:
         wanted = Wanted(chosen, by, rules, rounds, round(step * 1e6), _speeds(speeds))
         found = work(opened, wanted, bar)
@@ -128,7 +136,10 @@ def _speeds(text: str) -> list[float]:
     if not 0 < len(found) <= _MOST_SPEEDS or not all(
         math.isfinite(speed) and 0.01 <= speed <= 1000 for speed in found
     ):
-        fail(f"--speeds {text!r:.60}: expected up to {_MOST_SPEEDS} numbers from 0.01 to 1000")
+        fail(
+            f"--speeds {text!r:.60}: expected up to {_MOST_SPEEDS} numbers from 0.01 to 1000, "
+            "separated by commas"
+        )
     return found
 
 

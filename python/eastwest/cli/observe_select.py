@@ -1,4 +1,4 @@
-"""``eastwest observe select``: the metrics that say most about a target."""
+"""Command ``eastwest observe select``: selects the metrics that best explain a target metric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastwest.observe.select import Method, Selection, Wanted
 from eastwest.observe.select import select as select_metrics
 from eastwest.units import clean, count, percent
 
-#: Maximum number of names of metrics that are shown one by one.
+#: Maximum number of metrics that a printed remark names one by one.
 _NAMES_SHOWN = 3
 
 
@@ -43,7 +43,10 @@ def select(
     ],
     number: Annotated[int, typer.Option("--count", help="Number of metrics to select.")] = 10,
     scheme: Annotated[
-        str, typer.Option(help="difference or quotient of relevance and redundancy.")
+        str,
+        typer.Option(
+            help="Score of a metric: difference or quotient of its relevance and its redundancy."
+        ),
     ] = "difference",
     method: Annotated[
         str, typer.Option(help="Estimator of information: discretised or neighbours.")
@@ -65,10 +68,13 @@ def select(
         typer.Option(metavar="GLOB", help="Metrics that are left out; may be repeated."),
     ] = None,
     most_missing: Annotated[
-        float, typer.Option(help="Leave out metrics with a greater share of missing values.")
+        float,
+        typer.Option(
+            help="Leave out metrics with a greater share (0 to 1) of missing values than this."
+        ),
     ] = 0.2,
     bootstrap: Annotated[
-        int, typer.Option(help="Number of resampled tables on which to select again.")
+        int, typer.Option(help="Number of resampled tables on which the selection is repeated.")
     ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 1,
     time_column: Annotated[
@@ -94,7 +100,7 @@ def select(
         typer.Option(
             metavar="TABLE",
             help="Show for each selected metric whether and how it can be controlled: built-in, or "
-            "a TOML file of rules that go before the built-in ones.",
+            "a TOML file of rules that have precedence over the built-in rules.",
         ),
     ] = None,
     csv_file: Annotated[
@@ -107,7 +113,7 @@ def select(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Select on the workers of this Dask scheduler, which read the files themselves.",
+            help="Select on the workers of this Dask scheduler; they open the files by path.",
         ),
     ] = None,
     as_json: JsonObjectOption = False,
@@ -149,14 +155,14 @@ def select(
 
 
 def _rules(actuations: str | None) -> tuple[actuation.Rule, ...] | None:
-    """Return the rules of the table that was asked for, or None."""
+    """Return the rules of the table that ``--actuations`` names; None without this option."""
     if actuations is None:
         return None
     return actuation.BUILT_IN if actuations == "built-in" else actuation.read(Path(actuations))
 
 
 def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict[str, Any]:
-    """Return a selection as a JSON object; with rules also the actuations of the chosen metrics."""
+    """Return a selection as a JSON object; with ``rules``, also the actuation of each metric."""
     shown = found.as_json()
     if rules is not None:
         for each in shown["chosen"]:
@@ -181,7 +187,7 @@ class Series:
 
 
 def _read(source: str, time_column: str | None, series: Series) -> Metrics:
-    """Return the metrics of a server, a run, a file, or files."""
+    """Return the metrics of ``source``: a server, a result folder, a file, or several files."""
     if source.startswith(("http://", "https://")):
         return series.fetch(source)
     path = Path(source)
@@ -221,7 +227,9 @@ def _until(text: str | None) -> float:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--until {text!r:.60}: must be a time such as 2026-01-31T12:00, or seconds")
+        fail(
+            f"--until {text!r:.60}: must be a time such as 2026-01-31T12:00, or seconds since 1970"
+        )
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
@@ -237,7 +245,7 @@ def _write(
 
 
 def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] | None) -> None:
-    screen = console(wide=True)  # names of metrics are long
+    screen = console(wide=True)  # for long names of metrics
     how = "nearest neighbours" if wanted.method is Method.NEIGHBOURS else f"{found.bins} classes"
     screen.print(
         f"{clean(found.target)}: {len(found.chosen)} of {count(found.candidates)} metrics over "
@@ -268,14 +276,14 @@ def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] |
 
 
 def _remarks(found: Selection) -> list[str]:
-    lines = ["Information in nats."]
+    lines = ["Relevance and redundancy are in nats."]
     if found.stability is not None:
         lines.append(f"Stability of the selection on resampled rows: {found.stability:.2f} of 1.")
     for names, what in ((found.constant, "constant"), (found.missing, "mostly missing")):
         if names:
             some = ", ".join(clean(name, 60) for name in names[:_NAMES_SHOWN])
             more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-            lines.append(f"Not looked at, {what}: {some}{more}.")
+            lines.append(f"Left out because {what}: {some}{more}.")
     if found.merged:
         some = ", ".join(
             f"{clean(each.metric, 60)}: {count(each.values)} values in {each.classes} classes"

@@ -1,4 +1,4 @@
-"""``eastwest observe what-if``."""
+"""Command ``eastwest observe what-if``: compares cases of the same transactions."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def what_if(
     """Run the same transactions in several cases, and compare the cases on one page.
 
     The page, what-if.html in FOLDER, has response times, transactions per second and per watt, and
-    the critical time by service; with several seeds their means with 95 % intervals. Runs are kept
-    in the run store: a run in it is not run again. The page is replaced.
+    the critical time by service; for several seeds, it has means with 95 % intervals. Runs are kept
+    in the run store and not repeated. An existing page is replaced.
     """
     from eastwest.observe.what_if import Runs  # noqa: PLC0415  slow to load
     from eastwest.report.page import write_text  # noqa: PLC0415
@@ -70,14 +70,14 @@ def what_if(
 
 
 def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
-    """Return the loaded results, or those of the executed cases, with the title of the page."""
+    """Return the results of each case (loaded, or run now), and the title of the page."""
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
     from eastwest.results import load  # noqa: PLC0415
     from eastwest.views.what_if import Shown  # noqa: PLC0415
 
     if all((case / "summary.json").is_file() for case in cases):
         if len(cases) < 2:
-            fail("CASES: a comparison needs at least two result folders")
+            fail("CASES: one result folder is given; a comparison needs at least two")
         shown = [Shown(case.resolve().name, (load(case),)) for case in cases]
         for each in shown:
             work.check(each.results[0], each.name)
@@ -148,12 +148,12 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
             ),
         )
     if len(said["seeds"]) > 1:
-        yield "", f"means of {len(said['seeds'])} seeds, ± half of their 95 % intervals"
+        yield "", f"means of {len(said['seeds'])} seeds, ± half the width of 95 % intervals"
     yield "page", clean(said["page"], 200)
 
 
 def _with_interval(found: dict[str, Any]) -> str:
-    """Return a time as text, with half the width of its interval if it has one."""
+    """Return a mean time as text, with ± half the width of its interval if it has one."""
     text = span(found["mean"] / 1e6)
     if found["low"] is None:
         return text

@@ -1,4 +1,4 @@
-"""``eastwest observe workload``."""
+"""Command ``eastwest observe workload``: makes a workload from spans."""
 
 from __future__ import annotations
 
@@ -28,18 +28,24 @@ def workload(
         str,
         typer.Option(
             metavar="host|network",
-            help="Meaning of the time between the two sides of a call: computing, or the network.",
+            help="Meaning of the time between the client's and the server's span of a call: host "
+            "(computing) or network.",
         ),
     ] = "host",
     request_bytes: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Requests of unknown size: 1600, uniform:LEAST:MOST or lognormal:MEDIAN:SIGMA.",
+            help="Bytes of requests of unknown size: 1600, uniform:LEAST:MOST or "
+            "lognormal:MEDIAN:SIGMA.",
         ),
     ] = "1600",
     response_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="Responses of unknown size, in the same form.")
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Bytes of responses of unknown size, in the form of --request-bytes.",
+        ),
     ] = "uniform:1600:2000",
     transactions: Annotated[
         int | None,
@@ -47,7 +53,7 @@ def workload(
             min=1,
             max=5_000_000,
             metavar="N",
-            help="Number of transactions; default: those recorded.",
+            help="Number of transactions to draw; default: the recorded transactions.",
         ),
     ] = None,
     draw: Annotated[
@@ -59,7 +65,7 @@ def workload(
     ] = "trees",
     seed: SeedOption = 1,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the workload named by --out.")
+        bool, typer.Option("--force", help="Replace an existing workload in the folder of --out.")
     ] = False,
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,

@@ -1,4 +1,4 @@
-"""``eastwest optimize``."""
+"""Command ``eastwest optimize``: finds the best settings of a scenario under limits."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def optimize(
     mechanisms: WithOption = None,
     release: ReleaseOption = False,
 ) -> None:
-    """Find the best settings of a scenario under limits: exit code 1 where none keeps them."""
+    """Find the best settings of a scenario under limits: exit code 1 if none keeps all limits."""
     recipe = use_mechanisms(mechanisms, release)
     spec = load(file)
     with SweepBar(errors(), spec.name) as bar:
@@ -93,14 +93,14 @@ def optimize(
 
 
 def _confirmed(plan: Plan, size: int) -> bool:
-    """Return whether the user confirms; without a terminal, exit with a message."""
+    """Return whether the user confirms a long search; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a long search: {sentence(plan, size)}; add --yes to run it")
     return typer.confirm(f"This is a long search: {sentence(plan, size)}. Run it?", err=True)
 
 
 def _show(result: OptimizeResult) -> None:
-    """Print the front, the recommended point with its reason, and the results of candidates."""
+    """Print the Pareto front, the recommended point with its reason, and the candidates."""
     summary = result.summary
     console = Console(highlight=False)
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
@@ -130,7 +130,7 @@ def _show(result: OptimizeResult) -> None:
 
 
 def _table(summary: Mapping[str, Any]) -> Table:
-    """Return a table of the front, the best score first, then candidates and the baseline."""
+    """Return a table: the Pareto front, best score first, then candidates and the baseline."""
     measured = [goal["metric"] for goal in summary["goals"]]
     measured += [limit.split(" ")[0] for limit in summary["limits"]]
     columns = [words.shown(metric) for metric in measured]
@@ -147,7 +147,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
         named = Text(clean(point["name"], 120))
         told = [*((each, _goal) for each in point["goals"])]
         told += [(each, _limit) for each in point["limits"]]
-        # The changes of the others are relative to the values of the baseline.
+        # Other points show changes relative to the baseline, so the baseline shows values.
         is_baseline = point["origin"] == BASELINE
         cells = [
             Text(write(each["value"]["mean"])) if is_baseline else show(each, write)
@@ -158,7 +158,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
 
 
 def _goal(told: Mapping[str, Any], write: Callable[[float], str]) -> Text:
-    """Return the change of a goal against the baseline, or its mean without a baseline."""
+    """Return a goal's change relative to the baseline as text; its mean if there is no baseline."""
     change = told["change"]
     if change is None:
         return Text(write(told["value"]["mean"]))

@@ -1,4 +1,4 @@
-"""Options that several commands share, with one spelling and one help text for all."""
+"""Options that several commands share, so that their spelling and help text are equal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change one setting; may be repeated.",
+        help="Change one setting of the scenario; may be repeated.",
         autocompletion=completion.settings,
     ),
 ]
@@ -45,7 +45,9 @@ ReleaseOption = Annotated[
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(min=0, help="Number of processes; default: one per core. 0: run in this process."),
+    typer.Option(
+        min=0, help="Number of processes; default: one for each core. 0: run in this process."
+    ),
 ]
 DaskOption = Annotated[
     str | None,
@@ -58,7 +60,7 @@ StoreOption = Annotated[
     Path | None,
     typer.Option(help="Folder of the run store; default: $EASTWEST_STORE or .eastwest/store."),
 ]
-RetryOption = Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Repeat stored runs that failed.")]
 JsonObjectOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
@@ -76,7 +78,7 @@ def use_mechanisms(
     """
     if not given:
         if release:
-            fail("--with-release needs --with: it says how a mechanism crate is compiled")
+            fail("--with-release needs --with: it is about the compilation of a mechanism crate")
         return None
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
 

@@ -1,4 +1,4 @@
-"""Progress bars of commands on standard error, shown only where it is a terminal."""
+"""Progress bars of commands; they are shown on standard error if it is a terminal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from eastwest.units import clean, percent, size, span
 if TYPE_CHECKING:
     from eastwest.sweep import State
 
-#: Factor between two estimates of the whole wall time from which the newer one is printed.
+#: Minimum ratio of two estimates of a run's whole wall time for which the newer one is printed.
 _REVISED = 1.5
 
 
 class Bar(Terminal):
-    """A progress bar for the time of a context; without a terminal it prints nothing."""
+    """A progress bar that a ``with`` block shows; without a terminal it prints nothing."""
 
     def __enter__(self) -> Self:
-        return self  # drawn from the first report on, because a question may come before it
+        return self  # the first report draws the bar: a question to the user may come before
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -32,16 +32,16 @@ class Bar(Terminal):
 class RunBar(Bar):
     """The progress bar of one simulation.
 
-    Without a terminal and with ``estimate``, it prints a line with the remaining time, once this is
-    known and a second of the run is over, and another line whenever the estimate of the whole time
-    has changed by half or more.
+    Without a terminal and with ``estimate``, it prints one line with the remaining time, after 1 s
+    of wall time and as soon as an estimate exists. It prints another line whenever the estimate of
+    the whole time has changed by a factor of 1.5 or more.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:
         super().__init__(console, label)
         self._words = RunWords()
         self._estimate = estimate and not console.is_terminal
-        #: Wall time and estimated whole time of the last line, in s.
+        #: Wall time and estimated whole wall time of the last printed line, in s; None before it.
         self._told_s: tuple[float, float] | None = None
 
     def __call__(self, progress: core.Progress) -> None:
@@ -52,7 +52,7 @@ class RunBar(Bar):
             self._revise(progress, share)
 
     def _revise(self, progress: core.Progress, share: float) -> None:
-        """Print the estimate of the remaining time where it is new."""
+        """Print the estimate of the remaining time if it has changed enough since the last line."""
         wall_s, left_s = progress["wall_s"], self._words.left_s(progress)
         if left_s is None or wall_s < 1:
             return

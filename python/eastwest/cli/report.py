@@ -1,4 +1,4 @@
-"""``eastwest report``."""
+"""Command ``eastwest report``: writes a page about results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``eastwest routes``, ``topology import`` and ``topology routes``: files that scenarios name."""
+"""Commands ``eastwest routes``, ``topology import`` and ``topology routes``.
+
+They write files of topologies and routes, which scenarios name.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def routes(
     ] = 60.0,
     settings: SetOption = None,
 ) -> None:
-    """Choose one shortest path for each pair so that the highest load of a link is the least."""
+    """Choose one shortest path for each pair of hosts so that the highest link load is least."""
     source = load_source(scenario)
     shape = core.topology(
         source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
@@ -54,7 +57,7 @@ def routes(
     write_whole(out, found.csv().encode())
     console = Console(highlight=False)
     proof = (
-        "no routes are better"
+        "proven: no other routes have a lower maximum"
         if found.proven
         else f"not proven to be the minimum: a load of {found.least_possible:.4g} may be possible"
     )
@@ -100,14 +103,16 @@ def topology_import(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATTERN", help="Inventories: devices that are hosts, such as 'srv*'; repeat."
+            metavar="PATTERN",
+            help="Inventories: names of devices that are hosts, such as 'srv*'; may be repeated.",
         ),
     ] = None,
     hosts_at: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="Inventories without hosts: switches that get hosts, such as 'leaf*'; repeat.",
+            help="Inventories without hosts: names of switches that get hosts, such as 'leaf*'; "
+            "may be repeated.",
         ),
     ] = None,
     demands: Annotated[
@@ -128,13 +133,13 @@ def topology_import(
             f"--format {clean(form, 40)}: must be one of {', '.join(topologies.FORMATS)}"
         )
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
-        raise InputError(f"--rate must be 1e3 to {_MOST_RATE_BPS:g} bit/s")
+        raise InputError(f"--rate {rate:g}: must be from 1e3 to {_MOST_RATE_BPS:g} bit/s")
     assumed = topologies.Assumed(
         rate, delay_us * 1e-6, hosts_per_node, tuple(host or ()), tuple(hosts_at or ())
     )
     fabric = topologies.read_all(files, form, assumed)
     if demands is not None and not fabric.demands_bps:
-        raise InputError(f"{files[0]} has no traffic matrix")
+        raise InputError(f"--demands: {files[0]} has no traffic matrix to write")
     source = files[0].name if len(files) == 1 else f"{len(files)} files"
     write_whole(out, fabric.to_toml(f"from {source}").encode())
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""Terminal output that commands share: consoles, tables, and reports on imported files."""
+"""Terminal output that commands share: consoles, tables, and notes on imported files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from eastwest.cli.guard import errors
 from eastwest.cli.lines import wrapped
 from eastwest.units import clean
 
-#: Width of a wide table that is written to a file or a pipe, in characters.
+#: Minimum width, in characters, of a wide table that is written to a file or a pipe.
 _WIDE = 120
-#: Columns after the cells of a table of two columns.
+#: Number of blanks after the cells of a table of two columns.
 _GAP = 2
 
 
@@ -31,9 +31,10 @@ def console(*, wide: bool = False) -> Console:
 
 
 def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
-    """Return a table with these headings; numbers are on the right, the first ``left`` columns not.
+    """Return an empty table; the first ``left`` columns are aligned left, the others right.
 
-    ``gap`` is the number of blanks between columns; ``style`` is that of a table of rich.
+    ``gap`` is the number of blanks between columns; ``style`` has further arguments of the class
+    ``Table`` of the package rich.
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), **style)
     for number, heading in enumerate(headings):
@@ -42,7 +43,7 @@ def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
 
 
 def heading(path: str, width: int = 24) -> str:
-    """Return the path of a metric as a heading: in lines of ``width`` characters, after dots."""
+    """Return a metric's path as a heading, broken after dots into lines of ``width`` characters."""
     lines = [""]
     for part in re.split(r"(?<=\.)", clean(path)):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -52,7 +53,7 @@ def heading(path: str, width: int = 24) -> str:
 
 
 def natural_width(screen: Console, table: Table) -> int:
-    """Return the number of characters of a line of a table without folded or cut cells."""
+    """Return the width in characters at which no cell of a table is folded or cut."""
     unbounded = screen.options.update(width=10_000)
     return Measurement.get(screen, unbounded, table).maximum
 
@@ -65,7 +66,7 @@ def print_table(screen: Console, table: Table) -> None:
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print a table of two columns: name and text."""
+    """Print a table of two columns, name and text, whose texts are wrapped to the terminal."""
     shown = list(rows)
     screen = console()
     room = screen.width - max((len(name) for name, _ in shown), default=0) - 2 * _GAP

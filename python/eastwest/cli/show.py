@@ -1,4 +1,4 @@
-"""Output for a terminal: problems of a scenario and the summary of a run."""
+"""Output of commands on a terminal: problems of a scenario, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from eastwest.results import Result
 from eastwest.units import clean
 from eastwest.views import summary
 
-#: Maximum number of notes, and of lines of each: the summary stays below 24 lines.
+#: Maximum number of notes of a summary, and of lines of each note, so that the summary has fewer
+#: than 24 lines.
 _MOST_NOTES, _MOST_LINES = 2, 2
 _MOST_GOALS = 4
-#: Styles of the pieces of a line about a problem.
+#: Styles of the pieces of a printed line about a problem of an input file.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 
 
@@ -55,7 +56,7 @@ def summary_table(result: Result, width: int) -> Table:
 
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Yield name, text and style of each goal of the run, the first few of them."""
+    """Yield (name, text, style) of the first few goals of a run, and a line on further goals."""
     if not result.summary.get("goals"):
         return
     from eastwest.views import goals  # noqa: PLC0415  few runs have goals
@@ -69,6 +70,6 @@ def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
 
 
 def print_summary(console: Console, result: Result) -> None:
-    """Print the main results of a run."""
+    """Print the title and the main results of a run."""
     console.print(Text(summary.title(result), style="bold underline"))
     console.print(summary_table(result, console.width))

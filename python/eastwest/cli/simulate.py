@@ -1,4 +1,4 @@
-"""``eastwest run`` and ``eastwest check``."""
+"""Commands ``eastwest run`` and ``eastwest check``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from eastwest.units import clean, size, span
 
 
 class OnBadRow(StrEnum):
-    """Actions on lines of a trace that cannot be read."""
+    """Actions on lines of a trace that cannot be parsed: stop with an error, or skip them."""
 
     stop = "stop"
     skip = "skip"
@@ -65,8 +65,8 @@ CheckpointOption = Annotated[
     typer.Option(
         min=0,
         metavar="SECONDS",
-        help="Time between two checkpoints of the run; 0: none. The same command resumes an "
-        "interrupted run from the last one.",
+        help="Wall time between two checkpoints of the run; 0: none. The same command resumes an "
+        "interrupted run from the last checkpoint.",
     ),
 ]
 FreshOption = Annotated[
@@ -84,7 +84,10 @@ MemoryOption = Annotated[
 def overrides(
     text: str, settings: list[str] | None, on_bad_row: str | None = None
 ) -> core.Overrides:
-    """Return the options that change settings of the scenario ``text`` as paths and values."""
+    """Return (path, value) of all settings that ``--set`` and ``--on-bad-row`` change.
+
+    ``text`` is the scenario, whose workloads with a trace get the action of ``--on-bad-row``.
+    """
     result: core.Overrides = []
     for setting in settings or []:
         path, equals, value = setting.partition("=")
@@ -99,11 +102,11 @@ def overrides(
 
 
 def _replays(text: str) -> Iterator[str]:
-    """Yield the paths of the workloads that read a trace."""
+    """Yield the paths (``workload.0``) of the workloads of a scenario that read a trace."""
     try:
         workloads = tomllib.loads(text).get("workload")
     except tomllib.TOMLDecodeError:
-        return  # the simulator reports the problem
+        return  # the simulator reports that the text is not TOML
     for place, workload in enumerate(workloads if isinstance(workloads, list) else []):
         if isinstance(workload, dict) and "trace" in workload:
             yield f"workload.{place}"
@@ -114,15 +117,16 @@ def run(
     scenario: ScenarioArgument,
     settings: SetOption = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**64 - 1, help="Seed, instead of the scenario's.")
+        int | None,
+        typer.Option(min=0, max=2**64 - 1, help="Seed of the run; default: the scenario's."),
     ] = None,
     threads: Annotated[
         int,
         typer.Option(
             min=1,
             max=64,
-            help="Number of threads for this run, if its fabric can be divided by racks or pods; "
-            "results are equal for any number.",
+            help="Maximum number of threads, used if the fabric can be divided by racks or pods; "
+            "the result does not depend on it.",
         ),
     ] = 1,
     out: Annotated[Path | None, typer.Option(help="Result folder to write.")] = None,
@@ -133,7 +137,8 @@ def run(
     reference: Annotated[
         bool,
         typer.Option(
-            "--reference", help="Use two events per packet and port: equal digest, slower."
+            "--reference",
+            help="Use two events per packet and port: an equal result, computed more slowly.",
         ),
     ] = False,
     on_bad_row: OnBadRowOption = None,
@@ -150,7 +155,7 @@ def run(
     changed = overrides(source.text, settings, on_bad_row)
     label = source.name
     costs = Store()
-    # The store has records where sweeps have run; without a store, none is made for them.
+    # Records of earlier runs exist if sweeps have run. Without them, no store is created here.
     planned = plan(source, changed) if costs.costs_file.is_file() else None
     told = costs.expected(planned) if planned is not None else None
     known = told is not None and told.known
@@ -177,15 +182,15 @@ def run(
         if keeper is None or not keeper.goes_on:
             raise
         fail(f"{error}; repeat the command with more memory to continue{_since(keeper)}")
-    # Estimates are of runs on one thread.
+    # Estimates of time are for runs on one thread, so only such runs are recorded.
     if planned is not None and not reference and threads == 1:
-        with contextlib.suppress(OSError):  # the run is done, even if its record cannot be written
+        with contextlib.suppress(OSError):  # a record that cannot be written does not fail the run
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     _show(result, as_json)
 
 
 def _show(result: Result, as_json: bool) -> None:
-    """Print the summary of a run; exit with ``MISSED`` where a deadlock ended it."""
+    """Print the summary of a run; exit with code ``MISSED`` where a deadlock ended the run."""
     stuck = deadlock(result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
@@ -203,7 +208,7 @@ def _since(keeper: Keeper) -> str:
 
 
 def _line_printer(console: Console, label: str) -> Callable[[str], None]:
-    """Return a function that prints one line on a run."""
+    """Return a function that prints a one-line message on the run ``label`` to ``console``."""
 
     def say(what: str) -> None:
         console.print(f"{clean(label, 60)}: {clean(what, 500)}", style="dim", markup=False)

@@ -1,8 +1,8 @@
-"""Studies: every configuration of grids and sweeps by one command, which resumes where it stopped.
+"""Main program of a study: runs all configurations of its sweeps, and resumes where it stopped.
 
-A study has a few *parts*, each some sweeps with names for their points. ``command`` estimates the
-time of the runs that the store lacks, runs them under one progress bar, and calls the study to make
-tables and pictures. ``papers/*/study.py`` use it.
+A study consists of *parts*: sets of sweeps whose points have names. ``command`` estimates the time
+of the runs that the run store lacks, runs them with one progress bar, and calls functions of the
+study that make tables and pictures. ``papers/*/study.py`` use this module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Numbers = Mapping[str, float]
 
 
 def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFrame:
-    """Return the kept table of a part; ``make`` returns a new one, which is kept before."""
+    """Return the table stored at ``path``; with ``make``, store the table that it returns first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if make is not None:
         keep_table(make(), path)
@@ -47,10 +47,10 @@ def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFr
 
 
 def keep_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table as Parquet, or as CSV with six decimals for people.
+    """Write a table as Parquet, or as CSV with six decimals, by the ending of ``path``.
 
-    Parquet keeps every digit: a front of best points that is drawn from the table changes where
-    rounding makes two points equal.
+    Parquet keeps every digit. Rounding could make two points equal, and so change a Pareto front
+    that is drawn from the table.
     """
     if path.suffix == ".csv":
         table.write_csv(path, float_precision=6)
@@ -60,19 +60,19 @@ def keep_table(table: pl.DataFrame, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """Sweeps of a study that belong together, each with its TCP."""
+    """Part of a study: sweeps that belong together, each with the name of its TCP profile."""
 
     name: str
     sweeps: Sequence[tuple[str, Spec]]
-    #: Function from TCP, sweep and number of a point to its names.
+    #: Function that returns the names of a point; arguments: TCP profile, sweep, number of point.
     labels: Callable[[str, Spec, int], Labels]
-    #: Expected CPU time of a run of a point in s, where no run of it is stored.
+    #: Function that returns the expected CPU time in s of a run of a point without stored runs.
     cost_s: Callable[[Spec, int], float]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A configuration of a study with the numbers of its runs, by seed."""
+    """A configuration of a study: its names, and the numbers of its runs by seed."""
 
     labels: Labels
     runs: Mapping[int, Numbers]
@@ -93,12 +93,12 @@ def grid_sweeps(
     names: Sequence[str] = (),
     claim: str = "",
 ) -> list[tuple[str, Spec]]:
-    """Return the sweeps of a study's ``grid.toml`` with its own TCP, then with each profile's.
+    """Return (TCP profile, sweep) of a study's ``grid.toml``: the study's own TCP comes first.
 
-    ``read_as`` names the reading of the study whose settings they get, as claims do, or is empty
-    for the best supported: settings of axes and of a profile stay. Values for single claims are
-    left out, but those for ``claim``. ``names`` are the tables to take, in this order; without them
-    all are.
+    ``others`` are further TCP profiles. ``read_as`` names the reading of the study (empty: the best
+    supported) whose settings the sweeps get; settings of axes and of a profile stay. Values of the
+    reading for single claims are left out, except those for ``claim``. ``names`` are the tables of
+    the grid to use, in this order; without ``names``, all are used.
     """
     content, _ = read_file(study / "grid.toml")
     chosen, grid = reading(study, read_as), tables(content, study)
@@ -120,12 +120,12 @@ def grid_sweeps(
 
 
 def decided(spec: Spec, number: int) -> dict[str, Any]:
-    """Return all settings of a point of a sweep by path; ``number`` is that of the point."""
+    """Return all settings of the point ``number`` of a sweep, by path."""
     return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
 
 
 def policy_of(settings: Mapping[str, Any]) -> str:
-    """Return the policy of idle links with the label of E-EON, such as ``12us10+``."""
+    """Return E-EON's label of the energy policy in ``settings``, such as ``12us10+``."""
     kind = settings.get("fabric.energy.kind", "always-on")
     if kind == "stall-timer":
         return f"stall {settings['fabric.energy.stall']}"
@@ -148,7 +148,7 @@ def _label(settings: Mapping[str, Any], links: str) -> str:
 def points_of(
     part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
 ) -> list[Point]:
-    """Return the points of a part with the numbers of their runs in the store, from summaries."""
+    """Return the points of a part; ``numbers`` makes the numbers of a run from its summary."""
     return [
         Point(
             part.labels(tcp, spec, number),
@@ -160,7 +160,7 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean over seeds with its 95 % interval, as columns; empty without values."""
+    """Return the mean over seeds with its 95 % interval as columns; None in each without values."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)
@@ -174,7 +174,7 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-    """Return the ratios of a number to that of another point, seed by seed."""
+    """Return by seed the ratio of the number ``name`` of one point to that of another point."""
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -187,10 +187,10 @@ def averages(
     further: Callable[[Point], Mapping[str, Sequence[float]]] = lambda _: {},
     always: str = "runtime_s",
 ) -> pl.DataFrame:
-    """Return the means over seeds of all numbers of points, with their intervals.
+    """Return a table of means over seeds, with intervals, of all numbers of points.
 
-    ``further`` returns values of a point by seed beside those of its runs. A point without any has
-    one row, of the number ``always``.
+    ``further`` returns additional numbers of a point, each with its values by seed. A point without
+    numbers has one row, of the number ``always``.
     """
     rows: list[dict[str, Any]] = []
     for point in points:
@@ -204,7 +204,7 @@ def averages(
 
 
 def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
-    """Return the runs of each point that the store has, by seed."""
+    """Return (number of the point, result by seed) for each point; None: not in the store."""
     source = source_of(spec)
     found = []
     for number in range(spec.count):
@@ -214,9 +214,10 @@ def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result |
 
 
 def missing_of(part: Part, store: Store) -> list[Missing]:
-    """Return for each sweep of a part the runs that the store lacks, with their CPU time.
+    """Return for each sweep of a part how many runs the store lacks, and their CPU time.
 
-    The expected time of a run is that of stored runs of its point, or else the part's ``cost_s``.
+    The expected time of a run is the mean of stored runs of its point, or else ``cost_s`` of the
+    part.
     """
     found = []
     for _, spec in part.sweeps:
@@ -232,7 +233,7 @@ def missing_of(part: Part, store: Store) -> list[Missing]:
 
 
 class Overall(Bar):
-    """A progress bar for all parts: runs done, and time left from their expected times."""
+    """A progress bar for all parts of a study: runs done, and estimate of the time left."""
 
     def __init__(self, missing: Sequence[Missing]) -> None:
         super().__init__(errors(), "study")
@@ -261,7 +262,7 @@ class Overall(Bar):
 def run(
     part: Part, missing: Sequence[Missing], bar: Overall, store: Store, dask: str | None = None
 ) -> None:
-    """Run the runs that the store lacks of a part, here or on the workers of a Dask scheduler."""
+    """Run those runs of a part that the store lacks, here or on workers of a Dask scheduler."""
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue
@@ -278,14 +279,16 @@ def run(
             )
             found = driver.run(out)
             if found.failures:
-                raise SystemExit(f"{name}: {len(found.failures)} failed: {found.failures[0]}")
+                raise SystemExit(
+                    f"{name}: {len(found.failures)} runs failed; the first: {found.failures[0]}"
+                )
 
 
 def outlook(missing: Sequence[Missing]) -> str:
     """Return a sentence on the expected time of the missing runs."""
     runs = sum(each.runs for each in missing)
     if not runs:
-        return "all runs are there"
+        return "no runs are missing"
     cpu_s, jobs = sum(each.cpu_s for each in missing), default_jobs()
     processes = "one process" if jobs == 1 else f"{jobs} processes"
     return f"{count(runs)} runs are missing: about {span(round(cpu_s / jobs))} on {processes}"
@@ -296,11 +299,11 @@ def command(
     parts: Mapping[str, Callable[[], Part]],
     finish: Callable[[Part, Store, bool], None],
 ) -> None:
-    """Run the parts named, or all, and finish each: the main program of a study.
+    """Run the named parts of a study, or all, and finish each: the main program of a study.
 
-    ``--plan`` prints only the missing runs and their time, ``--kept`` runs nothing, ``--draw`` does
-    not even read the store; ``--dask ADDRESS`` runs on the workers of this scheduler. ``finish``
-    gets the part, the store, and whether to read it.
+    ``--plan`` prints only the number of missing runs and their time. ``--kept`` runs nothing.
+    ``--draw`` runs nothing and does not read the store. ``--dask ADDRESS`` runs on the workers of
+    this Dask scheduler. ``finish`` gets the part, the store, and whether to read the store.
     """
     arguments, dask = _without_dask(arguments)
     flags = {word for word in arguments if word.startswith("--")}
@@ -309,7 +312,7 @@ def command(
     if unknown := {*arguments} - known:
         known.add("--dask ADDRESS")
         raise SystemExit(
-            f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+            f"unknown arguments: {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(known))}"
         )
     store, made = Store(), {name: parts[name]() for name in chosen}
     if not flags or "--plan" in flags:
@@ -327,13 +330,13 @@ def command(
 
 
 def _without_dask(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return arguments without ``--dask ADDRESS``, and the address or None."""
+    """Return the arguments without ``--dask ADDRESS``, and the address; None without it."""
     words = list(arguments)
     if "--dask" not in words:
         return words, None
     place = words.index("--dask")
     if place + 1 == len(words):
-        raise SystemExit("--dask needs the address of a scheduler, such as tcp://10.0.0.1:8786")
+        raise SystemExit("--dask needs the address of a Dask scheduler: tcp://10.0.0.1:8786")
     address = words[place + 1]
     del words[place : place + 2]
     return words, address

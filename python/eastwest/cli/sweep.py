@@ -1,4 +1,4 @@
-"""``eastwest sweep``."""
+"""Command ``eastwest sweep``: runs a scenario over many settings and seeds."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from eastwest.units import clean, count, span
 from eastwest.views import goals
 
 _MOST_FAILURES = 5
-#: Maximum number of rows on a terminal, and in a file or a pipe.
+#: Maximum number of printed points of a sweep: on a terminal, and in a file or a pipe.
 _MOST_ROWS, _MOST_ROWS_IN_FILE = 16, 1000
-#: Maximum number of columns of settings and metrics together that fit a line of 80 characters.
+#: Maximum number of columns (settings and metrics together) that fit a line of 80 characters.
 _MOST_COLUMNS = 5
-#: Maximum number of characters of a setting on a terminal, and in a file or a pipe.
+#: Maximum number of characters of a setting's value: on a terminal, and in a file or a pipe.
 _LONGEST, _LONGEST_IN_FILE = 16, 400
 
 
@@ -124,7 +124,7 @@ def sweep(
 
 
 def _finished(driver: Driver, folder: Path) -> SweepResult:
-    """Run all planned runs and return the result; on an interrupt, print what is kept."""
+    """Run all planned runs and return the result; on Ctrl-C, print how many runs are stored."""
     try:
         return driver.run(folder)
     except KeyboardInterrupt:
@@ -144,7 +144,7 @@ def _seeds(given: str | None) -> int | list[int] | None:
 
 
 def _confirmed(estimate: Estimate) -> bool:
-    """Return whether the user confirms; without a terminal, exit with a message."""
+    """Return whether the user confirms a large sweep; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
     return typer.confirm(f"This is a large sweep: {estimate.sentence()}. Run it?", err=True)
@@ -162,7 +162,7 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 
 
 def _show(result: SweepResult, as_json: bool) -> None:
-    """Print the main metrics of the first points, with intervals."""
+    """Print the main metrics of the first points of a sweep, with intervals."""
     summary = result.summary
     notes = notes_on_seeds.of_sweep(result)
     if as_json:
@@ -199,15 +199,15 @@ def _print_points(console: Console, result: SweepResult) -> None:
     longest = _LONGEST if console.is_terminal else _LONGEST_IN_FILE
     table = _points_table(result, first.to_list(), chosen, longest)
     every = chosen
-    # A number that is cut off has no meaning.
+    # A truncated number would be wrong, so columns are left out until the table fits.
     while console.is_terminal and len(chosen) > 1 and natural_width(console, table) > console.width:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen, longest)
     print_table(console, table)
     if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
-            f"not shown, for lack of space: {clean(', '.join(rest))}; a wider terminal, a pipe "
-            "(| cat) and the table points.parquet have them",
+            f"columns without space: {clean(', '.join(rest))}; a wider terminal, a pipe (| cat) "
+            "and the table points.parquet have them",
             markup=False,
         )
     for metric, hint in absent:
@@ -224,7 +224,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
 def _points_table(
     result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int
 ) -> Table:
-    """Return a table of points with these metrics; settings have at most ``longest`` characters."""
+    """Return a table of points with the metrics ``chosen``; settings are cut to ``longest``."""
     from eastwest.views import points  # noqa: PLC0415  large: polars
 
     cells = points.cells(result, numbers, chosen, longest)

@@ -1,4 +1,4 @@
-"""``eastwest topology``: fabrics of scenarios."""
+"""Command group ``eastwest topology``: fabrics (networks) of scenarios."""
 
 from __future__ import annotations
 

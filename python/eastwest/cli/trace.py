@@ -1,4 +1,4 @@
-"""``eastwest trace``: recorded workloads."""
+"""Command group ``eastwest trace``: recorded workloads."""
 
 from __future__ import annotations
 

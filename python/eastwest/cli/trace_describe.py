@@ -1,4 +1,4 @@
-"""``eastwest trace describe`` and ``trace compare``."""
+"""Commands ``eastwest trace describe`` and ``trace compare``."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def compare(
 ) -> None:
     """Compare OTHER with TRACE by distances, which are shown with those of TRACE's own resamples.
 
-    Kolmogorov–Smirnov and Wasserstein for every quantity, energy distance for all jointly.
+    The distances are Kolmogorov–Smirnov and Wasserstein for every quantity, and the energy distance
+    for all quantities jointly.
     """
     from eastwest.plot import picture, style, workload  # noqa: PLC0415  slow to load
     from eastwest.report.page import write_text  # noqa: PLC0415
@@ -132,7 +133,7 @@ def _say_written(*paths: Path | None) -> None:
 
 
 def _print(described: Description, quality: Quality | None) -> None:
-    """Print as much as fits a screen."""
+    """Print the description of a trace, limited to what fits a screen."""
     screen = console()
     arrival = described.arrival
     title = f"{clean(Path(described.name).name, 60)}: {count(arrival.jobs)} jobs in "
@@ -202,7 +203,7 @@ def _lines(described: Description, quality: Quality | None) -> Iterator[tuple[st
 
 
 def print_quality(quality: Quality) -> None:
-    """Print a table of distances and the verdict."""
+    """Print a table of the distances between two traces, and the verdict."""
     from eastwest.report.trace import (  # noqa: PLC0415  slow to load
         QUALITY_HEADINGS,
         quality_rows,
@@ -218,7 +219,7 @@ def print_quality(quality: Quality) -> None:
 
 
 def quality_json(quality: Quality) -> dict[str, Any]:
-    """Return distances as a JSON object, with the verdict on all."""
+    """Return distances between two traces as a JSON object; ``inside`` is the verdict on all."""
     from eastwest.workload.describe import as_json  # noqa: PLC0415  slow to load
 
     return {**as_json(quality), "inside": quality.inside}

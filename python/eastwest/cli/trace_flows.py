@@ -1,4 +1,4 @@
-"""``eastwest trace flows``."""
+"""Command ``eastwest trace flows``: makes a list of flows from records of routers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastwest.units import clean, count, size
 if TYPE_CHECKING:
     from eastwest.traces.flows.collect import Wanted
 
-#: Formats of this command; docs/guide/flows-from-routers.md describes all but the first.
+#: Formats of ``trace flows``; docs/guide/flows-from-routers.md describes those after ``auto``.
 _FORMATS = ("auto", "htsim", "nfdump", "netflow", "sflow", "pcap")
 _MOST_LINES = 12
 _MOST_SAMPLING = 10_000_000
@@ -28,7 +28,7 @@ def flows(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Records of flows, samples or captures of one format, or one .cm of htsim.",
+            help="Flow records, samples or packet captures of one format, or one .cm of htsim.",
         ),
     ],
     out: Annotated[
@@ -40,7 +40,9 @@ def flows(
     ] = "auto",
     idle: Annotated[
         float,
-        typer.Option(min=0, max=86_400, help="Longest pause inside a flow in s."),
+        typer.Option(
+            min=0, max=86_400, help="Longest pause within a flow in s; a longer pause divides it."
+        ),
     ] = 15.0,
     sampling: Annotated[
         int,
@@ -48,7 +50,7 @@ def flows(
             min=0,
             max=_MOST_SAMPLING,
             metavar="N",
-            help="Sampling at 1 in N, in place of the rate in the records; 0: that rate.",
+            help="Sampling rate of 1 packet in N; 0: the rate in the records.",
         ),
     ] = 0,
     pair: Annotated[
@@ -60,12 +62,16 @@ def flows(
     ] = 1,
     within: Annotated[
         list[str] | None,
-        typer.Option(metavar="NETWORK", help="Only flows with both ends in 10.0.0.0/8; repeat."),
+        typer.Option(
+            metavar="NETWORK",
+            help="Only flows with both ends in this network (10.0.0.0/8); may be repeated.",
+        ),
     ] = None,
     hosts: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="CSV with columns host and address: only these, by these names."
+            metavar="FILE",
+            help="CSV with columns host and address: only flows of these hosts, by these names.",
         ),
     ] = None,
     on_bad_row: Annotated[
@@ -78,13 +84,14 @@ def flows(
         str,
         typer.Option(
             metavar="ps|us",
-            help="htsim: unit of starts, ps as it reads them, us as its own writer writes them.",
+            help="htsim: unit of start times: ps, as htsim reads them, or us, as its generator "
+            "writes them.",
         ),
     ] = "ps",
     lossy: Annotated[
         bool,
         typer.Option(
-            "--lossy", help="htsim: leave out failures, which a list of flows cannot express."
+            "--lossy", help="htsim: leave out link failures, which a list of flows cannot express."
         ),
     ] = False,
     force: Annotated[
@@ -131,7 +138,9 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
     from eastwest.traces import matrix  # noqa: PLC0415
 
     if len(files) != 1:
-        raise InputError("one connection matrix of htsim can be read at a time")
+        raise InputError(
+            f"{len(files)} files are given: exactly one connection matrix of htsim is allowed"
+        )
     found = matrix.read(files[0], starts, lossy)
     _free(out, force)
     matrix.write(found, out)
@@ -142,8 +151,8 @@ def _matrix(files: list[Path], out: Path, starts: str, lossy: bool, force: bool)
 
 
 def _free(out: Path, force: bool) -> None:
-    """Raise ``InputError`` where a file to write exists already."""
+    """Raise ``InputError`` where the file to write already exists, unless ``force``."""
     from eastwest.errors import InputError  # noqa: PLC0415  as the readers: slow to load
 
     if out.exists() and not force:
-        raise InputError(f"{out} already exists: name another file, or add --force")
+        raise InputError(f"{out} already exists: name another file, or replace it with --force")

@@ -1,4 +1,4 @@
-"""``eastwest trace import``."""
+"""Command ``eastwest trace import``: imports recorded workloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from eastwest.units import clean, count, percent, size, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
-#: Maximum number of lines on what was left out and noted; trace.json has all.
+#: Maximum number of printed lines on records that an import left out or noted; trace.json has all.
 _MOST_LINES = 8
 _BYTES = {
     "input_bytes": "input",
@@ -64,7 +64,7 @@ def import_files(
         typer.Option(
             min=1,
             max=65_536,
-            help="Number of ranks for which the Chakra trace of one rank is repeated.",
+            help="Number of MPI ranks that all execute the Chakra trace of one rank.",
         ),
     ] = None,
     lossy: Annotated[
@@ -75,14 +75,14 @@ def import_files(
         ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the trace named by --out.")
+        bool, typer.Option("--force", help="Replace an existing trace in the folder of --out.")
     ] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Read recorded workloads into a trace: a folder of Parquet tables, or of MPI ranks.
 
     Formats: SWIM, Rumen, job histories of Hadoop 0.20 to 3, Spark event logs, CSV and Parquet;
-    packed with gzip or bzip2 or not. docs/mechanisms/traces.md lists what each has and lacks. Of
+    plain or packed with gzip or bzip2. docs/mechanisms/traces.md lists what each has and lacks.
     MPI programs: SimGrid's time-independent traces (ti), Dimemas, OTF2, Chakra: docs/guide/mpi.md.
     """
     from eastwest.traces.mpi import take as mpi  # noqa: PLC0415  slow to load
@@ -97,7 +97,7 @@ def import_files(
             _print_mpi(taken)
         return
     if ranks is not None:
-        raise InputError("--ranks can be used with Chakra traces only")
+        raise InputError("--ranks is only allowed with Chakra traces of MPI programs")
     from eastwest.traces.take import import_trace  # noqa: PLC0415  slow to load
 
     action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value
@@ -132,7 +132,7 @@ def _print_mpi(taken: Imported) -> None:
 
 
 class _ReadBar(Bar):
-    """The progress bar of an import: the file that is read, and the share of it."""
+    """The progress bar of an import: name of the current file, and share of all files read."""
 
     def __init__(self, files: int) -> None:
         super().__init__(errors(), "import")
@@ -141,7 +141,7 @@ class _ReadBar(Bar):
         self._shown = -1
 
     def __call__(self, file: str, share: float) -> None:
-        """Show the share of a file that has been read."""
+        """Show that the share (0 to 1) of a file has been read."""
         self._seen[file] = None
         done = (len(self._seen) - 1 + min(1.0, share)) / self._files
         if math.floor(500 * done) != self._shown:
@@ -179,7 +179,7 @@ def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _told(name: str) -> bool:
-    """Whether a missing column is printed: those of jobs, and whole tables."""
+    """Whether a missing column or table is printed: only columns of jobs, and whole tables."""
     return "." not in name or name.startswith("jobs.")
 
 

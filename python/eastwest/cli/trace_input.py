@@ -31,7 +31,7 @@ TraceArgument = Annotated[
         metavar="TRACE",
         help=(
             "Folder of an imported trace, a recorded file, "
-            "or fb-2009 or fb-2010, which are shipped."
+            "or the name of a shipped trace (fb-2009, fb-2010)."
         ),
     ),
 ]
@@ -40,13 +40,14 @@ WindowOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Length of a window; default: 1 h, or a 24th of a trace shorter than a day.",
+        help="Length of the windows into which a trace is divided; default: 1 h, or a 24th of a "
+        "trace shorter than a day.",
     ),
 ]
 
 
 def opened(given: Path) -> Trace:
-    """Return a trace, given by its path or the name of a shipped one."""
+    """Return an opened trace, given by its path or by the name of a shipped trace."""
     if not (is_folder(given) or given.exists()):
         known = shipped.traces()
         if str(given).lower() in known:
@@ -55,7 +56,10 @@ def opened(given: Path) -> Trace:
             return trace
         if given.parent == Path():
             names = ", ".join(known)
-            raise InputError(f"there is no trace {clean(str(given), 80)!r} here; shipped: {names}")
+            raise InputError(
+                f"there is no file or folder {clean(str(given), 80)!r}, and no shipped trace of "
+                f"this name; shipped: {names}"
+            )
     return open_trace(given)
 
 
@@ -68,7 +72,7 @@ def seconds(option: str, text: str) -> float:
 
 
 class Steps(Bar):
-    """A progress bar that names the current step."""
+    """A progress bar that names the current step of a command."""
 
     def __init__(self, name: str) -> None:
         super().__init__(errors(), name)

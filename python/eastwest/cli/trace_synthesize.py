@@ -1,4 +1,4 @@
-"""``eastwest trace synthesize`` and ``trace scale``."""
+"""Commands ``eastwest trace synthesize`` and ``trace scale``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def synthesize(
         typer.Option(
             min=1,
             max=1000,
-            help="Maximum number of attempts until no distance exceeds those of TRACE's resamples.",
+            help="Maximum number of random draws: new ones are made until no distance exceeds "
+            "those of TRACE's resamples.",
         ),
     ] = 20,
     form: FormOption = "normal",
@@ -72,9 +73,9 @@ def synthesize(
 ) -> None:
     """Make a trace like TRACE: longer, shorter or for a cluster of another size.
 
-    It prints the distances to TRACE together with those of TRACE's own resamples. Exit code 1 where
-    one of them is outside; the trace is written in any case. docs/mechanisms/synthesis.md has the
-    method.
+    It prints the distances to TRACE together with those of TRACE's own resamples. Exit code 1: a
+    distance exceeds those of the resamples; the trace is written in any case.
+    docs/mechanisms/synthesis.md has the method.
     """
     from eastwest.workload import keep, scale, synthesize as making  # noqa: I001, PLC0415  slow
 
@@ -138,7 +139,9 @@ def scale(
     given = {"nodes": nodes, "data": data, "load": load}
     chosen = [(name, text) for name, text in given.items() if text is not None]
     if len(chosen) != 1:
-        fail("exactly one of --nodes A:B, --data X and --load X is needed")
+        fail(
+            f"{len(chosen)} of --nodes A:B, --data X and --load X are given; exactly one is needed"
+        )
     (name, text), wanted = chosen[0], one_of(keep.Form, form, "--as")
     factor = (
         scaling.Factor.of_nodes(text) if name == "nodes" else scaling.Factor.of(text, f"--{name}")

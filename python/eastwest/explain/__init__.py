@@ -29,10 +29,10 @@ def explain(
 ) -> Story:
     """Return why a ``"flow"``, ``"exchange"``, ``"job"``, ``"task"`` … took as long as it did.
 
-    ``kind`` can also be ``"connection"``, and ``"program"`` for an MPI program, whose ``id`` is its
-    workload. ``id`` is the number in the column ``flow``, ``job`` or
-    ``connection``; for an exchange the flow of its request or response; for a job also its name,
-    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. The times of flows are divided by their
+    ``kind`` can also be ``"connection"``, or ``"program"`` for an MPI program. ``id`` is the number
+    in the column ``flow``, ``job`` or ``connection``. For a job it can also be its name; for an
+    exchange it is the flow of its request or response; for a task ``"JOB/map/3"`` or
+    ``"JOB/reduce/0"``; for an MPI program its workload. The times of flows are divided by their
     critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
     ``rerun_s`` seconds is simulated again to record them; ``progress`` is called meanwhile.
     ``workload`` selects the workload where several have a job of the name ``id``. The story prints
@@ -48,10 +48,10 @@ def explain(
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
     """Return a story that lists slow flows and jobs, and flows that recovered from losses.
 
-    ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
-    ``flows_recovered``, those of the requests of exchanges under ``exchanges_by_time``, and
-    ``jobs_by_runtime``, at most ``top`` each, the most extreme first; and the workloads of MPI
-    ``programs``.
+    ``facts`` of the story has the ids: of flows under ``flows_by_fct``, ``flows_by_slowdown`` and
+    ``flows_recovered``, of requests of exchanges under ``exchanges_by_time``, and of jobs under
+    ``jobs_by_runtime``; at most ``top`` each, the most extreme first. ``programs`` has the
+    workloads of MPI programs.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
@@ -61,8 +61,8 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
 def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
     """Return a story of the first difference of two results and of its consequences.
 
-    It has the settings that differ, the first difference in simulated time, and the changes of
-    workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results
+    The story has the settings that differ, the first difference in simulated time, and the changes
+    of workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results
     with equal digests are identical. Raises ``InputError`` where a folder is damaged.
     """
     from eastwest.explain import two_results  # noqa: PLC0415  loads polars

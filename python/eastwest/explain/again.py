@@ -1,4 +1,4 @@
-"""Simulates a result a second time, to record the critical paths of its messages.
+"""Repetition of a simulation, to record the critical paths of its messages.
 
 Results do not contain critical paths by default, because recording them takes a third more
 instructions. A run with equal scenario and seed is identical, which its digest proves, so critical
@@ -15,12 +15,12 @@ from eastwest.results import Result, frame, pick
 from eastwest.run import load_source, measured
 from eastwest.views.evidence import Evidence
 
-#: Tables of the second run that ``record`` adds to the evidence.
+#: Tables of the repeated run that replace those of the first result in explanations.
 _TABLES = ("flow_parts", "flow_hops")
 
 
 def is_possible(result: Result) -> bool:
-    """Whether a run can be simulated again: by packets, and without the user's own mechanisms."""
+    """Whether a run can be simulated again: it is at packet level, without own mechanisms."""
     summary = result.summary
     return summary.get("fidelity") != "flow" and not summary.get("mechanisms")
 
@@ -33,15 +33,16 @@ def seconds(result: Result) -> float:
 def record(
     evidence: Evidence, senders: list[str], progress: core.ProgressCallback | None = None
 ) -> str | None:
-    """Simulate a result again; add the parts of messages' times of ``senders`` to ``evidence``.
+    """Simulate a result again, and add the parts of messages' times to ``evidence``.
 
-    ``senders`` are values of ``measure.flow_parts``. Returns the reason for a failure, or None.
+    ``senders`` are the values of ``measure.flow_parts``: hosts whose messages are recorded. Returns
+    the reason for a failure, or None.
     """
     result = evidence.result
     if "hosts" in result.summary:
         return "its hosts take time for packets ([hosts]), which the parts of a flow do not show"
     if not is_possible(result):
-        return "only runs of packets without own mechanisms are simulated again"
+        return "only packet-level runs without the user's own mechanisms can be simulated again"
     told: Callable[[core.Progress], None] = progress or (lambda _: None)
     try:
         raw, summary = measured(
@@ -54,7 +55,7 @@ def record(
         return f"it cannot be simulated again: {error}"
     if summary.get("digest") != result.summary.get("digest"):
         return (
-            "simulated again, it has another digest: "
+            "its digest changes when it is simulated again: "
             "another version of Eastwest, or another input, made the result"
         )
     for name in _TABLES:

@@ -1,4 +1,4 @@
-"""The story of one connection: its messages in order, and the fate of its packets."""
+"""Explanation of one connection: its messages in order, and the fate of its packets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LISTED = 10
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Return the story of the connection with this number in the table ``flows``."""
+    """Return the explanation of the connection with this number in the table ``flows``."""
     table = evidence.flows
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")

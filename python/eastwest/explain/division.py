@@ -1,8 +1,8 @@
-"""The time of a message divided by its critical path: the parts of the table ``flow_parts``.
+"""Division of the time of a message by its critical path: the parts in the table ``flow_parts``.
 
-In the critical path, a chain of packets, each packet was sent because the packet before had arrived
-(docs/mechanisms/measuring.md). Its parts add up to the time of the message: waiting at hosts, in
-the queue before each link, for acknowledgements, for lost data to be sent again, and flight.
+The critical path is a chain of packets, in which each packet was sent because the packet before had
+arrived (docs/mechanisms/measuring.md). Its parts add up to the time of the message: waiting at
+hosts, in the queue before each link, for acknowledgements and for retransmissions, and flight.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ COLUMNS = (
     *("receiver_window_us", "transmission_us", "propagation_us", "processing_us"),
     "retransmission_us",
 )
-#: Windows that can be full, by the beginning of their columns, in words.
+#: Texts for windows that can be full, by the prefix of their columns in ``flow_parts``.
 _WINDOWS = {
     "slow_start": "slow start: the window grows",
     "congestion_window": "congestion window full",
     "receiver_window": "receiver's window full (tcp.max_window)",
 }
-#: First result format with the columns of ``COLUMNS``.
+#: First result format that has all columns of ``COLUMNS``.
 _SINCE = 9
 #: Maximum number of ports whose waiting times are listed separately.
 _MOST_PORTS = 6
@@ -43,13 +43,13 @@ class Division:
     """Parts of the time of one message in µs: by column of ``flow_parts``, and by link."""
 
     parts_us: dict[str, float]
-    #: Number of round trips for which each window was full, by the beginning of its columns.
+    #: Number of round trips during which each window was full, by the prefix of its columns.
     round_trips: dict[str, int]
-    #: Links (−1: all further links together) and the waiting time before each in µs, longest first.
+    #: (link, waiting time in its queue in µs), longest first; link −1: all further links together.
     waits_us: list[tuple[int, float]]
 
     def is_mostly_at_sender(self, links: Collection[int]) -> bool:
-        """Whether the longest part is waiting at the network card of the sender, with ``links``."""
+        """Whether the longest part is waiting at the sender's network card, before ``links``."""
         at_sender = [self.parts_us["host_queue_us"]]
         others = [
             us for name, us in self.parts_us.items() if name not in {"host_queue_us", "queueing_us"}
@@ -85,7 +85,7 @@ class Division:
         named = self.waits_us[:_MOST_PORTS]
         for link, wait in named:
             port = evidence.port(link) if link >= 0 else "further ports"
-            # Packets to the sender of the message are acknowledgements or SYN-ACKs.
+            # Packets towards the message's sender are acknowledgements or SYN-ACKs.
             back = " (acknowledgements)" if port.endswith(f"->{sender}") else ""
             parts.append(Part(f"queueing at {port}{back}", wait))
         rest = self.parts_us["queueing_us"] - sum(wait for _, wait in named)
@@ -96,7 +96,7 @@ class Division:
 
 
 def of_flow(evidence: Evidence, flow: int) -> Division | None:
-    """Return the division of a message; None where the run has not recorded it."""
+    """Return the parts of the time of a flow; None where the run has not recorded them."""
     if evidence.result.format < _SINCE and not evidence.is_replaced("flow_parts"):
         return None
     row = evidence.row("flow_parts", pl.col("flow") == flow)

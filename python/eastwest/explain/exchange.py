@@ -1,4 +1,4 @@
-"""The story of one exchange: its request, the time at the server, its response."""
+"""Explanation of one exchange: its request, the time at the server, its response."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from eastwest.views.labels import plural
 
 
 def find(evidence: Evidence, number: int) -> dict[str, Any]:
-    """Return the row of the exchange with this flow; raise ``InputError`` where there is none."""
+    """Return the exchange whose request or response is a flow; raise ``InputError`` if none is."""
     pairs = exchanges(evidence.flows.lazy()).collect()
     found = pairs.filter((pl.col("request") == number) | (pl.col("response") == number))
     if found.height == 0:
         known = f"{plural(pairs.height, 'exchange')} of {plural(evidence.flows.height, 'flow')}"
         raise InputError(
-            f"{evidence.result.path} has no exchange with flow {number}; it has {known}, each "
-            "named by the number of its request or response (Result.exchanges)"
+            f"{evidence.result.path} has no exchange with flow {number}; it has {known}. The id of "
+            "an exchange is the flow of its request or response (Result.exchanges)"
         )
     return found.row(0, named=True)
 
 
 def line(evidence: Evidence, row: dict[str, Any]) -> str:
-    """Return an exchange with its ends, sizes and time, as text."""
+    """Return an exchange as one line of text: client, server, sizes and time."""
     return (
         f"exchange {row['request']}: {evidence.host(row['client'])} asks "
         f"{evidence.host(row['server'])}, {size(row['request_bytes'])} for "
@@ -40,7 +40,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Return the story of the exchange that has this flow as its request or response."""
+    """Return the explanation of the exchange whose request or response is this flow."""
     row = find(evidence, number)
     request = flow.story(evidence, row["request"])
     response = flow.story(evidence, row["response"])
@@ -83,15 +83,15 @@ def story(evidence: Evidence, number: int) -> Story:
 
 
 def _without_noise(row: dict[str, Any], us: float) -> float:
-    """Return a difference of times of an exchange, in µs; 0 where it is an error of rounding.
+    """Return ``us``, a difference of times of an exchange in µs; 0 where it is a rounding error.
 
-    The simulator counts whole picoseconds; times in seconds are rounded more coarsely late in long
-    runs.
+    The simulator counts whole picoseconds. Times in seconds are floating-point numbers, which are
+    rounded more coarsely late in long runs.
     """
     return us if us > max(1e-6, 4e6 * math.ulp(row["finish_s"])) else 0.0
 
 
 def _parts(told: Story) -> dict[str, float]:
-    """Return the parts of the time of a flow in µs: by its critical path where it is recorded."""
+    """Return the parts of a flow's time in µs, from its critical path where that is recorded."""
     parts: dict[str, float] = told.facts.get("path_us") or told.facts["parts_us"]
     return parts

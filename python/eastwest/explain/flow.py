@@ -1,7 +1,8 @@
-"""The story of one flow: its properties, the parts of its time, and its events.
+"""Explanation of one flow: its properties, the parts of its time, and its events.
 
-A flow is a message, a row of the table ``flows``. Its ideal time is ``fct_us`` / ``slowdown``: its
-time alone on the idle path, without handshake and slow start (docs/mechanisms/measuring.md).
+A flow is a message: a row of the table ``flows``. Its ideal time is ``fct_us`` / ``slowdown``: the
+time of this message alone on the idle path, without handshake and slow start
+(docs/mechanisms/measuring.md).
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, number, propagation_us
 from eastwest.views.labels import plural
 
-#: Purposes whose sender opens the connection; the other purposes answer on an open one.
+#: Purposes of flows whose sender opens the connection, and below of flows that answer on an open
+#: connection.
 _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
 #: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
-#: Causes of losses, by their name in ``events``, as ends of sentences.
+#: Texts for causes of losses, by the name of the cause in the table ``events``.
 CAUSES = {
     "queue-full": "the queue was full",
     "loss": "lost on the line",
@@ -34,7 +36,7 @@ CAUSES = {
     "shared-buffer": "the memory of the switch was full",
     "sojourn": "the queue dropped it after too long a wait",
 }
-#: Kinds of packets, by their name in ``events``.
+#: Texts for kinds of packets, by the name of the kind in the table ``events``.
 KINDS = {
     "data": "segment",
     "retransmission": "segment sent again",
@@ -46,7 +48,7 @@ KINDS = {
     "datagram": "datagram",
 }
 
-#: Columns of ``flows`` among the facts, with names of hosts, and the ideal time.
+#: Facts of the explanation of a flow: columns of ``flows`` (hosts by name), and the ideal time.
 _FACTS = (
     *("flow", "workload", "purpose", "class", "job", "src", "dst", "bytes", "start_s", "finish_s"),
     *("fct_us", "ideal_us", "slowdown", "retransmits", "timeouts", "connection", "stream_start"),
@@ -54,7 +56,7 @@ _FACTS = (
 
 
 def find(evidence: Evidence, flow: int) -> dict[str, Any]:
-    """Return the row of a flow in ``flows``; raise ``InputError`` naming the existing flows."""
+    """Return the row of a flow in ``flows``; raise ``InputError`` if it does not exist."""
     row = evidence.row("flows", pl.col("flow") == flow)
     if row is None:
         total = evidence.flows.height
@@ -64,7 +66,7 @@ def find(evidence: Evidence, flow: int) -> dict[str, Any]:
 
 
 def message(row: dict[str, Any]) -> fate.Message:
-    """Return the message of a row of ``flows``."""
+    """Return the message that a row of the table ``flows`` describes."""
     known = row["connection"] is not None and row["stream_start"] is not None
     own = {name: row[name] for name in ("src", "dst", "bytes", "start_s", "finish_s")}
     stream: dict[str, Any] = {
@@ -74,7 +76,7 @@ def message(row: dict[str, Any]) -> fate.Message:
 
 
 def line(evidence: Evidence, row: dict[str, Any]) -> str:
-    """Return a flow with its ends, size and time, as text."""
+    """Return a flow as one line of text: hosts, size, purpose, time and slowdown."""
     return (
         f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
         f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
@@ -83,7 +85,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, flow: int) -> Story:
-    """Return the story of one flow."""
+    """Return the explanation of one flow."""
     row = find(evidence, flow)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)
@@ -139,9 +141,9 @@ def _parts(
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the time: those of ``divided``, or else parts that events show.
+    """Add the parts of the flow's time: from ``divided``, or else from the events of the flow.
 
-    ``blind`` means that the counters have losses that the table ``events`` does not have.
+    ``blind`` means that counters of the flow show losses that the table ``events`` lacks.
     """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
@@ -158,7 +160,7 @@ def _parts(
         else ""
     )
     expired, repaired = plural(len(waits), "timeout"), plural(len(repairs), "time")
-    # A fast retransmit during the wait for the timer has no time of its own.
+    # A fast retransmit while the sender waits for the timer is no separate part of the time.
     within = (
         f"; fast retransmit {repaired} meanwhile" if repairs and not parts[fate.RECOVERY] else ""
     )
@@ -194,7 +196,7 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Yield the events of the message and its connection, in order of time."""
+    """Yield a moment for each event of the message and its connection, in order of time."""
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):
@@ -262,13 +264,13 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
 
 
 def _because(timeout: Event) -> str:
-    """Return the cause of a timeout in parentheses, or nothing where it is unknown."""
+    """Return the cause of a timeout in parentheses; an empty text where it is unknown."""
     why = timeouts.long(timeout.cause)
     return f" ({why})" if why else ""
 
 
 def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
-    """Add the sender's window from the TCP trace, where there is one."""
+    """Add a section on the sender's congestion window, if the result has a TCP trace of it."""
     if this.connection is None:
         return
     trace = evidence.result.table("tcp_trace").filter(
@@ -299,7 +301,7 @@ def _unknown(
     row: dict[str, Any],
     this: fate.Message,
 ) -> None:
-    """Add remarks on data of the flow that the tables do not contain."""
+    """Add remarks on facts about the flow that the tables of the result do not contain."""
     note = evidence.events_note(this.finish_s)
     if note is None and this.connection is None:
         note = "Events of the flow: the result has no connection number for it."
@@ -351,7 +353,7 @@ def _unknown(
 def whole_connection(
     evidence: Evidence, connection: int, first_s: float, last_s: float
 ) -> list[Moment]:
-    """Return the events of a connection in an interval of time, in both directions."""
+    """Return the events of a connection from ``first_s`` to ``last_s``, in both directions."""
     events = evidence.events_of(connection, first_s, last_s)
     if not events:
         return []

@@ -1,4 +1,4 @@
-"""The story of one job: its phases, its critical path, and other jobs at that time."""
+"""Explanation of one job: its phases, its critical path, and other jobs at that time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from eastwest.views.evidence import Evidence, number, pick_setting
 from eastwest.views.labels import plural
 from eastwest.views.path import CriticalPath, critical_path
 
-#: Minimum duration of a straggler, in medians of its kind in the job.
+#: Minimum ratio of a straggler's duration to the median duration of the job's tasks of its kind.
 _STRAGGLES = 1.5
 _MOST_LISTED = 3
-UNKNOWN_FLOWS = "Which flow belongs to which task: flows name their job and their hosts only."
+UNKNOWN_FLOWS = "Which flow belongs to which task: flows name only their job and their hosts."
 
 
 def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[st
 
 
 def _is_of(job: dict[str, Any]) -> pl.Expr:
-    """Return the condition that a row belongs to a job."""
+    """Return the polars condition that a row of a table belongs to a job."""
     return pl.col("job").eq(job["job"]) & pl.col("workload").eq(job["workload"])
 
 
@@ -58,7 +58,7 @@ def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
-    """Return the story of one job."""
+    """Return the explanation of one job."""
     job = find(evidence, which, workload)
     tasks = own(evidence, "tasks", job)
     for row in tasks.iter_rows(named=True):
@@ -99,7 +99,7 @@ def _opening(job: dict[str, Any]) -> Story:
 
 
 def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
-    """Return the phases of the job, from its submission on."""
+    """Return the moments at which phases of the job began and ended, since its submission."""
     begin = job["submitted_s"]
     found: list[tuple[float, str]] = []
     for kind, done in (("map", "read its input"), ("reduce", "fetched its input")):
@@ -122,7 +122,7 @@ def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
 
 
 def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
-    """Add the settings of the cluster that are part of the waiting time."""
+    """Add a section on the settings of the cluster that make tasks wait."""
     given = evidence.workloads.get(job["workload"], {})
     lines = []
     for path, words in (
@@ -141,7 +141,7 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 
 
 def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
-    """Add fetches of the last reduce: the fetch that ended its shuffle, and the slowest."""
+    """Add a section on the fetches of the last reduce: the last one and the slowest."""
     reduce = way.last_reduce
     if reduce is None or way.last_map is None:
         return
@@ -200,10 +200,10 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
 
 
 def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> pl.DataFrame:
-    """Return the flows to replicas of the task that finished last, where they are identifiable.
+    """Return the flows that wrote replicas of the last task's output; empty if not identifiable.
 
-    Flows name their job and hosts only: the flows are identifiable where no other task of that kind
-    ran on the host after the task had its input.
+    Flows name only their job and hosts. So these flows are identifiable only where no other task of
+    this kind ran on the host after the last task had its input.
     """
     flows = own(evidence, "flows", job).filter(pl.col("purpose") == "replica")
     kind = "reduce" if (tasks["kind"] == "reduce").any() else "map"
@@ -224,7 +224,7 @@ def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> p
 
 
 def _output(evidence: Evidence, result: Story, written: pl.DataFrame) -> None:
-    """Add the transfer of the last task's output to its first replicas."""
+    """Add a section on the transfer of the last task's output to its first replicas."""
     if written.height == 0:
         return
     slowest = written.sort("fct_us", "flow").row(-1, named=True)
@@ -325,6 +325,6 @@ def _others(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 def _unknown(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
     result.lacks(
         UNKNOWN_FLOWS,
-        "Jobs that had not finished when the run ended: they have no row, here or beside it.",
+        "Jobs that had not finished when the run ended: the tables have no row for them.",
         evidence.events_note(job["finished_s"]),
     )

@@ -1,4 +1,4 @@
-"""A flow among others: earlier flows of its stream, similar flows, flows on shared links."""
+"""Sections on a flow and others: earlier flows of its stream, similar ones, flows at its time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from eastwest.views.evidence import Evidence, number
 from eastwest.views.labels import plural
 from eastwest.views.series import most_at_once
 
-#: Largest ratio of sizes of similar flows.
+#: Largest ratio of the sizes of two flows that count as similar.
 _ALIKE = 2
 _ENOUGH = 5
 #: Heading of the section on the flows in progress at the same time.
 BESIDE = "Beside it"
-#: Keys of facts in the section on the flows in progress at the same time.
+#: Keys of the facts that belong to the section on flows in progress at the same time.
 FACTS = ("flows_beside_dst", "flows_beside_src", "largest_beside_src")
 
 
@@ -26,7 +26,8 @@ FACTS = ("flows_beside_dst", "flows_beside_src", "largest_beside_src")
 class Ahead:
     """Messages before a flow on its TCP stream that were not delivered when it started.
 
-    ``until_s`` is the time at which the last of them was delivered, at most the end of the flow.
+    ``until_s`` is the time in s at which the last of these messages was delivered, at most the end
+    of the flow.
     """
 
     messages: int
@@ -40,7 +41,7 @@ class Ahead:
 
 
 def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
-    """Return the undelivered messages before a flow on its TCP stream; None if there are none."""
+    """Return the messages on a flow's TCP stream that delayed its start; None if there are none."""
     if row["connection"] is None or row["stream_start"] is None:
         return None
     before = evidence.flows.filter(
@@ -57,7 +58,7 @@ def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
 
 
 def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Add the rank of a flow in its workload and purpose, if possible among similar sizes."""
+    """Add a section on the rank of a flow among flows of its workload, purpose and similar size."""
     same = evidence.flows.filter(
         (pl.col("workload") == row["workload"]) & (pl.col("purpose") == row["purpose"])
     )
@@ -92,9 +93,9 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
 
 
 def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sender: bool) -> None:
-    """Add the flows in progress at the same time, and the utilisation of the ports at both ends.
+    """Add a section on flows in progress at the same time, and on the ports at both ends.
 
-    For a flow that mostly ``waits_at_sender``, the largest other flow of its host is named.
+    If the flow mostly ``waits_at_sender``, the section names the largest other flow of its sender.
     """
     flows = evidence.flows
     meanwhile = (
@@ -141,7 +142,7 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sende
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
-    """Return a line on the samples of a port in an interval of time."""
+    """Return a line on queue, utilisation and losses of a port from ``start_s`` to ``finish_s``."""
     result = evidence.result
     interval = evidence.sample_s
     port = pl.col("link") == link["link"]

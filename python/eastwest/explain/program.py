@@ -1,10 +1,10 @@
-"""The story of an MPI program: the critical path through its ranks.
+"""Explanation of an MPI program: the critical path through its ranks.
 
 The path is followed backwards from the rank that finished last. Where a rank waited for a message,
-the path continues at its sender, at the time at which the send was called; where a send waited for
-the receiver (rendezvous), at the receiver, at the time of the match; elsewhere on the same rank
-(Yang and Miller, *Critical path analysis for the execution of parallel and distributed programs*,
-ICDCS 1988). Each instant of the runtime belongs to one part.
+the path continues at the sender, at the time at which the send was called. Where a send waited for
+the receiver (rendezvous), the path continues at the receiver, at the time of the match. Elsewhere
+it stays on its rank (Yang and Miller, *Critical path analysis for the execution of parallel and
+distributed programs*, ICDCS 1988). Each instant of the runtime belongs to one part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.units import clean, percent, size, span
 from eastwest.views.evidence import Evidence
 from eastwest.views.labels import plural
 
-#: Maximum number of messages on the path that are listed.
+#: Maximum number of messages on the critical path that the explanation lists.
 _MOST_LISTED = 5
 
 
@@ -31,7 +31,7 @@ _MOST_LISTED = 5
 class Step:
     """One step of the critical path, from ``begin_s`` to ``end_s`` on ``rank``.
 
-    ``message`` is the row of the message that took this time, if one did.
+    ``message`` is the row (table ``mpi_messages``) of the message that took this time, if any.
     """
 
     rank: int
@@ -42,7 +42,7 @@ class Step:
 
 
 class _Ranks:
-    """States and messages of the ranks of one program, by rank in order of their ends."""
+    """States and messages of one MPI program, by rank, each list in order of end times."""
 
     def __init__(self, states: pl.DataFrame, messages: pl.DataFrame) -> None:
         self.states = _by_rank(states.sort("ended_s"), "rank")
@@ -55,14 +55,14 @@ class _Ranks:
         self._matched = _times(self.sent, "matched_s")
 
     def before(self, rank: int, time_s: float) -> Step | None:
-        """Return the step of the path that ends on this rank at this time; None at the start."""
+        """Return the step of the critical path that ends on a rank at a time; None at the start."""
         ends = self._ends.get(rank, [])
         place = bisect_left(ends, time_s)
         if place < len(ends):
             state = self.states[rank][place]
             if state["began_s"] < time_s:
                 return self._of_state(rank, state, time_s)
-        # Between two states the rank has spent no recorded time.
+        # The time is between two recorded states, or before the first one.
         if place == 0:
             return Step(rank, 0.0, time_s, "before its first call") if time_s > 0 else None
         return Step(rank, ends[place - 1], time_s, "between calls")
@@ -124,7 +124,7 @@ def path(ranks: _Ranks, last: int, finish_s: float) -> Iterator[Step]:
 
 
 def story(evidence: Evidence, name: str) -> Story:
-    """Return the story of the MPI program of this workload."""
+    """Return the explanation of the MPI program of the workload ``name``."""
     result = evidence.result
     finished = result.mpi_ranks.filter(pl.col("workload") == name)
     if finished.height == 0:
@@ -170,7 +170,7 @@ def story(evidence: Evidence, name: str) -> Story:
 
 
 def _slowest(evidence: Evidence, told: Story, steps: list[Step], finished: pl.DataFrame) -> None:
-    """Add the messages that took the largest part of the path, with their flows."""
+    """Add a section on the longest messages of the critical path, with their flows."""
     hosts = dict(zip(finished["rank"], finished["host"], strict=True))
     of_messages = [step for step in steps if step.message is not None]
     lines, numbers = [], []
@@ -195,7 +195,7 @@ def _slowest(evidence: Evidence, told: Story, steps: list[Step], finished: pl.Da
 
 
 def _imbalance(told: Story, finished: pl.DataFrame, finish_s: float) -> None:
-    """Add how much the computation of ranks differs."""
+    """Add a section on the least and the largest share of computation of all ranks."""
     if finish_s <= 0:
         return
     compute = (finished["compute_s"] / finish_s).sort()

@@ -1,8 +1,8 @@
-"""The parts of an explanation, and their text for a terminal.
+"""Class of explanations (stories), and their text for a terminal.
 
-A story holds numbers (``facts``, with units in their names), the time divided into ``parts`` that
-add up to it, ``moments`` in order, and sections of text. Facts that the tables do not contain are
-listed in ``unknown``, and not estimated.
+A story has numbers (``facts``, with units in their names), ``parts`` that add up to the time of the
+explained object, ``moments`` in order of time, and sections of text. Facts that the tables of a
+result do not contain are listed in ``unknown``, and not estimated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Moment:
-    """One event of a story; its time is in µs since the start of the story."""
+    """One event of a story; its time is in µs since the start of the explained object."""
 
     at_us: float
     text: str
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass
 class Story:
-    """Explanation of one flow, job, task or connection."""
+    """Explanation of one object of a result, such as a flow, job, task or connection."""
 
     kind: str
     id: str
@@ -59,12 +59,12 @@ class Story:
     unknown: list[str] = field(default_factory=list)
 
     def add(self, title: str, *lines: str) -> None:
-        """Add a section, unless it is empty."""
+        """Add a section with this title and these lines; without lines, add nothing."""
         if lines:
             self.sections.append(Section(title, list(lines)))
 
     def lacks(self, *texts: str | None) -> None:
-        """Add a text about data missing in the tables; empty texts are ignored."""
+        """Add texts about facts that the tables do not contain; None is ignored."""
         self.unknown += [text for text in texts if text is not None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Story:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the explanation as lines of plain text, without control characters."""
+        """Yield the story as lines of plain text, without control characters."""
         yield clean(self.title, 300)
         yield from _wrapped(self.summary, "")
         if self.parts:
@@ -135,7 +135,7 @@ class Story:
 
 
 def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
-    """Return untrusted text as lines, broken at spaces."""
+    """Return untrusted text as lines, broken at spaces, with the given beginnings of lines."""
     rest = first + "  " if other is None and first else (other or "")
     return textwrap.wrap(
         clean(text, 2000),
@@ -148,7 +148,7 @@ def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with None in place of NaN and infinities, which JSON does not have."""
+    """Return a value in which None replaces NaN and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The objects that can be explained, by name."""
+"""Choice of the explanation for an object of a result, by its kind and its id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eastwest.views.evidence import Evidence
 from eastwest.views.labels import a, plural
 from eastwest.views.settings import tree
 
-#: Kinds of objects that can be explained.
+#: Kinds of objects that ``eastwest explain`` can explain.
 KINDS = ("flow", "exchange", "job", "task", "connection", "program")
 _LARGEST = 2**63 - 1
 #: Headings of the lists of slow flows, by their key in the facts.
@@ -38,10 +38,10 @@ def explain(
     rerun_s: float = 0,
     progress: ProgressCallback | None = None,
 ) -> Story:
-    """Return the story of an object; see ``eastwest.explain``.
+    """Return the explanation of an object of a result; see ``eastwest.explain``.
 
-    A run that took less than ``rerun_s`` is simulated again if its folder lacks the division of the
-    times of flows.
+    A run that took less than ``rerun_s`` seconds is simulated again if its folder lacks the
+    division of the times of flows into parts.
     """
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     tellers: dict[str, Callable[[], Story]] = {
@@ -65,7 +65,7 @@ def explain(
 
 
 def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str) -> None:
-    """Raise ``InputError`` where a result lacks the workload, or a flow has another workload."""
+    """Raise ``InputError`` if a result lacks the workload, or if a flow has another workload."""
     result = evidence.result
     tables = (evidence.flows, result.jobs)
     known = sorted({name for table in tables for name in table["workload"].unique().to_list()})
@@ -88,7 +88,7 @@ def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str)
 def _record(
     evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
 ) -> str | None:
-    """Record the critical paths that a story needs; return the reason for a failure, or None."""
+    """Record the critical paths that an explanation needs; return why this failed, or None."""
     if kind == "job":
         recorded = evidence.result.flow_parts.height
         return None if recorded else again.record(evidence, ["*"], progress)
@@ -103,12 +103,14 @@ def _record(
 def _number(kind: str, id: int | str) -> int:
     text = str(id)
     if not text.isdecimal() or int(text) > _LARGEST:
-        raise InputError(f"{a(kind)} is named by its number, from 0 on, not {clean(text, 60)!r}")
+        raise InputError(
+            f"{clean(text, 60)!r} is not an id: {a(kind)} is named by its number, from 0 on"
+        )
     return int(text)
 
 
 def slowest(result: Result | str | Path, top: int) -> Story:
-    """Return the story that lists slow flows and jobs; see ``eastwest.explain.slowest``."""
+    """Return a story that lists slow flows and jobs; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(

@@ -1,4 +1,4 @@
-"""The story of one task: its stages, and its rank among those of its job."""
+"""Explanation of one task: its stages, and its rank among the tasks of its job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ID = re.compile(r"(.+)/(map|reduce)/([0-9]{1,9})")
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
-    """Return the story of one task, named as ``JOB/map/3`` or ``JOB/reduce/0``."""
+    """Return the explanation of one task, named as ``JOB/map/3`` or ``JOB/reduce/0``."""
     found = _ID.fullmatch(which)
     if found is None:
         raise InputError(f"a task is named JOB/map/3 or JOB/reduce/0, not {clean(which, 60)!r}")
@@ -97,7 +97,7 @@ def _compare(result: Story, tasks: pl.DataFrame, task: dict[str, Any]) -> None:
 
 
 def _input(evidence: Evidence, result: Story, job: dict[str, Any], task: dict[str, Any]) -> None:
-    """Add the flows that may have carried the task's input."""
+    """Add a section on the flows that may have carried the task's input."""
     purpose = "map-input" if task["kind"] == "map" else "shuffle"
     flows = jobs.own(evidence, "flows", job).filter(
         (pl.col("purpose") == purpose)

@@ -1,4 +1,4 @@
-"""The story of two results: their first difference in simulated time, and its consequences."""
+"""Comparison of two results: their first difference in simulated time, and its consequences."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from eastwest.work_units import first_unit
 
 _MOST_SETTINGS = 20
 _MOST_PORTS = 3
-#: Maximum number of lines on workloads at times when another workload was active.
+#: Maximum number of lines on workloads for times when another workload was active.
 _MOST_WHILE = 20
-#: Maximum number of characters of a line of the sweep file, which a terminal must not break.
+#: Maximum length of a line of the shown sweep file, in characters: a terminal must not break it.
 _LONGEST_LINE = 90
-#: Settings that name a run or choose what it records, so that a sweep does not vary them.
+#: Settings that only name a run or choose what it records: the shown sweep does not vary them.
 _NO_AXIS = ("name", "seed", "measure.")
-#: Causes of drops in the summary by their name in ``events``.
+#: Names of the causes of drops in the table ``events``, by their names in a summary.
 _DROPS = {cause.replace("-", "_").replace("queue_full", "full"): cause for cause in flows.CAUSES}
 _COUNTERS = {
     "retransmits": "segments sent again",
@@ -50,20 +50,22 @@ _COUNTERS = {
     "naks": "NAKs",
     "cnps": "CNPs",
 }
-#: Numbers of tasks in the names of the parts of a critical path.
+#: Pattern of numbers of tasks in the texts of the parts of a job's critical path.
 _TASK = re.compile(r"\b(map|reduce) \d+")
-#: Remark on the ideal time of a flow in the words of its parts.
+#: Pattern of the remark on the ideal time of a flow in the texts of its parts.
 _IDEAL = re.compile(r"; the ideal for all of it is .*")
 _ASSIGNED = re.compile(r", with \d+ maps? of the job assigned before it")
 
 
 def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> Story:
-    """Return the story of two results; see ``eastwest.difference``."""
+    """Return a story of the differences of two results; see ``eastwest.difference``."""
     both = tuple(each if isinstance(each, Evidence) else Evidence(each) for each in (first, second))
     one, other = both
     names = [clean(str(each.result.path), 80) for each in both]
     if one.result.path.resolve() == other.result.path.resolve():
-        raise InputError(f"{names[0]} and {names[1]} are one result: name two")
+        raise InputError(
+            f"{names[0]} and {names[1]} are the same result folder: name two different ones"
+        )
     result = Story("difference", "", f"{names[0]} and {names[1]}", "")
     different = differences([one.result, other.result])
     same = bool(one.result.digest) and one.result.digest == other.result.digest
@@ -105,7 +107,7 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
 
 
 def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
-    """Add the settings that differ to the story."""
+    """Add a section on the settings that differ."""
     lines = [f"{path}: {before}, then {after}" for path, (before, after) in different]
     if len(lines) > _MOST_SETTINGS:
         lines[_MOST_SETTINGS:] = [f"and {len(lines) - _MOST_SETTINGS} more (all with --json)"]
@@ -113,7 +115,7 @@ def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
 
 
 def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
-    """Add the first difference of all tables, and the first difference of each table."""
+    """Add sections on the first difference of all tables, and on that of each table."""
     ends = found.ends_s
     result.facts |= {
         "same_until_s": found.same_until_s,
@@ -173,7 +175,7 @@ def _when(first: First) -> str:
 
 
 def _words(evidence: Evidence, first: First, row: Mapping[str, Any]) -> str:
-    """Return the moment of a first difference, a row of its table, as text."""
+    """Return as text the row of a table with which two results first differ."""
     teller = _TELLERS.get(first.kind.table)
     if teller is not None:
         return teller(first.kind.time, row)
@@ -256,7 +258,7 @@ _TELLERS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
 
 
 def _changed(title: str, before: float, after: float, write: Callable[[float], str]) -> str:
-    """Return a number of both runs and its change, as text."""
+    """Return a text: a number in the first and in the second run, and its relative change."""
     by = f" ({change(after / before)})" if before and before != after else ""
     return f"{title} {write(before)}, then {write(after)}{by}"
 
@@ -268,7 +270,7 @@ _Measures = dict[tuple[str, str], dict[str, Any]]
 def _measures(result: Result) -> _Measures:
     """Return the measures of each workload, also for times when another workload was active.
 
-    They are computed for folders of formats without them.
+    For result folders of old formats, which lack these measures, they are computed.
     """
     found = result.summary
     if not isinstance(found.get("workloads"), dict):
@@ -280,9 +282,9 @@ def _measures(result: Result) -> _Measures:
 
 
 def _workloads(result: Story, first: Result, second: Result) -> None:
-    """Add mean and 99th percentile of each workload in its own unit, before and after.
+    """Add a section on mean and 99th percentile of each workload in its own unit, in both runs.
 
-    Measures of times when another workload was active follow the measures of whole workloads.
+    Measures for times when another workload was active follow those for the whole run.
     """
     before, after = _measures(first), _measures(second)
     lines = []
@@ -323,7 +325,7 @@ def _workloads(result: Story, first: Result, second: Result) -> None:
 
 
 def _goals(result: Story, first: Result, second: Result) -> None:
-    """Add the goals of both results: the value of each, and whether it is met, before and after."""
+    """Add a section on goals: the value of each, and whether it is met, in both runs."""
     pairs = goals.of_both(first, second)
     result.facts["goals"] = [
         {
@@ -364,13 +366,13 @@ def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 
 def _sum(tree: Any, key: str) -> float:
-    """Return the sum of the numbers in a mapping below a key."""
+    """Return the sum of the numbers in the mapping ``tree[key]``; 0 if there is no mapping."""
     inner = tree.get(key) if isinstance(tree, Mapping) else None
     return sum(pick(inner, name) or 0 for name in inner) if isinstance(inner, Mapping) else 0
 
 
 def _counts(result: Story, first: Evidence, second: Evidence) -> None:
-    """Add counts that changed: losses by cause and place, timeouts by cause, marks."""
+    """Add a section on counts that changed: losses by cause and port, timeouts by cause, marks."""
     before, after = (
         {key: (words, number) for key, words, number in _numbers(each.result.summary)}
         for each in (first, second)
@@ -397,7 +399,7 @@ def _counts(result: Story, first: Evidence, second: Evidence) -> None:
 
 
 def _flows(result: Story, first: Evidence, second: Evidence, names: list[str], top: int) -> None:
-    """Add the flows whose times changed most, with the parts of their time in each run."""
+    """Add a section on the flows whose times changed most, with their parts in each run."""
     pairs = paired_flows(first, second).with_columns(
         change_us=pl.col("fct_us_after") - pl.col("fct_us")
     )
@@ -441,18 +443,18 @@ def _flows(result: Story, first: Evidence, second: Evidence, names: list[str], t
 
 
 def _owner(row: Mapping[str, Any]) -> str:
-    """Return the job and the workload of a flow."""
+    """Return the job and the workload of a flow as text."""
     job = f"job {row['job']} of " if row["job"] is not None and row["job"] >= 0 else ""
     return f"{job}workload {row['workload']!r}"
 
 
 def _parts(parts: list[Part]) -> str:
-    """Return the parts of the time of a flow in one line."""
+    """Return the parts of the time of a flow as one line of text."""
     return "; ".join(f"{span(part.us / 1e6)} {_IDEAL.sub('', part.what)}" for part in parts)
 
 
 def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], top: int) -> None:
-    """Add the jobs whose runtimes changed most, with the changes of their critical paths."""
+    """Add a section on jobs whose runtimes changed most, with changes of their critical paths."""
     pairs = paired_jobs(first, second).with_columns(
         change_s=pl.col("runtime_s_after") - pl.col("runtime_s")
     )
@@ -490,7 +492,7 @@ def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], to
 
 
 def _path(told: Story) -> dict[str, float]:
-    """Return the seconds of a critical path by its parts, without the numbers of tasks."""
+    """Return the duration in s of each part of a critical path, by text without task numbers."""
     found: dict[str, float] = {}
     for part in told.parts:
         what = _ASSIGNED.sub("", _TASK.sub(r"\1", part.what))
@@ -501,11 +503,11 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a remark that single runs are compared, and a sweep file that separates chance."""
+    """Add a section on chance: single runs are compared; a shown sweep file compares many seeds."""
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:
-        text = "No setting differs: another version of Eastwest or another input is the reason."
+        text = "No setting differs: the reason is another version of Eastwest or another input."
         if seeds[0] != seeds[1]:
             text = "Only the seeds differ: all differences are chance."
         result.add("Chance or setting", text)
@@ -526,7 +528,7 @@ def _chance(
 def _sweep_file(
     first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Return the lines of a sweep file with both settings; none where they do not fit."""
+    """Return the lines of a sweep file with the settings of both results; empty if not possible."""
     both = [dict(values(tree(each.result))) for each in (first, second)]
     paths = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if any(ABSENT in pair for path, pair in different if path in paths):

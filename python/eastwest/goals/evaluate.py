@@ -19,7 +19,7 @@ from eastwest.goals.form import Goal, Goals, Limit
 from eastwest.goals.judge import MET, MISSED, UNDECIDED, Metrics, Runs
 from eastwest.stats import Interval, mean_interval
 
-#: Maximum number of points in the summary of a sweep; its table of points has all.
+#: Maximum number of points in the goals of a sweep's summary; the table ``points`` has all.
 MOST_LISTED = 10_000
 
 
@@ -28,9 +28,9 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
 
     Keys are ``measure``, ``goal``, ``metric``, ``value``, ``limit``, ``met``, ``difference`` (value
     minus limit) and ``margin`` (share of the limit by which the value is on the allowed side).
-    ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison, and
-    where the run does not have the measure; then ``value`` is None too, and ``nearest`` is the
-    nearest measure that the run has.
+    ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison. If the
+    run does not have the measure, ``met`` and ``value`` are None, and ``nearest`` is the most
+    similar measure of the run.
     """
     found = []
     every: tuple[Goal | Limit, ...] = (*goals.limits, *goals.best)
@@ -60,7 +60,7 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
 
 
 def _full(measure: str, there: Collection[str]) -> str:
-    """Return the name of a measure in tables, with ``workloads.`` where users may leave it out."""
+    """Return the full name of a measure, with ``workloads.``, which users may leave out."""
     from eastwest.sweep import words  # noqa: PLC0415  the sweep imports this module
 
     return words.full(measure, there)
@@ -72,9 +72,9 @@ def _short(metrics: Collection[str]) -> list[str]:
 
 
 def margin_of(limit: Limit, interval: Interval) -> float | None:
-    """Return the share of a limit by which a mean is on the allowed side; negative if beyond.
+    """Return the distance of a mean from a limit as a share of the limit; negative if beyond it.
 
-    Returns None where the limit is 0: there is no share of 0.
+    Returns None where the limit is 0, of which there is no share.
     """
     if not limit.bound:
         return None
@@ -84,20 +84,20 @@ def margin_of(limit: Limit, interval: Interval) -> float | None:
 
 @dataclass(frozen=True)
 class Cell:
-    """Comparison of one limit with the runs of one point of a sweep."""
+    """Result of the comparison of one point of a sweep with one limit."""
 
     limit: Limit
     #: Mean of the measure over the seeds, with its confidence interval.
     value: Interval
     #: ``met``, ``missed`` or ``undecided``.
     state: str
-    #: Share of the limit by which the mean is on the allowed side; negative if beyond.
+    #: Distance of the mean from the limit as a share of the limit; negative if beyond; None for 0.
     margin: float | None
 
 
 @dataclass(frozen=True)
 class At:
-    """Comparison of all goals with the runs of one point of a sweep."""
+    """Result of the comparison of one point of a sweep with all goals."""
 
     point: int
     cells: tuple[Cell, ...]
@@ -122,10 +122,11 @@ _ORDER = {MISSED: 0, UNDECIDED: 1, MET: 2}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Comparison of a sweep's goals with all its points, and the numbers of the best points."""
+    """Result of the comparison of all points of a sweep with its goals, and the best points."""
 
     goals: Goals
-    #: Comparison with each point that has a run with all measures.
+    #: Comparison of each point with the goals; points without a run that has all measures are left
+    #: out.
     points: tuple[At, ...]
     #: Number of the best point that meets all limits; None without a measure that should be
     #: minimal or maximal, or where no point meets the limits.
@@ -135,7 +136,7 @@ class Outcome:
     on_average: int | None
     #: Numbers of other points that meet all limits and do not differ significantly from ``best``.
     alike: tuple[int, ...]
-    #: Measures that no run has, each with the nearest measure of runs (None: none is similar).
+    #: Measures of goals that no run has, each with the most similar measure of the runs, or None.
     absent: Mapping[str, str | None]
 
     def of(self, state: str) -> list[At]:
@@ -143,7 +144,10 @@ class Outcome:
         return [at for at in self.points if at.state == state]
 
     def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
-        """Return states of limits by point and metric; ``there`` has the names of runs' metrics."""
+        """Return the state of each limit at each point, by (point, full name of the metric).
+
+        ``there`` are the names of all metrics of the runs.
+        """
         return {
             (at.point, _full(cell.limit.metric, there)): cell.state
             for at in self.points
@@ -151,7 +155,7 @@ class Outcome:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return the outcome as a JSON object, as the summary of a sweep has it."""
+        """Return the outcome as the JSON object ``goals`` of a sweep's summary."""
         return {
             "goal": self.goals.table(),
             "states": {state: len(self.of(state)) for state in (MET, MISSED, UNDECIDED)},
@@ -189,11 +193,11 @@ def of_sweep(
     confidence: float,
     there: Collection[str] = (),
 ) -> Outcome:
-    """Return the comparison of goals with all points; ``runs`` has metrics by point and seed.
+    """Return the comparison of all points with the goals; ``runs`` has metrics by point and seed.
 
-    A point of which no run has all measures is left out. ``baseline`` is the point to which
-    several measures that should be minimal or maximal are compared, to weigh them. ``there`` are
-    the names of all metrics, where ``runs`` have those of the goals only.
+    A point of which no run has all measures is left out. ``baseline`` is the number of the point to
+    which several measures that should be minimal or maximal are compared, so that they can be
+    summed. ``there`` are the names of all metrics, if ``runs`` has only the metrics of the goals.
     """
     there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
     absent = {
@@ -226,7 +230,7 @@ def of_sweep(
 
 
 def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:
-    """Return measures by seed, by the names in goals; runs that lack a measure are left out."""
+    """Return by seed the values of measures, under the names in goals; runs must have all."""
     names = {measure: _full(measure, there) for measure in measures}
     return {
         seed: {measure: metrics[name] for measure, name in names.items()}
@@ -252,7 +256,7 @@ def _mean(measure: str, seeds: Runs, confidence: float) -> Interval:
 
 
 def _best(goals: tuple[Goal, ...], among: Mapping[int, Runs], base: Runs) -> int | None:
-    """Return the point of the front with the least score, or None without points.
+    """Return the number of the point on the Pareto front with the least score; None without points.
 
     ``eastwest optimize`` recommends a point by this rule.
     """
@@ -274,7 +278,10 @@ def _score(goals: tuple[Goal, ...], ours: Runs, base: Runs) -> float:
 def _is_apart(
     goals: tuple[Goal, ...], ours: Runs, best: Runs, base: Runs, confidence: float
 ) -> bool:
-    """Whether the difference of two points over their common seeds has an interval above 0."""
+    """Whether a point is significantly worse than the best: its score's difference is above 0.
+
+    The whole confidence interval of the difference over common seeds must be above 0.
+    """
     if len(ours.keys() & best.keys() & base.keys()) < 2:
         return False
     apart = judge.score_difference(goals, ours, best, base, confidence)

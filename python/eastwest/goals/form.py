@@ -1,8 +1,9 @@
-"""Form of goals: limits and extremes of measures, read from a table ``[goal]``.
+"""Reader of goals: limits and extremes of measures in a table ``[goal]``.
 
 The table maps a measure to ``"< 1 ms"`` (also ``<=``, ``>``, ``>=``), ``"minimal"`` or
-``"maximal"``. Measures are named as in the tables of sweeps, those of workloads also without
-``workloads.``. The number of a limit may have a unit; without one it has the unit of the measure.
+``"maximal"``. Measures have the names of the columns in the tables of sweeps; ``workloads.`` at
+the beginning may be left out. The number of a limit may have a unit; without a unit it is in the
+unit of the measure.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from eastwest.reader import flat
 from eastwest.run import Source, may_have_goals
 from eastwest.work_units import PURPOSES, STATISTICS, UNITS, unit_of_kind
 
-#: Maximum number of goals, as in scenarios (crates/sim/src/scenario/goal.rs).
+#: Maximum number of goals in a table, equal to that of the simulator
+#: (crates/sim/src/scenario/goal.rs).
 MOST_GOALS = 16
 MINIMAL, MAXIMAL = "minimal", "maximal"
 
 _FORM = 'write a limit such as "< 1 ms" (with <, <=, > or >=), "minimal" or "maximal"'
 _LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
-#: Parts of a summary with numbers, apart from the measures of workloads.
+#: Keys of a summary that have numbers, except ``workloads`` and ``while``.
 PARTS = (
     "adaptive", "applications", "capture", "dcb", "drops", "energy_j", "event_log", "events",
     "faults", "flow_mode", "flow_parts", "flow_samples", "flows", "hosts", "jobs", "latency_us",
@@ -36,9 +38,9 @@ PARTS = (
     "simulated_s", "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace",
     "throughput_bps", "transactions",
 )  # fmt: skip
-#: Parts of a summary that exist only with workloads of these kinds or transports.
+#: Keys of a summary that exist only if a workload has one of these kinds or transports.
 _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}
-#: Measures of workloads that are one number, without statistics.
+#: Measures of workloads that are a single number, without statistics such as mean and p99.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
 _OF_WORKLOAD = re.compile(
     rf"(?:{'|'.join(_SINGLE)}"
@@ -46,17 +48,17 @@ _OF_WORKLOAD = re.compile(
     rf"\.(?:{'|'.join(STATISTICS)}))"
 )
 
-#: A counter or a measure of an application, after the name of its workload.
+#: Pattern of a counter or a measure of an application, after the name of its workload.
 _OF_APPLICATION = re.compile(rf"counters\.[a-z0-9_]+|[a-z0-9_]+_us\.(?:{'|'.join(STATISTICS)})")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure that should become less, or more."""
+    """Goal of a measure that should be minimal, or maximal (``more``)."""
 
     metric: str
     more: bool
-    #: Weight of the goal in the score of a point.
+    #: Weight of the goal in the score of a point of an optimisation.
     weight: float = 1.0
 
     def text(self) -> str:
@@ -71,13 +73,13 @@ class Limit:
     metric: str
     #: Whether the bound is the least value allowed; otherwise it is the greatest.
     least: bool
-    #: Bound in the unit of the measure, or as a share of the baseline (0.01 is 1 % more).
+    #: Bound in the unit of the measure; if ``relative``, a share of the baseline (0.01: 1 % more).
     bound: float
-    #: Whether the bound is a change against the baseline, or a value.
+    #: Whether the bound is a relative change against the baseline; otherwise it is a value.
     relative: bool
     #: Whether the bound itself is not allowed (``<`` and ``>``).
     strict: bool = False
-    #: The limit as a table ``[goal]`` has it, such as ``< 1 ms``; empty where it has another form.
+    #: Text of the limit in a table ``[goal]``, such as ``< 1 ms``; empty for other limits.
     written: str = ""
 
     def text(self) -> str:
@@ -98,22 +100,22 @@ class Goals:
     best: tuple[Goal, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is any goal."""
+        """Whether there is at least one goal."""
         return bool(self.limits or self.best)
 
     @property
     def measures(self) -> list[str]:
-        """Measures of all goals, those with limits first."""
+        """Names of the measures of all goals; those with limits come first."""
         return [*(limit.metric for limit in self.limits), *(goal.metric for goal in self.best)]
 
     def table(self) -> dict[str, str]:
-        """Return the goals as a table ``[goal]``: the wanted value by measure."""
+        """Return the goals as a table ``[goal]``: the text of the goal by measure."""
         found = {limit.metric: limit.written for limit in self.limits}
         return found | {g.metric: MAXIMAL if g.more else MINIMAL for g in self.best}
 
 
 def read(given: object) -> tuple[Goals, list[Problem]]:
-    """Return the goals of a table ``[goal]``, as far as they can be read, and its problems."""
+    """Return the valid goals of a table ``[goal]``, and the problems of the others."""
     if not isinstance(given, Mapping):
         example = '{ "service.exchange_us.p99" = "< 1 ms" }'
         return Goals(), [_problem("goal", given, f"must be a table, such as {example}")]
@@ -122,7 +124,9 @@ def read(given: object) -> tuple[Goals, list[Problem]]:
     problems: list[Problem] = []
     table = flat(given)
     if len(table) > MOST_GOALS:
-        problems.append(_problem("goal", None, f"has more than {MOST_GOALS} goals"))
+        problems.append(
+            _problem("goal", None, f"has {len(table)} goals; at most {MOST_GOALS} are allowed")
+        )
     for measure, value in list(table.items())[:MOST_GOALS]:
         wanted = value.strip() if isinstance(value, str) else ""
         if wanted in {MINIMAL, MAXIMAL}:
@@ -145,7 +149,7 @@ def _problem(path: str, value: object, message: str, hint: str | None = None) ->
 
 
 def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
-    """Return the limit that a text sets for a measure and '', or None and the text's error."""
+    """Return the limit that the text ``wanted`` sets, and ``""``; or None and an error message."""
     match = _LIMIT.fullmatch(wanted)
     if match is None:
         return None, f"is not a goal: {_FORM}"
@@ -158,7 +162,7 @@ def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
 
 
 def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return a number in the unit of a measure and '', or None and the text's error."""
+    """Return the bound in the unit of a measure, and ``""``; or None and an error message."""
     bound, message = _number(measure, sign, text)
     from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415  as in _number
 
@@ -169,7 +173,7 @@ def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
 
 
 def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
-    """Return a number in the unit of a measure, also a negative one, or None and a message."""
+    """Return a bound of any sign in the unit of a measure, and ``""``; or None and a message."""
     try:
         plain = float(text)
     except ValueError:
@@ -193,12 +197,12 @@ def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
     return float(read.number / scale), ""
 
 
-#: Kinds of units in words.
+#: Words for the kinds of units, for messages.
 _KINDS = {
     "time": "a time", "rate": "a rate", "size": "a size", "energy": "an energy",
     "": "a number without a unit",
 }  # fmt: skip
-#: Unit that a message proposes, by the end of the name of a measure.
+#: Unit that an error message proposes, by the ending of the name of a measure.
 _WRITTEN_UNITS = {
     "_us": "us", "_s": "s", "_bps": "bit/s", "_bytes": "B", "_j": "J", "": "",
 }  # fmt: skip
@@ -217,16 +221,16 @@ def of_text(scenario: str) -> Goals:
 
 
 def _read_text(scenario: str) -> tuple[Goals, list[Problem]]:
-    """Return the goals of a resolved scenario, as far as they can be read, and their problems."""
+    """Return the valid goals of a resolved scenario, and the problems of the others."""
     if "goal = {" not in scenario:
         return Goals(), []
     return read(tomllib.loads(scenario).get("goal", {}))
 
 
 def of_scenario(source: Source, overrides: core.Overrides) -> Goals:
-    """Return the goals of a scenario with these settings.
+    """Return the goals of a scenario with overrides of settings.
 
-    Raises ``ScenarioError`` where the scenario is wrong, ``ProblemsError`` where a goal is.
+    Raises ``ScenarioError`` where the scenario is wrong, ``ProblemsError`` where a goal is wrong.
     """
     if not may_have_goals(source, overrides):
         return Goals()
@@ -234,7 +238,7 @@ def of_scenario(source: Source, overrides: core.Overrides) -> Goals:
 
 
 def refuse(source: Source, overrides: core.Overrides) -> None:
-    """Raise ``ProblemsError`` where a goal of a scenario is wrong, or its measure cannot exist."""
+    """Raise ``ProblemsError`` if a goal of a scenario is wrong, or if its measure cannot exist."""
     if found := problems_of(source, overrides):
         raise ProblemsError(found)
 
@@ -244,7 +248,7 @@ def problems_of(
 ) -> list[Problem]:
     """Return the problems of goals: wrong limits, and measures that no run of a scenario can have.
 
-    ``goals`` are those of a sweep or optimisation, in the place of the scenario's own.
+    ``goals`` are those of a sweep or optimisation, which replace the scenario's own goals.
     """
     if not goals and (goals is not None or not may_have_goals(source, overrides)):
         return []
@@ -264,11 +268,11 @@ def _resolved(source: Source, overrides: core.Overrides) -> str:
 
 @dataclass(frozen=True)
 class _Names:
-    """Names of the measures that runs of a scenario may have."""
+    """Names of the measures that runs of a scenario may have, to check goals."""
 
     #: Kind of each workload by its name.
     kinds: Mapping[str, str]
-    #: Parts of the summary that runs of the scenario have.
+    #: Keys of the summary that runs of the scenario have.
     parts: tuple[str, ...]
 
     @staticmethod
@@ -297,10 +301,10 @@ class _Names:
             if self._is_of_while(rest):
                 return None
             message = (
-                "is not a measure: after while. are a workload of the scenario "
-                f"({self._listed()}), which may have a purpose of flows ({', '.join(PURPOSES)}) "
-                "after a slash, then another workload, its unit and a statistic, such as "
-                "while.W/shuffle.V.exchange_us.p99"
+                "is not a measure: after while. comes a workload of the scenario "
+                f"({self._listed()}), optionally with a slash and a purpose of flows "
+                f"({', '.join(PURPOSES)}), then another workload, its unit and a statistic, such "
+                "as while.W/shuffle.V.exchange_us.p99"
             )
             return _problem(path, None, message, self._nearest_while(rest))
         own = rest if head == "workloads" else measure
@@ -316,14 +320,17 @@ class _Names:
         return ", ".join([*self.kinds][:8])
 
     def _example(self, workload: str, statistic: str = "p99") -> str:
-        """Return a measure of a workload in the unit in which a user counts it."""
+        """Return a measure of a workload in its own unit, such as ``hadoop.runtime_s.p99``."""
         return f"{workload}.{unit_of_kind(self.kinds[workload]).name}.{statistic}"
 
     def _wrong_part(self, measure: str) -> Problem | None:
-        """Return the problem of a purpose that no flow has or of an absent application, or None."""
+        """Return the problem of a wrong purpose of flows or of a wrong application; else None."""
         part, _, own = measure.partition(".")
         if part == "applications" and not any(own.startswith(f"{each}.") for each in self.kinds):
-            message = f"is not a measure: after applications. is a workload ({self._listed()})"
+            message = (
+                "is not a measure: after applications. comes a workload of the scenario "
+                f"({self._listed()})"
+            )
             return _problem(f"goal.{measure}", None, message)
         if part == "applications" and not any(
             _OF_APPLICATION.fullmatch(own[len(each) + 1 :])
@@ -331,8 +338,8 @@ class _Names:
             if own.startswith(f"{each}.")
         ):
             message = (
-                "is not a measure: after the workload are counters.NAME or NAME_us with one of "
-                f"{', '.join(STATISTICS)}"
+                "is not a measure: after the workload comes counters.NAME, or NAME_us with a "
+                f"statistic ({', '.join(STATISTICS)})"
             )
             return _problem(f"goal.{measure}", None, message)
         before, _, rest = measure.partition(".by_purpose.")
@@ -340,7 +347,7 @@ class _Names:
         if before != "flows" or purpose in PURPOSES:
             return None
         near = nearest(purpose, PURPOSES)
-        message = f"has no purpose of flows after by_purpose: allowed are {', '.join(PURPOSES)}"
+        message = f"needs a purpose of flows after by_purpose; allowed: {', '.join(PURPOSES)}"
         hint = f"{before}.by_purpose.{near}{dot}{after}" if near else None
         return _problem(f"goal.{measure}", None, message, hint)
 
@@ -353,13 +360,13 @@ class _Names:
         )
 
     def _active(self) -> Iterator[str]:
-        """Yield workloads, and purposes of their flows: ``W`` and ``W/purpose``."""
+        """Yield the names allowed after ``while.``: each workload ``W``, and ``W/purpose``."""
         for each in self.kinds:
             yield each
             yield from (f"{each}/{purpose}" for purpose in PURPOSES)
 
     def _is_of_while(self, rest: str) -> bool:
-        """Whether a name after ``while.`` is an active workload, then a measure of another."""
+        """Whether ``rest``, after ``while.``, is a workload and then a measure of another one."""
         return any(
             rest.startswith(f"{active}.")
             and self._is_of_workload(own := rest[len(active) + 1 :])

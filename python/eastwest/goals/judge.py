@@ -1,15 +1,16 @@
 """Comparison of points: limits first, then Pareto dominance, then one recommended point.
 
-Every point is compared with the baseline seed by seed (the same seeds for all points), so that
-common effects of a seed cancel. A point *misses* a limit by the distance of its mean over the seeds
-beyond the bound, as a share. Of two points, the point that misses less is better. Among points that
-miss no limit, a point *dominates* another point if it is at least as good in all goals and better
-in one (Deb's constrained domination: K. Deb, An efficient constraint handling method for genetic
-algorithms, 2000; fronts and crowding as in NSGA-II, Deb et al. 2002).
+Every point is compared with the baseline seed by seed (with the same seeds for all points), so that
+common effects of a seed cancel. A point *misses* a limit if its mean over the seeds is beyond the
+bound; the distance counts as a share of the bound. Of two points, the point that misses limits by
+less is better. Among points that miss no limit, a point *dominates* another point if it is at least
+as good in all goals and better in one (Deb's constrained domination: K. Deb, An efficient
+constraint handling method for genetic algorithms, 2000; fronts and crowding as in NSGA-II, Deb et
+al. 2002).
 
 Of the points on the front that miss no limit, the recommended point has the least *score*: the
-weighted sum of the logarithms of its goals over the baseline's. So a goal counts by its relative
-change, not by its unit; halving one goal weighs as much as doubling another of the same weight.
+weighted sum of the logarithms of goal / baseline. So a goal counts by its relative change, not by
+its unit; halving one goal weighs as much as doubling another goal of the same weight.
 """
 
 from __future__ import annotations
@@ -23,52 +24,52 @@ from typing import Any
 from eastwest.goals.form import Goal, Limit
 from eastwest.stats import Interval, mean_interval, paired_interval
 
-#: Metrics of a run by name.
+#: Metrics of one run, by name.
 Metrics = Mapping[str, float]
-#: Runs of a point by seed.
+#: Metrics of all runs of a point, by seed.
 Runs = Mapping[int, Metrics]
 
 
 @dataclass(frozen=True)
 class Told:
-    """Mean of a goal or limit at a point, and its relative change against the baseline."""
+    """Mean of one metric at a point, and its relative change against the baseline."""
 
     value: Interval
     #: Change as a share; None where the baseline is 0.
     change: Interval | None
 
 
-#: States of a limit at a point: its interval is on the allowed side, beyond the bound, or has the
-#: bound in it. Without an interval a limit is undecided.
+#: States of a limit at a point: the interval of the mean is on the allowed side, is beyond the
+#: bound, or contains the bound. Without an interval a limit is undecided.
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Comparison of an estimate with a limit."""
+    """Result of the comparison of an estimate (mean with interval) with a limit."""
 
     #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the whole interval.
     state: str
-    #: Distance of the estimate beyond the bound, as a share of the bound (of 1 where it is 0); 0 or
-    #: less where the estimate is allowed.
+    #: Distance of the estimate beyond the bound, as a share of the bound (of 1 if the bound is 0);
+    #: 0 or less where the estimate is allowed.
     missed: float
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Comparison of a point with a limit: whether it is met, and by how much it is missed."""
+    """Result of the comparison of a point with a limit: whether, and by how much, it misses it."""
 
     told: Told
     #: Distance of the mean beyond the bound, as a share; 0 or less where the limit is met.
     missed: float
-    #: Whether the whole interval is on the allowed side.
+    #: Whether the whole interval of the mean is on the allowed side of the limit.
     surely: bool
 
 
 def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
     """Return a metric's mean and its change against the baseline, with intervals over seeds.
 
-    The change is None where a value of the baseline is 0, unless all values are. Raises
+    The change is None where a value of the baseline is 0, unless all values of both are 0. Raises
     ``KeyError`` where a run lacks the metric.
     """
     seeds = [seed for seed in ours if seed in base]
@@ -98,11 +99,11 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
 
 
 def judge(limit: Limit, interval: Interval) -> Judged:
-    """Return the comparison of an estimate with a limit; of a change, if the limit is relative."""
+    """Return the comparison of an estimate with a limit; for a relative limit, of a change."""
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
     if not allows(limit, interval.value):
-        # A strict limit is also missed by a value that is equal to its bound.
+        # A value that is equal to the bound misses a strict limit (< or >).
         missed = max(missed, sys.float_info.min)
     state = UNDECIDED
     if interval.low is not None and interval.high is not None:
@@ -134,7 +135,7 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
         value, other = ours[goal.metric], base[goal.metric]
         if value > 0 and other > 0:
             gone = math.log(value / other)
-        else:  # no ratio: the difference, as a share of the larger
+        else:  # no logarithm of the ratio: use the difference as a share of the larger value
             gone = (value - other) / (max(abs(value), abs(other)) or 1.0)
         total += goal.weight * (-gone if goal.more else gone)
     return total
@@ -160,7 +161,7 @@ def score_difference(
 
 @dataclass(frozen=True)
 class Standing:
-    """Values that order points: missed limits first, then the means of the goals."""
+    """Values by which points are ordered: missed limits first, then the means of the goals."""
 
     number: int
     values: tuple[float, ...]
@@ -169,14 +170,14 @@ class Standing:
 
 
 def dominates(a: Standing, b: Standing) -> bool:
-    """Whether ``a`` dominates ``b``: limits first, then goals."""
+    """Whether ``a`` dominates ``b``: it misses limits by less, or is better in the goals."""
     if a.missed > 0 or b.missed > 0:
         return a.missed < b.missed
     return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
 
 
 def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
-    """Return points by Pareto front: the n-th has points that only earlier fronts dominate."""
+    """Return the Pareto fronts: points of the n-th are dominated only by points of earlier ones."""
     left, found = list(points), []
     while left:
         front = first_front(left)
@@ -189,7 +190,7 @@ def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
 def first_front(points: Sequence[Standing]) -> list[Standing]:
     """Return the points that no other dominates, in the given order."""
     front: list[Standing] = []
-    # In this order a point is dominated by an earlier one only, and then by one on the front.
+    # In this order only earlier points can dominate a point, and one of them is on the front.
     for point in sorted(points, key=lambda p: (max(p.missed, 0.0), p.values)):
         if not any(dominates(other, point) for other in front):
             front.append(point)
@@ -198,7 +199,7 @@ def first_front(points: Sequence[Standing]) -> list[Standing]:
 
 
 def order(points: Sequence[Standing]) -> list[Standing]:
-    """Return points from the best to the worst: by front, in a front the least crowded first."""
+    """Return points from the best to the worst: front by front, the least crowded points first."""
     ordered: list[Standing] = []
     for front in fronts(points):
         room = _crowding_distances(front)

@@ -1,10 +1,11 @@
 """The user's own mechanisms: queues, congestion controls, routings and applications.
 
-In Rust, at full speed: ``eastwest new`` writes a crate (new.py), crate.py builds and loads it. In
-Python, for a first sketch: a subclass of ``Queue``, ``Congestion``, ``Routing`` (sketch.py) or
-``Application`` (application.py). Both are named where a scenario is run (load.py), never by the
-scenario alone: a file from elsewhere must not be able to run code. The guides are
-docs/guide/own-mechanism.md and docs/guide/own-application.md.
+A mechanism in Rust runs at full speed: ``eastwest new`` writes a crate (new.py), and crate.py
+builds and loads it. A mechanism in Python is a *sketch*: a subclass of ``Queue``, ``Congestion``,
+``Routing`` (sketch.py) or ``Application`` (application.py). The command that runs a scenario must
+name the mechanism (load.py); the scenario alone is not enough, because a file from elsewhere must
+not be able to run code. The guides are docs/guide/own-mechanism.md and
+docs/guide/own-application.md.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from eastwest.mechanisms.base import Base, Duration
 _LONGEST = 2**63 - 1
 #: Largest message in bytes (crates/workload/src/application/deployment.rs).
 _LARGEST = 10**15
-#: Hooks that the simulator calls.
+#: Names of the methods of an application that the simulator calls.
 HOOKS = ("on_start", "on_message", "on_timer", "on_close")
 
 
 class Message(Protocol):
-    """A message that has arrived."""
+    """A message that has arrived at a process of an application."""
 
     @property
     def sender(self) -> int:
@@ -25,11 +25,11 @@ class Message(Protocol):
 
     @property
     def bytes(self) -> int:
-        """Bytes of the message."""
+        """Size of the message in bytes."""
 
     @property
     def data(self) -> Any:
-        """The object that the sender gave; None without one."""
+        """The object that the sender attached to the message; None if it attached none."""
 
     @property
     def sent_ps(self) -> int:
@@ -37,7 +37,7 @@ class Message(Protocol):
 
     @property
     def request(self) -> int | None:
-        """Number of the request that this message is, if its sender waits for a reply."""
+        """Number of the request, if this message is one (its sender waits for a reply); or None."""
 
     @property
     def answers(self) -> int | None:
@@ -49,8 +49,8 @@ class Application(Base):
 
     The hooks ``on_start``, ``on_message``, ``on_timer`` and ``on_close`` are called by the
     simulator; override those that the application needs. The other methods send messages, start
-    timers and count. Processes share nothing but messages. The attributes below are set before
-    ``__init__``, which takes no arguments.
+    timers and count. Processes communicate only by messages. The simulator sets the attributes
+    below before it calls ``__init__``, which takes no arguments.
     """
 
     roles: ClassVar[Mapping[str, str]] = {"hosts": "Hosts of the processes."}
@@ -72,13 +72,13 @@ class Application(Base):
         _next: int
 
     def on_start(self) -> None:
-        """Start the process, at the ``start`` of the workload."""
+        """Start the process; called at the time ``start`` of the workload."""
 
     def on_message(self, message: Message) -> None:
         """Handle a message whose last byte has arrived; messages of a connection keep order."""
 
     def on_timer(self, data: Any) -> None:
-        """Handle the end of a timer; ``data`` is that of :meth:`timer`."""
+        """Handle the expiry of a timer; ``data`` is the object that was given to :meth:`timer`."""
 
     def on_close(self, peer: int, failed: bool) -> None:
         """Handle the end of a connection with the process ``peer``.
@@ -112,12 +112,12 @@ class Application(Base):
         """
         delay_ps = Duration(delay) if isinstance(delay, str) else _whole("a delay in ps", delay)
         if not 0 <= delay_ps <= _LONGEST:
-            raise ValueError(f"a timer of {delay_ps} ps: it must be 0 to {_LONGEST}")
+            raise ValueError(f"a timer of {delay_ps} ps: a delay must be 0 to {_LONGEST} ps")
         self._acts.append(("timer", int(delay_ps), data))
         return self._numbered()
 
     def cancel(self, timer: int) -> None:
-        """Cancel a timer of this process; without effect where it has ended."""
+        """Cancel a timer of this process; a timer that has expired is not affected."""
         self._acts.append(("cancel", self._natural("timer", timer)))
 
     def close(self, peer: int, *, connection: int = 0) -> None:
@@ -130,24 +130,28 @@ class Application(Base):
     def stop(self) -> None:
         """End the whole application now.
 
-        Without it, the application ends when no message is on the way and no timer is pending.
+        Without a call of ``stop``, the application ends when no message is in flight and no timer
+        is pending.
         """
         self._acts.append(("stop",))
 
     def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter: ``applications.W.counters.COUNTER`` of the summary."""
+        """Add ``by`` to a counter, which is ``applications.W.counters.COUNTER`` in the summary."""
         self._acts.append(("count", counter, self._natural("by", by)))
 
     def measure(self, name: str, took_ps: int) -> None:
-        """Add a duration to a measure: ``applications.W.NAME_us`` has count and percentiles."""
+        """Add a duration (ps) to a measure, whose count and percentiles the summary has.
+
+        They are ``applications.W.NAME_us`` of the summary; W is the name of the workload.
+        """
         self._acts.append(("measure", name, self._natural("took_ps", took_ps)))
 
     def plan(self, units: int) -> None:
-        """Add units of work to those that the application will do, for progress bars."""
+        """Add to the total number of units of work of the application, for progress bars."""
         self._acts.append(("plan", self._natural("units", units)))
 
     def complete(self, units: int = 1) -> None:
-        """Note that units of the planned work are done."""
+        """Note that ``units`` of the planned units of work are done, for progress bars."""
         self._acts.append(("complete", self._natural("units", units)))
 
     def _send(self, act: str, to: int, size: int, data: Any, connection: int) -> int:
@@ -156,21 +160,23 @@ class Application(Base):
         return self._numbered()
 
     def _numbered(self) -> int:
-        # The simulator gives the same numbers to messages and timers, in the order of the calls.
+        # The simulator numbers messages and timers in the order of these calls, too.
         self._next += 1
         return self._next - 1
 
     def _process(self, number: int) -> int:
         number = _whole("the number of a process", number)
         if not 0 <= number < len(self.hosts):
-            raise ValueError(f"there is no process {number}: there are 0 to {len(self.hosts) - 1}")
+            raise ValueError(
+                f"there is no process {number}: processes are 0 to {len(self.hosts) - 1}"
+            )
         return number
 
     @staticmethod
     def _size(size: int) -> int:
         size = _whole("the size of a message", size)
         if not 1 <= size <= _LARGEST:
-            raise ValueError(f"a message of {size} bytes: a message has 1 to {_LARGEST}")
+            raise ValueError(f"a message of {size} bytes: a message has 1 to {_LARGEST} bytes")
         return size
 
     @staticmethod
@@ -188,7 +194,10 @@ class Application(Base):
         return value
 
     def _step(self, now_ps: int, following: int, hook: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Call a hook and return what the process has asked for (crates/bindings/src/sketch)."""
+        """Call a hook and return the actions that the process requested, such as sends.
+
+        The simulator (crates/bindings/src/sketch) calls this method and executes the actions.
+        """
         self.now_ps, self._next, self._acts = now_ps, following, []
         try:
             getattr(self, hook)(*given)
@@ -202,7 +211,7 @@ class Application(Base):
 
 
 def _whole(name: str, value: Any) -> int:
-    """Return a whole number. Raises ``TypeError`` with the way to get one."""
+    """Return a value as a whole number; raise ``TypeError`` if it is not one."""
     try:
         return operator.index(value)
     except TypeError:

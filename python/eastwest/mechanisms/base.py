@@ -1,4 +1,4 @@
-"""The common part of classes that users write: names, random numbers, durations."""
+"""Common base of mechanisms and applications that users write: names, random numbers, durations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import typing
 from typing import ClassVar, Protocol
 
-#: Picoseconds of each unit of time, as in scenario files.
+#: Picoseconds in each unit of time that scenario files allow.
 _UNITS = {
     "ps": 1,
     "ns": 10**3,
@@ -37,11 +37,11 @@ class Random(Protocol):
 class Duration(int):
     """A time in whole picoseconds, made from a number of ps or from a text such as ``"10 ms"``.
 
-    As the type of a setting it lets scenarios write the time with a unit.
+    If a setting has this type, scenarios write its value as a time with a unit.
     """
 
     def __new__(cls, value: int | str = 0) -> Duration:
-        """Return the duration. Raises ``ValueError`` where a text is no time."""
+        """Return the duration of a number of ps or a text; raise ``ValueError`` for a bad text."""
         if not isinstance(value, str):
             return super().__new__(cls, value)
         found = _DURATION.fullmatch(value.strip())
@@ -53,17 +53,17 @@ class Duration(int):
         if rest:
             raise ValueError(f"{value!r} is not a whole number of picoseconds")
         if ps > _LARGEST:
-            raise ValueError(f"{value!r} is longer than {_LARGEST} ps")
+            raise ValueError(f"{value!r} is longer than {_LARGEST} ps, the maximum")
         return super().__new__(cls, ps)
 
 
 class Base:
-    """The common part of all classes that users write."""
+    """Base class of all mechanisms and applications that users write in Python."""
 
     name: ClassVar[str] = ""
-    """Name in scenarios; by default that of the class, ``MyQueue`` as ``my-queue``."""
+    """Name in scenarios; by default made from the class name: ``MyQueue`` becomes ``my-queue``."""
     stream: ClassVar[str] = ""
-    """Name of its random numbers, by default the name of the class in scenarios."""
+    """Name of the stream of random numbers; by default the name of the mechanism in scenarios."""
 
     if typing.TYPE_CHECKING:
         random: Random

@@ -1,14 +1,15 @@
-"""Mechanism crates: checked and compiled with cargo where they have changed, and loaded.
+"""Mechanism crates: the user's Rust crates, which are compiled with cargo and loaded.
 
-A mechanism crate becomes an extension module with the whole simulator and its own mechanisms, so
-that calls between them cost no more than within Eastwest. It replaces ``eastwest._core``. So one
-crate can be loaded at a time, with any number of mechanisms.
+A mechanism crate is compiled to an extension module that contains the whole simulator and the
+mechanisms of the crate, so that calls between them are as fast as within Eastwest. This module
+replaces ``eastwest._core``. Therefore only one crate can be loaded at a time, with any number of
+mechanisms.
 
-By default cargo's profile ``dev`` compiles it, for which ``eastwest new`` chooses little
-optimisation: the first build is shorter, and later ones take seconds. It also leaves out what a run
-does not need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (cargo's feature ``run`` of
-crates/bindings, where ``complete`` has all). The profile ``release`` optimises across crates.
-Compiled code goes to the cache of the user (source.py), which all crates share.
+By default cargo's profile ``dev`` is used, for which ``eastwest new`` chooses little optimisation:
+the first build is shorter, and later builds take seconds. It also leaves out what a run does not
+need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (cargo's feature ``run`` of
+crates/bindings; the feature ``complete`` has all). The profile ``release`` optimises across crates.
+Compiled code is stored in the cache of the user (source.py), which all crates share.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from eastwest import core
 from eastwest.errors import InputError, MechanismError
 from eastwest.mechanisms import source as sources
 
-#: Settings of PyO3: a module for any Python from 3.11 on (abi3), without the library of one. The
-#: template of ``.cargo/config.toml`` has them too, so that ``cargo test`` need not compile again.
+#: Environment variables for PyO3: the module is for any Python from 3.11 on (abi3), and is not
+#: linked with a library of Python. The template of ``.cargo/config.toml`` has the same values, so
+#: that ``cargo test`` does not compile all crates again.
 _PYO3 = {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_NO_PYTHON": "1"}
 _BINDINGS = "eastwest-bindings"
-#: Environment variable with which crates are compiled in profile ``release`` (``--with-release``).
+#: Environment variable that selects the profile ``release``, as ``--with-release`` does.
 RELEASE = "EASTWEST_WITH_RELEASE"
 
 
@@ -62,15 +64,15 @@ def source_hash(folder: Path) -> str:
 
 
 def source_of(folder: Path) -> Path | None:
-    """Return the source of Eastwest that the manifest of a crate names.
+    """Return the folder of Eastwest's source that the ``Cargo.toml`` of a crate names.
 
-    None where it names none that is a folder. Raises ``InputError`` where the folder is not the
-    source of the installed version; the message has the line to write.
+    Returns None where it names no path. Raises ``InputError`` where the folder is not the source of
+    the installed version; the message has the correct line.
     """
     try:
         manifest = tomllib.loads((folder / "Cargo.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None  # cargo says what is wrong
+        return None  # cargo reports the error of the manifest
     path = _path_of(manifest.get("dependencies"))
     if path is None:
         return None
@@ -78,18 +80,18 @@ def source_of(folder: Path) -> Path | None:
     found = sources.version(named)
     if found == core.version():
         return named
-    state = "is absent" if found is None else f"is of Eastwest {found}"
+    state = "is absent" if found is None else f"is that of Eastwest {found}"
     installed = sources.folder()
     if installed is None:
-        what = f"installed is {core.version()}, without its source"
+        what = f"the installed Eastwest is {core.version()}, without its source"
     else:
         right = sources.bindings(installed.resolve()).as_posix()
-        what = f'for the installed {core.version()} it is path = "{right}"'
+        what = f'for the installed Eastwest {core.version()} write path = "{right}"'
     raise InputError(f"{folder / 'Cargo.toml'}: the source {path!r:.200} {state}; {what}")
 
 
 def _path_of(dependencies: object) -> str | None:
-    """Return the path of the dependency on Eastwest in a table of dependencies."""
+    """Return the path of the dependency on Eastwest in a Cargo table of dependencies, or None."""
     if not isinstance(dependencies, dict):
         return None
     for name, one in dependencies.items():
@@ -106,7 +108,7 @@ def release_wanted() -> bool:
 
 @dataclass(frozen=True)
 class Cargo:
-    """The builds of one crate: its folder, the folder of compiled code, and the profile."""
+    """Builds of one crate with cargo: its folder, the folder of compiled code, and the profile."""
 
     folder: Path
     target: Path
@@ -118,17 +120,17 @@ class Cargo:
 
     @property
     def _stamp(self) -> Path:
-        """File that exists after the first build with this profile and these features."""
+        """Path of an empty file that exists after the first build with this profile and features."""
         profile = "release" if self.release else "dev"
         return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
 
     def _features(self, what: str) -> list[str]:
-        """Return the options of a command for features; empty for a crate without the features."""
+        """Return cargo's options for the features; empty for a crate without these features."""
         try:
             manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
             known = {"run", "complete"} <= set(manifest.get("features", ()))
         except ValueError:
-            return []  # cargo says what is wrong
+            return []  # cargo reports the error of the manifest
         if not known or what == "clean":
             return []
         # The check needs the interface for mechanisms only, not the simulator.
@@ -139,9 +141,9 @@ class Cargo:
     def library(self) -> Path:
         """Check the crate, compile it, and return its library.
 
-        While dependencies have to be compiled, ``cargo check`` comes first: it needs the interface
-        for mechanisms only, not the simulator, so that an error of the crate is told sooner. Later
-        the build itself begins with the crate.
+        Before the first build, ``cargo check`` is run: it needs only the interface for mechanisms
+        and not the simulator, so that errors of the crate are reported sooner. Later builds begin
+        with the crate itself.
         """
         with self._alone():
             if not self._stamp.exists():
@@ -151,26 +153,27 @@ class Cargo:
         library = _library(messages, self.folder)
         if library is None:
             raise MechanismError(
-                f'{self.folder} is no cdylib: its Cargo.toml needs crate-type = ["cdylib"]'
+                f"{self.folder} is not a dynamic library: its Cargo.toml needs "
+                'crate-type = ["cdylib"]'
             )
         return library
 
     def forget(self) -> None:
-        """Remove the library, which another crate of equal name has replaced."""
+        """Remove the compiled library, which belongs to another crate of the same name."""
         name = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
         with self._alone():
             self._run("clean", "--package", name["package"]["name"])
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the folder of compiled code against other processes of Eastwest."""
+        """Lock the folder of compiled code, so that other processes of Eastwest wait."""
         self.target.mkdir(parents=True, exist_ok=True)
         with (self.target / "eastwest-lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _run(self, what: str, *more: str) -> bytes:
-        """Run a command of cargo and return its standard output, messages in JSON.
+        """Run a command of cargo and return its standard output: messages in JSON.
 
         Raises ``InputError`` without cargo, and ``MechanismError`` where the command fails.
         """
@@ -215,13 +218,13 @@ def build(
     library = cargo.library()
     if Path(_own(load(library))["folder"]) == folder:
         return library
-    # Crates of equal name share the name of the library, and cargo takes it for its own.
+    # Crates of equal name share the file name of the library, and cargo reuses the wrong file.
     cargo.forget()
     return cargo.library()
 
 
 def _target(folder: Path) -> Path:
-    """Return the folder for compiled code of a crate: that of cargo's setting, or the cache."""
+    """Return the folder for compiled code of a crate: ``$CARGO_TARGET_DIR`` or the user's cache."""
     source = source_of(folder)
     named = os.environ.get("CARGO_TARGET_DIR")
     if named:
@@ -230,15 +233,15 @@ def _target(folder: Path) -> Path:
 
 
 def _own(module: Any) -> core.OwnCrate:
-    """Return the description of the crate from which a module was made."""
+    """Return the description of the mechanism crate in an extension module."""
     own: core.OwnCrate | None = module.own_crate()
     if own is None:
-        raise MechanismError(f"{module.__file__} has no mechanisms of its own")
+        raise MechanismError(f"{module.__file__} is not a mechanism crate: it has no mechanisms")
     return own
 
 
 def _library(messages: bytes, folder: Path) -> Path | None:
-    """Return the path of the library in cargo's messages, or None."""
+    """Return the path of a crate's library from cargo's messages; None if none was built."""
     manifest = (folder / "Cargo.toml").resolve()
     for line in messages.splitlines():
         try:
@@ -271,15 +274,15 @@ def load(library: Path) -> ModuleType:
         raise MechanismError(f"{library}: {error}") from None
     if module.version() != core.version():
         raise MechanismError(
-            f"{library} was built with Eastwest {module.version()}, this is {core.version()}: "
-            "its Cargo.toml names another source than that of the installed package"
+            f"{library} was built with Eastwest {module.version()}, but {core.version()} is "
+            "installed: its Cargo.toml names another source than that of the installed package"
         )
     sys.modules[name] = module
     return module
 
 
 def describe(module: Any, sha256: str) -> dict[str, Any]:
-    """Return the entry of a crate in the summary of a run."""
+    """Return the entry of a mechanism crate in the summary of a run."""
     own = _own(module)
     return {
         "crate": own["name"],

@@ -1,4 +1,4 @@
-"""Loading of mechanisms that are named where a scenario is run: crates, Python files, classes."""
+"""Loading of the user's mechanisms that a command or call names: crates, Python files, classes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from eastwest import core, user_code
 from eastwest.errors import InputError
 from eastwest.mechanisms import crate, sketch
 
-#: A folder with a mechanism crate, a Python file with sketches, or a class.
+#: A user's mechanism: folder of a Rust crate, Python file with mechanism classes, or a class.
 Mechanism = str | Path | type
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Description of loaded mechanisms with which another process loads them too."""
+    """Description of loaded mechanisms from which another process can load them, too."""
 
     library: Path | None = None
     library_sha256: str = ""
@@ -61,14 +61,17 @@ class _Loaded:
         try:
             source = inspect.getsource(class_).encode()
         except (OSError, TypeError):
-            source = repr(class_).encode()  # typed in by hand: the source is not known
+            source = repr(class_).encode()  # source code is unknown in an interactive session
         self._add(class_.__name__, source, [class_])
 
     def _add(self, label: str, source: bytes, classes: list[type]) -> None:
         described = [sketch.describe(class_) for class_ in classes]
         for one in described:
             if any((one.kind, one.name) == (other.kind, other.name) for other in self.sketches):
-                raise InputError(f"{label}: the {one.kind} {one.name} is named twice")
+                raise InputError(
+                    f"{label}: there are two mechanisms {one.name} of kind {one.kind}: each needs "
+                    "another name"
+                )
         self.sketches += described
         names = [f"{one.kind} {one.name}" for one in described]
         sha256 = hashlib.sha256(source).hexdigest()
@@ -94,7 +97,7 @@ def load(
     Raises ``InputError`` where a mechanism cannot be used.
     """
     if not given:
-        return core.extras(), Recipe()  # the mechanisms in use stay in use
+        return core.extras(), Recipe()  # mechanisms that were loaded before stay in use
     found = _Loaded()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:

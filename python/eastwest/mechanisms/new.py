@@ -1,6 +1,6 @@
-"""Writer of the first version of a mechanism: a small one that works, to be changed.
+"""Writer of the first version of a user's mechanism: small, working code, to be changed.
 
-The templates are in ``templates/``; each is also the example that the tests build and run.
+The templates are in ``templates/``; tests build and run each of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     application = "application"
 
 
-#: Table of the scenario that names the mechanism, and an example of a parameter.
+#: Text of the scenario that names the mechanism in ``[fabric]``, with an example of a parameter.
 _FABRIC = {
     Kind.queue: '\n[fabric.queue]\nkind = "@NAME@"\nlimit = "200 packets"\nmin = 5\nmax = 15\n',
     Kind.routing: 'routing = "@NAME@"\n\n[fabric.routing_parameters]\nmargin = 5\n',
@@ -55,7 +55,7 @@ _TCP = {
     Kind.congestion: 'congestion = "@NAME@"\n\n[tcp.parameters]\nincrease = 2\nkeep = 0.7\n',
     Kind.application: "",
 }
-#: Title and workload of the scenario.
+#: Title and workload of the scenario for a queue, congestion control or routing.
 _SHUFFLE = (
     "Sixteen hosts in two racks send to each other all at once.",
     '[[workload]]\nkind = "all-to-all"\nname = "shuffle"\nbytes = "200 KB"\n',
@@ -81,20 +81,20 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Written:
-    """The files of a new mechanism: their folder and names, and the mechanism's name."""
+    """Result of writing a new mechanism: its folder, its files and its description."""
 
     folder: Path
     files: list[str]
-    #: Value of ``--with`` within the folder.
+    #: Value of ``--with`` in the folder of the mechanism: a Python file, or ``.`` for a crate.
     named: str
     what: str
 
 
 def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = None) -> Written:
-    """Write a folder ``name`` with a mechanism of that name, which is complete or absent.
+    """Write a folder ``name`` with a mechanism of that name; the folder is complete or absent.
 
-    ``python`` writes a sketch in Python instead of a Rust crate. ``source`` is Eastwest's own Rust
-    source, where it is not beside the installed package. Raises ``InputError``.
+    ``python`` writes a mechanism in Python instead of a Rust crate. ``source`` is the folder of
+    Eastwest's Rust source, needed if the installed package has none. Raises ``InputError``.
     """
     _check_name(name, kind)
     folder = Path(name)
@@ -136,9 +136,9 @@ def _source(named: Path | None) -> Path:
     folder = sources.folder()
     if folder is None:
         raise InputError(
-            "this Eastwest was installed without its Rust source, which a mechanism is compiled "
-            f"with: get the source of version {core.version()} and name its folder with --source "
-            "(or $EASTWEST_SOURCE). A sketch in Python needs none: --python"
+            "this Eastwest was installed without its Rust source, which is needed to compile a "
+            f"mechanism: get the source of version {core.version()} and name its folder with "
+            "--source (or $EASTWEST_SOURCE). A mechanism in Python (--python) needs no source"
         )
     return sources.checked(folder.resolve())
 
@@ -169,7 +169,7 @@ def _rust_files(name: str, kind: Kind, source: Path) -> dict[str, str]:
         "@WHAT@": _WHAT[kind],
     }
     made = {path: _filled(text, values) for path, text in files.items()}
-    # Equal versions of all dependencies: dependencies that are compiled already are used again.
+    # With equal versions of all dependencies, compiled dependencies are used again.
     lock = source / "Cargo.lock"
     if lock.is_file():
         made["Cargo.lock"] = lock.read_text(encoding="utf-8")

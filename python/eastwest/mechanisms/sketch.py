@@ -1,9 +1,8 @@
-"""Mechanisms sketched in Python: base classes, and the objects that their methods get.
+"""Mechanisms in Python (sketches): base classes, and the objects that their methods get.
 
 Every port, sender or switch gets an object of the class. Annotated attributes with a default
-(``int``, ``float`` or ``bool``) are its parameters: the scenario may set them, with messages like
-those of built-in mechanisms. They are set before ``__init__`` is called, which takes no arguments.
-Times are whole picoseconds, as within the simulator.
+(``int``, ``float`` or ``bool``) are its parameters, which the scenario may set. They are set before
+``__init__`` is called, which takes no arguments. Times are whole picoseconds, as in the simulator.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from eastwest.mechanisms.base import Base, Duration
 
 
 class Verdict(IntEnum):
-    """The decision on a packet."""
+    """Decision of a queue discipline on a packet."""
 
     ENQUEUE = 0
-    """It waits; at the head of a queue: it is sent."""
+    """The packet is enqueued; at the head of a queue: the packet is sent."""
     MARK = 1
-    """It waits or is sent, marked if its transport understands marks (RFC 3168)."""
+    """The packet is enqueued or sent, with an ECN mark if its transport allows it (RFC 3168)."""
     DROP = 2
-    """It is lost because it does not fit."""
+    """The packet is dropped because the queue is full."""
     DROP_EARLY = 3
-    """It is lost though there was room."""
+    """The packet is dropped early: the queue has room for it."""
 
 
 _VERDICTS = tuple(Verdict)
@@ -67,7 +66,7 @@ class Packet(Protocol):
 
     @property
     def flow(self) -> int:
-        """Number of its flow: equal for all packets of a connection in this direction."""
+        """Number of the packet's flow: equal for all packets of a connection in one direction."""
 
     @property
     def receiver(self) -> int:
@@ -75,7 +74,7 @@ class Packet(Protocol):
 
     @property
     def position(self) -> int:
-        """Bytes that its connection has sent before it in this direction, modulo 2**32."""
+        """Bytes that its connection sent before this packet in its direction, modulo 2**32."""
 
     @property
     def signal_verdict(self) -> int:
@@ -103,7 +102,7 @@ class Arrival(Packet, Protocol):
 
     @property
     def fits(self) -> bool:
-        """Whether the queue has room for the packet below its limit; otherwise one is dropped."""
+        """Whether the queue has room for the packet; if not, this or another packet is dropped."""
 
 
 class Head(Packet, Protocol):
@@ -155,7 +154,7 @@ class Window(Protocol):
 
 
 class Ack(Protocol):
-    """ACK after which the window may grow."""
+    """ACK that ``Congestion.on_ack`` gets: after it the congestion window may grow."""
 
     @property
     def now_ps(self) -> int:
@@ -179,7 +178,7 @@ class Ack(Protocol):
 
 
 class Seen(Protocol):
-    """Values of any ACK, also during recovery."""
+    """Values of an ACK that ``Congestion.observe`` gets: of every ACK, also during recovery."""
 
     @property
     def now_ps(self) -> int:
@@ -219,7 +218,7 @@ class Seen(Protocol):
 
 
 class Choice(Protocol):
-    """Packet with several equal paths at a switch."""
+    """Choice of a path for a packet that has several equal paths at a switch."""
 
     @property
     def now_ps(self) -> int:
@@ -231,7 +230,7 @@ class Choice(Protocol):
 
     @property
     def flow_hash(self) -> int:
-        """15 bits of a hash, equal for all packets of a connection in this direction."""
+        """15-bit hash, equal for all packets of a connection in one direction."""
 
     @property
     def receiver(self) -> int:
@@ -239,7 +238,7 @@ class Choice(Protocol):
 
     @property
     def kind(self) -> str:
-        """Kind, as in ``Packet.kind``."""
+        """Kind of the packet: data, retransmission, ack, syn, syn_ack, fin or datagram."""
 
     @property
     def queued_packets(self) -> list[int]:
@@ -251,7 +250,7 @@ class Choice(Protocol):
 
     @property
     def ports(self) -> list[int]:
-        """Number of each path's link; it stays that of the path when other paths fail."""
+        """Number of each path's link, which does not change when other paths fail."""
 
     @property
     def rates_bps(self) -> list[int]:
@@ -283,30 +282,30 @@ class Queue(Base):
         return Verdict.ENQUEUE
 
     def rank(self, arrival: Arrival) -> int:
-        """Return the rank of an admitted packet: the smallest leaves first, 0 to 2**64 - 1.
+        """Return the rank of an admitted packet, 0 to 2**64 - 1; the smallest rank is sent first.
 
-        Of equal ranks, the packet that arrived first leaves first. A full queue drops the packet
-        with the largest rank, maybe the arriving one.
+        Of packets with equal ranks, the one that arrived first is sent first. A full queue drops
+        the packet with the largest rank, which may be the arriving packet.
         """
         raise NotImplementedError
 
     def at_push_out(self, packet: Head) -> None:
-        """Update the state of the class: a full queue with ranks drops this packet."""
+        """Update the state of the object when a full queue with ranks drops this packet."""
 
     def at_timer(self, timer: Timer) -> bool | None:
-        """Update the state of the class at the end of each ``update_period_ps``.
+        """Update the state of the object at the end of each ``update_period_ps``.
 
         Return True if further calls would change nothing until the next packet arrives at the idle
-        port: they may then be left out.
+        port. The simulator may then skip these calls.
         """
         raise NotImplementedError
 
     @staticmethod
     def signal(packet: Packet) -> Verdict:
-        """Return the verdict to signal congestion, by the settings ``ecn`` and ``protection``.
+        """Return the verdict that signals congestion, by the settings ``ecn`` and ``protection``.
 
-        A packet whose transport understands marks is marked, a protected one waits like others,
-        and any other one is dropped early.
+        A packet whose transport understands marks is marked, a protected packet is enqueued, and
+        any other packet is dropped early.
         """
         return _VERDICTS[packet.signal_verdict]
 
@@ -314,13 +313,13 @@ class Queue(Base):
 class Congestion(Base):
     """A congestion control; methods that a class does not override follow RFC 5681."""
 
-    #: Whether receivers echo each mark, as with DCTCP.
+    #: Whether receivers echo each ECN mark separately, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False
-    #: Whether segments are paced, at ``pacing_rate_bps``.
+    #: Whether the sender paces its segments at ``pacing_rate_bps``.
     paces: ClassVar[bool] = False
 
     pacing_rate_bps: int | None = None
-    """Pacing rate in bit/s of payload, read after each call; None: it follows the window."""
+    """Pacing rate in bit/s of payload, read after each call; None: derived from the window."""
 
     if typing.TYPE_CHECKING:
         segment: int
@@ -331,11 +330,11 @@ class Congestion(Base):
         raise NotImplementedError
 
     def after_loss(self, window: Window, flight: int) -> int:
-        """Return the threshold in bytes after a loss, with ``flight`` bytes in flight."""
+        """Return the slow start threshold in bytes after a loss; ``flight`` bytes are in flight."""
         raise NotImplementedError
 
     def after_marks(self, window: Window, flight: int) -> int:
-        """Return the threshold in bytes after marks, at most once per window of data."""
+        """Return the slow start threshold in bytes after ECN marks; called once per window."""
         raise NotImplementedError
 
     def observe(self, seen: Seen) -> int | None:
@@ -346,10 +345,10 @@ class Congestion(Base):
         """
 
     def after_timeout(self) -> None:
-        """Update the state of the class after a timeout."""
+        """Update the state of the object after a retransmission timeout."""
 
     def after_idle(self, now_ps: int, idle_ps: int) -> None:
-        """Update the state of the class before the first packet after an idle time, in ps."""
+        """Update the state of the object before the first packet after ``idle_ps`` of idle time."""
 
 
 class Routing(Base):
@@ -359,7 +358,7 @@ class Routing(Base):
         switch: int
 
     def choose(self, choice: Choice) -> int:
-        """Return the number of the path, below ``choice.paths``."""
+        """Return the number of the chosen path, from 0 to ``choice.paths`` - 1."""
         raise NotImplementedError
 
 
@@ -369,23 +368,23 @@ KINDS: dict[str, type[Base]] = {
     "routing": Routing,
     "application": Application,
 }
-#: Methods of which a class must override at least one.
+#: For each kind of mechanism: methods of which a user's class must override at least one.
 _NEEDED = {
     "queue": ("at_enqueue", "at_dequeue", "rank"),
     "congestion": ("on_ack", "after_loss", "after_marks", "observe"),
     "routing": ("choose",),
     "application": ("on_start",),
 }
-#: Attributes without effect, each with the one that it needs.
+#: Attributes that have no effect alone, each with the attribute that it needs.
 _NEEDS = {"at_push_out": "rank", "pacing_rate_bps": "paces", "update_period_ps": "at_timer"}
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
-#: Settings of every queue.
+#: Names of settings that every queue has, so that parameters cannot have these names.
 _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
-#: Settings of every workload.
+#: Names of settings that every workload has, so that roles and parameters cannot have them.
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
 _MOST_ROLES = 20
-#: Attributes that the simulator sets, by kind (crates/bindings/src/sketch).
+#: Attributes of objects that the simulator sets (crates/bindings/src/sketch), by kind.
 _GIVEN = {
     "queue": {"random", "rate_bps", "mtu", "limit_packets", "limit_bytes"},
     "congestion": {"random", "segment", "initial_window"},
@@ -399,16 +398,16 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Sketch:
-    """Description of a class for the simulator (crates/bindings/src/sketch)."""
+    """Description of a user's mechanism class for the simulator (crates/bindings/src/sketch)."""
 
     kind: str
     name: str
     doc: str
     stream: str
     parameters: list[tuple[str, str, str]]
-    """Name, type and default, as written in a scenario."""
+    """Name, type and default of each parameter, as texts of a scenario."""
     methods: list[str]
-    """The methods that the class itself defines."""
+    """Names of the methods of the base class that the class overrides."""
     class_: type
     roles: list[tuple[str, str]] = field(default_factory=list)
     """Name and meaning of each role of an application."""
@@ -424,7 +423,7 @@ def is_sketch(thing: object) -> bool:
 
 
 def describe(class_: type) -> Sketch:
-    """Return the description of a class. Raises ``InputError`` where it cannot be used."""
+    """Return the description of a user's class; raise ``InputError`` if it cannot be used."""
     kind = next((kind for kind, base in KINDS.items() if issubclass(class_, base)), None)
     if kind is None:
         raise InputError(f"{class_.__name__} is not derived from {BASES}")
@@ -433,10 +432,12 @@ def describe(class_: type) -> Sketch:
     methods = [name for name in public if getattr(class_, name) is not getattr(base, name)]
     if not set(methods) & set(_NEEDED[kind]):
         needed = ", ".join(_NEEDED[kind])
-        raise InputError(f"{class_.__name__} needs one of the methods: {needed}")
+        raise InputError(f"{class_.__name__} must define at least one of the methods {needed}")
     for name, other in _NEEDS.items():
         if name in methods and other not in methods:
-            raise InputError(f"{class_.__name__}.{name} has no effect without {other}")
+            raise InputError(
+                f"{class_.__name__}.{name} has no effect without {other}: define it, too"
+            )
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []
     doc = lines[0] if lines else "a sketch in Python"
@@ -445,25 +446,30 @@ def describe(class_: type) -> Sketch:
     for unknown in (each for each in vars(class_) if each.startswith("on_")):
         if issubclass(class_, Application) and unknown not in HOOKS:
             raise InputError(
-                f"{class_.__name__}.{unknown} is not a hook: hooks are {_listed(HOOKS)}"
+                f"{class_.__name__}.{unknown} is not a hook; allowed: {_listed(HOOKS)}"
             )
     return Sketch(kind, name, doc, stream, _parameters(class_, base), methods, class_, roles)
 
 
 def _roles(class_: type[Application]) -> list[tuple[str, str]]:
-    """Return name and meaning of each role. Raises ``InputError`` where they cannot be keys."""
+    """Return (name, meaning) of each role; raise ``InputError`` for names that cannot be keys."""
     roles = getattr(class_, "roles", None)
     where = f"{class_.__name__}.roles"
     if not isinstance(roles, Mapping) or not 1 <= len(roles) <= _MOST_ROLES:
         raise InputError(
-            f"{where}: a mapping of 1 to {_MOST_ROLES} names to their meanings, such as "
+            f"{where}: must be a mapping of 1 to {_MOST_ROLES} names to their meanings, such as "
             '{"clients": "Hosts that ask."}'
         )
     for name in roles:
         if not isinstance(name, str) or not _ROLE.fullmatch(name):
-            raise InputError(f"{where}: {name!r} is no name: use a to z, 0 to 9 and _")
+            raise InputError(
+                f"{where}: {name!r} cannot be a name: use 1 to 40 of a to z, 0 to 9 and _, and "
+                "begin with a letter"
+            )
         if name in _TAKEN_ROLES:
-            raise InputError(f"{where}: every workload has a setting {name}")
+            raise InputError(
+                f"{where}: every workload has a setting {name}: use another name for the role"
+            )
     return [(name, str(meaning)) for name, meaning in roles.items()]
 
 
@@ -476,7 +482,7 @@ def _kebab(name: str) -> str:
 
 
 def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
-    """Return (name, type, default) of each parameter, parameters of ancestors first."""
+    """Return (name, type, default) of each parameter; those of ancestor classes come first."""
     try:
         hints = typing.get_type_hints(class_)
     except Exception as error:
@@ -493,9 +499,15 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
         if name in inherited or name.startswith("_") or typing.get_origin(hint) is ClassVar:
             continue
         if base is Queue and name in _TAKEN:
-            raise InputError(f"{class_.__name__}.{name}: every queue has a setting of this name")
+            raise InputError(
+                f"{class_.__name__}.{name}: every queue has a setting of this name; use another "
+                "name"
+            )
         if base is Application and name in _TAKEN_ROLES:
-            raise InputError(f"{class_.__name__}.{name}: every workload has a setting of this name")
+            raise InputError(
+                f"{class_.__name__}.{name}: every workload has a setting of this name; use another "
+                "name"
+            )
         found.append((name, *_parameter(f"{class_.__name__}.{name}", name, hint, class_)))
     return found
 
@@ -504,7 +516,8 @@ def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, 
     """Return the type and default of a parameter. Raises ``InputError`` where it is not valid."""
     if hint not in _TYPES:
         raise InputError(
-            f"{where}: a parameter is an int, a float, a bool or a Duration (or a ClassVar)"
+            f"{where}: a parameter must be an int, a float, a bool or a Duration; for another type "
+            "use ClassVar"
         )
     if not hasattr(class_, name):
         raise InputError(f"{where}: a parameter needs a default, such as {name}: int = 5")
@@ -518,11 +531,13 @@ def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, 
             )
         return "duration", f"{int(value)} ps"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"{where}: its default {value!r} is not of its type")
+        raise InputError(f"{where}: its default {value!r} does not have its annotated type")
     if hint is int:
         if not isinstance(value, int) or not 0 <= value <= _LARGEST:
-            raise InputError(f"{where}: its default {value!r} is not a whole number from 0 on")
+            raise InputError(
+                f"{where}: its default {value!r} is not a whole number from 0 to {_LARGEST}"
+            )
         return "int", str(value)
     if not math.isfinite(value):
-        raise InputError(f"{where}: its default {value!r} is not finite")
+        raise InputError(f"{where}: its default {value!r} is not a finite number")
     return "float", repr(float(value))

@@ -1,7 +1,8 @@
 """The Rust source of Eastwest, with which a mechanism crate is compiled.
 
-A checkout has it, and so has a wheel, in ``eastwest/rust`` (tools/shipped_source.py copies it there
-before a wheel is built). It is only read; compiled code goes to the cache of the user.
+A Git checkout has the source; an installed wheel has it in ``eastwest/rust``
+(tools/shipped_source.py copies it there before a wheel is built). It is only read; compiled code is
+stored in the cache of the user.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from eastwest import cache, core
 from eastwest.errors import InputError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-#: Source in a wheel.
+#: Folder of Eastwest's Rust source in an installed wheel.
 SHIPPED = _PACKAGE / "rust"
 _BINDINGS = Path("crates") / "bindings"
 
@@ -28,8 +29,8 @@ def is_source(folder: Path) -> bool:
 def folder() -> Path | None:
     """Return the Rust source from which this Eastwest was built, or None where it is absent.
 
-    It is the folder that ``$EASTWEST_SOURCE`` names, or else the checkout of the package, or else
-    the source in the wheel.
+    This is the folder that ``$EASTWEST_SOURCE`` names, or else the Git checkout of the package, or
+    else the source in the wheel.
     """
     named = os.environ.get("EASTWEST_SOURCE")
     places = [Path(named)] if named else [_PACKAGE.parents[1], SHIPPED]
@@ -37,12 +38,12 @@ def folder() -> Path | None:
 
 
 def bindings(source: Path) -> Path:
-    """Return the folder of the crate on which mechanism crates depend."""
+    """Return the folder of the crate ``eastwest-bindings``, on which mechanism crates depend."""
     return source / _BINDINGS
 
 
 def version(source: Path) -> str | None:
-    """Return the version of a Rust source; None where the folder is no source of Eastwest."""
+    """Return the version of Eastwest's source in a folder; None if there is no such source."""
     try:
         manifest = (source / "Cargo.toml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -54,26 +55,31 @@ def version(source: Path) -> str | None:
 def checked(source: Path) -> Path:
     """Return a folder after checking that it is the source of the installed version.
 
-    Raises ``InputError`` where it is another one, or a name that cargo cannot use.
+    Raises ``InputError`` where the folder is another one, or where cargo cannot use its name.
     """
     found = version(source)
     if found is None:
         raise InputError(f"{source} is not the source of Eastwest: it has no crates/bindings")
     if found != core.version():
         raise InputError(
-            f"{source} is the source of Eastwest {found}, but installed is {core.version()}"
+            f"{source} is the source of Eastwest {found}, but {core.version()} is installed: name "
+            "the source of this version"
         )
     if not str(source).isprintable() or any(c in str(source) for c in "\"'\\"):
-        raise InputError(f"{str(source)!r}: cargo cannot use a folder with this name")
+        raise InputError(
+            f"{str(source)!r}: cargo cannot use a folder with quotes, backslashes or control "
+            "characters in its name"
+        )
     return source
 
 
 def compiled(source: Path) -> Path:
-    """Return the folder in the cache for code that is compiled from a source.
+    """Return the folder in the user's cache for code that is compiled from a Rust source.
 
-    All crates with this source share it. The name has the version, and for the source of a wheel
-    the hash of its files, because an update may keep their times. For other folders it has the hash
-    of the path: cargo notices changes of their files by their times.
+    All crates with this source share the folder. Its name has the version and a hash. For the
+    source of a wheel this is the hash of the files, because an update may keep their modification
+    times. For other folders it is the hash of the path, because cargo notices changed files by
+    their modification times.
     """
     source = source.resolve()
     digest = hashlib.sha256()

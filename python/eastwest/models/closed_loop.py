@@ -1,7 +1,7 @@
-"""Comparison of a scenario without a control loop in its queues, with one, and with prediction.
+"""Comparison of three runs: without a control loop in queues, with a loop, and with prediction.
 
-The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings stay. The
-comparison is of one link: the given link, or the link with the longest queue without the loop.
+The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings do not
+change. One link is compared: the given link, or the link with the longest queue in the first run.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from eastwest.units import clean
 
 Numbers = NDArray[np.float64]
 
-#: Names of the three runs.
+#: Names of the three compared runs: without a loop, with a loop, and with prediction.
 NAMES = ("as it is", "loop", "loop, looking ahead")
-#: Samples at the beginning for which the predictor is only trained.
+#: Number of samples at the beginning with which the predictor is trained before it predicts.
 _LEARNING = 50
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of the loop: packets, seconds, and gains in shares of marks per packet."""
+    """Settings of the control loop; gains are shares of marked packets per packet of queue."""
 
     set_point: int = 50
     interval_s: float = 500e-6
@@ -51,7 +51,9 @@ class Wanted:
             ("the integral gain", self.integral, 0, 1e6),
         ):
             if not (math.isfinite(value) and least <= value <= most):
-                raise InputError(f"{name} must be from {least:g} to {most:g}, not {value:g}")
+                raise InputError(
+                    f"{name} of the control loop must be from {least:g} to {most:g}, not {value:g}"
+                )
 
     @property
     def steps(self) -> int:
@@ -59,7 +61,7 @@ class Wanted:
         return max(1, round(self.horizon_s / self.interval_s))
 
     def settings(self, look_ahead: bool) -> dict[str, Setting]:
-        """Return the parameters of the loop for the scenario's queue, by name."""
+        """Return the parameters of the control loop as settings of a scenario's queue."""
         return {
             "set_point": self.set_point,
             "interval_us": round(self.interval_s * 1e6),
@@ -72,12 +74,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Accuracy of a prediction one horizon ahead: root mean square errors in packets."""
+    """Prediction of a queue one horizon ahead, with its root mean square errors in packets."""
 
-    #: Prediction for each sample, NaN where there is none.
+    #: Predicted queue in packets for each sample; NaN for samples without a prediction.
     queue: Numbers
     error: float
-    #: Error of the prediction that the queue stays constant.
+    #: Error, in packets, of the assumption that the queue stays constant for one horizon.
     error_of_staying: float
 
 
@@ -96,7 +98,7 @@ class Case:
     foreseen: Foreseen
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers of the run; delays are queues times the mean packet's time."""
+        """Return the numbers of the run; a delay is queue × transmission time of a mean packet."""
         packet_s = self.frame_bytes * 8 / self.rate_bps
         ends = {"p50": 0.5, "p99": 0.99}
         row = self.result.links.filter(self.result.links["name"] == self.link).row(0, named=True)
@@ -130,7 +132,9 @@ def compare(
     seed: int | None = None,
     force: bool = False,
 ) -> list[Case]:
-    """Run a scenario without loop, with loop and with prediction, in ``out/runs/1`` to ``3``.
+    """Run a scenario without a loop, with a loop and with prediction; return the three results.
+
+    The result folders are ``out/runs/1`` to ``out/runs/3``.
 
     ``settings`` apply to all runs. Queues are sampled each ``interval_s``. Raises ``InputError``
     where the link does not exist, or where no samples are left after ``warm_up_s``.
@@ -198,8 +202,8 @@ def _case(
     late = times >= warm_up_s
     if int(late.sum()) <= wanted.steps + _LEARNING:
         raise InputError(
-            f"{clean(name)}: {int(late.sum())} samples after the warm-up are too few; a longer "
-            "duration, or a shorter interval"
+            f"{clean(name)}: {int(late.sum())} samples of queues after the warm-up are too few; "
+            "use a longer duration or a shorter interval"
         )
     packets = int(row["packets"])
     frame = round(row["bytes"] / packets) if packets else 0
@@ -211,7 +215,7 @@ def _case(
 
 
 def _link(result: Result, wanted: str | None) -> str:
-    """Return the given link, or the switch's port with the longest queue."""
+    """Return the name of the given link, or of the switch port with the most waiting packets."""
     import polars as pl  # noqa: PLC0415  slow to load
 
     names = result.links["name"].to_list()
@@ -219,7 +223,7 @@ def _link(result: Result, wanted: str | None) -> str:
         if wanted not in names:
             near = nearest(wanted, names, 0.3)
             hint = f"did you mean {near}?" if near else f"the first is {names[0]}"
-            raise InputError(f"there is no link {clean(wanted, 80)!r}; {hint}")
+            raise InputError(f"the result has no link {clean(wanted, 80)!r}; {hint}")
         return wanted
     switched = result.links.filter(pl.col("tier") != "host-up").select("link", "name")
     waits = result.queues.group_by("link").agg(pl.col("packets").sum())

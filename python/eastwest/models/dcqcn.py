@@ -4,22 +4,22 @@ Y. Zhu et al., *Congestion control for large-scale RDMA deployments*, SIGCOMM 20
 Y. Zhu, M. Ghobadi, V. Misra and J. Padhye, *ECN or delay*, CoNEXT 2016, section 3. N equal flows
 share a link of C packets per second, each with the rate R = C/N. Where a packet is marked with
 probability p, a flow gets a notification in an interval of τ seconds with probability
-a = 1 − (1 − p)^(τR), and α is 1 − (1 − p)^(τ'R) at equilibrium, for the timer τ' of α. A cycle of
-the byte counter (B packets) or the timer (T seconds) ends without a mark at the rates
+a = 1 − (1 − p)^(τR), and α is 1 − (1 − p)^(τ'R) at equilibrium, for the timer τ' of α. Cycles of
+the byte counter (B packets) and of the timer (T seconds) that end without a mark have the rates
 
     b = R p / ((1 − p)^(−B) − 1),   d = R p / ((1 − p)^(−TR) − 1)
 
-and is past the F cycles of fast recovery for shares (1 − p)^(FB) and (1 − p)^(FTR) of these. At
-equilibrium the cuts and the increases of the target and of the rate cancel:
+and shares (1 − p)^(FB) and (1 − p)^(FTR) of these cycles come after the F cycles of fast recovery.
+At equilibrium the decreases and the increases of the target and of the rate cancel:
 
     (R_T − R) a/τ = R_AI ((1 − p)^(FB) b + (1 − p)^(FTR) d),   R α a/τ = (R_T − R) (b + d).
 
-For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is that
-at which RED marks with p.
+For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is the one
+at which RED marks with probability p.
 
-Not in the model: hyper increase, rates above that of the link, the least rate, and that the mean of
-a product is not the product of means: the rules themselves give a fifth more rate at equal p
-(`docs/mechanisms/dcqcn.md`).
+Not in the model: hyper increase, rates above that of the link, and the minimum rate. The model also
+uses the product of means for the mean of a product; without this approximation, the rules give a
+rate that is a fifth higher at equal p (`docs/mechanisms/dcqcn.md`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Default bits of a packet on the link: 1024 B of payload, 44 B of headers, 38 B of framing.
+#: Default length of a packet on the link in bits: 1024 B payload, 44 B headers, 38 B framing.
 PACKET_BITS = (1024 + 44 + 38) * 8
 
 
@@ -55,15 +55,17 @@ class Dcqcn:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be above 0 and finite: {value}")
+                raise ValueError(f"{name} must be above 0 and finite, not {value}")
         if self.max_probability > 1:
-            raise ValueError(f"max_probability must be at most 1: {self.max_probability}")
+            raise ValueError(f"max_probability must be at most 1, not {self.max_probability}")
         if self.max_bytes <= self.min_bytes:
-            raise ValueError(f"max_bytes must be above min_bytes: {self.max_bytes}")
+            raise ValueError(
+                f"max_bytes must be above min_bytes ({self.min_bytes}), not {self.max_bytes}"
+            )
 
     @property
     def share_pps(self) -> float:
-        """Rate of a flow at equilibrium, packets per second."""
+        """Rate of one flow at equilibrium, in packets per second."""
         return self.capacity_bps / self.packet_bits / self.flows
 
     @property
@@ -79,7 +81,7 @@ class Dcqcn:
         return self.additive_increase_bps / self.packet_bits
 
     def _surplus(self, p: float) -> float:
-        """Return cuts less increases; above zero where p exceeds its equilibrium value."""
+        """Return decreases minus increases of the rate for p; above 0 if p exceeds equilibrium."""
         unmarked, rate = math.log1p(-p), self.share_pps
 
         def cycles(packets: float) -> tuple[float, float]:
@@ -102,13 +104,13 @@ class Dcqcn:
         return high
 
     def marking_small(self) -> float:
-        """Return p in closed form, valid where p is small (2016, section 3)."""
+        """Return the mark probability p at equilibrium, by a formula for small p (2016, sec. 3)."""
         ends = 1 / self._counter_packets + 1 / self._timer_packets
         rate = self.share_pps
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))
 
     def queue_bytes(self) -> float:
-        """Return the queue at equilibrium in IP bytes; infinite where RED cannot mark with p."""
+        """Return the queue at equilibrium in IP bytes; infinite for p above ``max_probability``."""
         p = self.marking()
         if p > self.max_probability:
             return math.inf

@@ -1,8 +1,8 @@
 """Decision units for the control loop in a queue: a receding horizon, and an H∞ controller.
 
-Both are ``loop.Loop`` with another decision; sensor and actuation are unchanged. Their model is
-``tcp_marked``: it needs the number of TCP flows that share the queue, and ``horizon_us`` is the
-round trip time of these flows with the queue at its set point.
+Both are subclasses of ``loop.Loop`` with another decision; sensor and actuation are unchanged. They
+use the model ``tcp_marked``, which needs the number of TCP flows that share the queue;
+``horizon_us`` is the round trip time of these flows with the queue at its set point.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from eastwest.models.loop import Loop
 from eastwest.models.network import Load
 from eastwest.models.tcp_marked import TcpMarked
 
-#: Bytes of a frame beside the MTU: preamble, header, check sequence and gap.
+#: Bytes of a frame on the link in addition to the MTU: preamble, header, check sequence and gap.
 _FRAMING_BYTES = 38
-#: Gains of the observer of rate and growth, for the difference between counted and expected packets
-#: of an interval. They are small because this count varies by some tenths from chance alone, while
-#: the rate itself varies by some hundredths.
+#: Gains of the observer that estimates the rate of the flows and its growth, for the difference
+#: between counted and expected packets of an interval. They are small because the count varies by
+#: some 10 % by chance, while the rate itself varies by a few percent.
 _OF_RATE = 0.05
 _OF_GROWTH = 0.0006
 #: Gain, per interval, of the integrator that removes the mean error of the queue.
 _OF_AIM = 0.002
-#: Largest set point that the integrator may give to the programme, as a multiple of the real one.
+#: Largest set point that the integrator may give to the quadratic programme, as a multiple of the
+#: real set point.
 _MOST_AIM = 4
 
 
 class _OfFlows(Loop):
-    """Loop that knows how many TCP flows share its queue."""
+    """Control loop in a queue that knows how many TCP flows share the queue."""
 
-    #: Number of flows.
+    #: Number of TCP flows that share the queue.
     flows: int = 8
 
     def plant(self) -> TcpMarked:
@@ -42,11 +43,11 @@ class _OfFlows(Loop):
 
 
 class HinfLoop(_OfFlows):
-    """Loop that marks the share of packets that an H-infinity controller computes."""
+    """Queue whose share of marked packets is computed by an H-infinity controller."""
 
     name = "hinf-loop"
     look_ahead: bool = False
-    #: Weights of the synthesis, as ``hinf.Weights`` has them.
+    #: Weights of the H-infinity synthesis, see ``hinf.Weights``.
     bandwidth: float = 0.1
     noise: float = 1.0
 
@@ -68,16 +69,16 @@ class HinfLoop(_OfFlows):
 
 
 class HorizonLoop(_OfFlows):
-    """Loop that marks the share of packets with which the predicted queue reaches its set point."""
+    """Queue whose share of marked packets is computed by receding-horizon control."""
 
     name = "horizon-loop"
     look_ahead: bool = False
-    #: Length of the horizon.
+    #: Length of the prediction horizon in µs.
     ahead_us: int = 20_000
-    #: Weight ρ of changes of the rate, as ``horizon.Costs`` has it.
+    #: Weight ρ of changes of the rate, see ``horizon.Costs``.
     changing: float = 1.0
-    #: A load that was declared in advance: its rate as a share of the link, when it first begins,
-    #: how long it lasts, and after how long it begins again (0: never).
+    #: Load that is declared in advance: its rate as a share of the link. The next settings are its
+    #: first start, its duration, and the time between two starts (0: one start), in µs.
     declared_share: float = 0.0
     declared_from_us: int = 0
     declared_for_us: int = 0
@@ -90,12 +91,12 @@ class HorizonLoop(_OfFlows):
         steps = max(2, round(self.ahead_us / self.interval_us))
         network = self.model.network(self.interval_s)
         self.programme = Programme(network, steps, Costs(changing=self.changing))
-        #: Estimated rate of all flows, and its estimated growth without marks.
+        #: Estimated rate of all flows in packets/s; ``growth``: its estimated growth without marks.
         self.rate_pps = 0.0
         self.growth = self.model.growth
-        #: Reductions of the growth by the marks that the flows have not answered yet.
+        #: Reductions of the growth by marks to which the flows have not reacted yet, by interval.
         self.taken = [0.0] * self.programme.past
-        #: Set point that the programme gets.
+        #: Set point, in packets, that the quadratic programme gets.
         self.aim = float(self.set_point)
 
     def declared_pps(self, begin_s: float, end_s: float) -> float:
@@ -113,8 +114,8 @@ class HorizonLoop(_OfFlows):
         """Return the share of packets to mark in the next interval."""
         h, now_s = self.interval_s, self.began_ps * 1e-12
         decided = self._estimated(now_s)
-        # cuts of whole windows are larger than the growth between them, which keeps the mean queue
-        # below the set point of the programme: raise that until the mean queue is right
+        # Reductions of whole windows keep the mean queue below the set point of the programme, so
+        # this set point is raised until the mean queue is right.
         self.aim += _OF_AIM * (self.set_point - sensed)
         self.aim = min(_MOST_AIM * self.set_point, max(self.set_point, self.aim))
         loads = [
@@ -132,9 +133,9 @@ class HorizonLoop(_OfFlows):
         return self.model.share_for(newest, self.growth - (rates[0, 0] - newest) / h)
 
     def _estimated(self, now_s: float) -> Numbers:
-        """Return the rates (packets/s) of the flows by interval until the next decision acts.
+        """Return the rates (packets/s) of all flows by interval until the next decision acts.
 
-        It updates the estimates of rate and growth by what was counted in the last interval.
+        The estimates of rate and growth are updated by the packets counted in the last interval.
         """
         model, h = self.model, self.interval_s
         passed_s = max(h, self.passed_ps * 1e-12)

@@ -6,9 +6,9 @@ The form is that of the third study (Gusat et al. 2009), which casts queues Q an
     ẋ(t) = A x(t) + A_d x(t − τ) + B u(t − τ) + D w(t),    y = C x,
 
 where x is the distance from the equilibrium, u the feedback, w a disturbance. The loop is closed by
-u = y and cut there: the loop gain is L(s) = −C (sI − A − A_d e^(−sτ))⁻¹ B e^(−sτ), exact for any
-delay. Gain and phase margins are python-control's of L on a fine grid of frequencies. Stability has
-a separate test, by the rightmost root of the characteristic equation
+u = y, and opened there for the loop gain L(s) = −C (sI − A − A_d e^(−sτ))⁻¹ B e^(−sτ), which is
+exact for any delay. python-control computes gain and phase margins of L on a fine grid of
+frequencies. Stability has a separate test: the rightmost root of the characteristic equation
 det(sI − A − (A_d + B C) e^(−sτ)) = 0, from a spectral discretisation of the delay (D. Breda,
 S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). Step responses use a Padé
 approximation of the delay, by python-control.
@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-#: Nodes of the spectral discretisation, and points of the grid of frequencies.
+#: Number of nodes of the spectral discretisation of the delay. Below: number of frequencies for
+#: margins, and order of the Padé approximation.
 _NODES = 24
 _FREQUENCIES = 1_500
 _PADE_ORDER = 6
-#: Maximum number of steps of an integration.
+#: Maximum number of time steps of an integration.
 MOST_STEPS = 5_000_000
 
 
@@ -58,7 +59,7 @@ class Linear:
         return np.asarray(-(solved[..., 0] @ self.c) * late, dtype=np.complex128)
 
     def scaled(self, factor: float) -> Linear:
-        """Return the system with ``factor`` times the loop gain."""
+        """Return the linear model with ``factor`` times its loop gain."""
         return Linear(
             self.states, self.a, self.a_delayed, self.b * factor, self.c, self.d, self.delay_s
         )
@@ -69,7 +70,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB; negative: the excess of the loop gain.
+    #: Gain margin in dB; negative for an unstable loop: the reduction of gain that it needs.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
@@ -81,9 +82,9 @@ class Margins:
 def margins(loop: Linear) -> Margins:
     """Return gain and phase margins, and whether the loop is stable.
 
-    A loop gain can cross −180° or 1 more than once. For a stable loop the nearest margins are
-    given, for an unstable one the (negative) margins that would make it stable. Margins are
-    infinite where there is no crossing.
+    A loop gain can cross −180° or the value 1 more than once. For a stable loop the smallest
+    margins are returned, for an unstable loop the (negative) margins that would make it stable.
+    Margins are infinite where there is no crossing.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -119,7 +120,7 @@ def _grid(loop: Linear) -> Numbers:
 def root(loop: Linear) -> float:
     """Return the real part of the rightmost root of the closed loop, per second."""
     size = len(loop.states)
-    nodes = np.cos(np.pi * np.arange(_NODES + 1) / _NODES)  # 1 … −1, for now … τ ago
+    nodes = np.cos(np.pi * np.arange(_NODES + 1) / _NODES)  # 1 (now) to −1 (one delay τ ago)
     weights = np.where((np.arange(_NODES + 1) % _NODES) == 0, 2.0, 1.0) * (-1.0) ** np.arange(
         _NODES + 1
     )
@@ -140,7 +141,7 @@ def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Number
     """
     import control  # noqa: PLC0415  slow to load
 
-    size, unit = len(loop.states), loop.delay_s  # time in delays: no overflow of Padé polynomials
+    size, unit = len(loop.states), loop.delay_s  # unit of time: the delay, against overflows
     late = (loop.a_delayed + np.outer(loop.b, loop.c)) * unit
     inputs = np.column_stack((np.eye(size), loop.d * unit))
     outputs = np.vstack((late, np.eye(1, size)))
@@ -154,7 +155,7 @@ def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Number
     return times, np.asarray(queue, dtype=np.float64)
 
 
-#: Derivatives of the states, given the states now and one delay ago.
+#: Function that returns the derivatives of the states; arguments: states now, states a delay ago.
 Flow = Callable[[list[float], list[float]], list[float]]
 
 
@@ -173,7 +174,10 @@ def integrate(
     """
     steps = math.ceil(end_s / step_s)
     if steps > MOST_STEPS:
-        raise ValueError(f"{steps:,} steps are more than {MOST_STEPS:,}: use a longer step")
+        raise ValueError(
+            f"the integration needs {steps:,} steps; at most {MOST_STEPS:,} are allowed: use a "
+            "longer step or a shorter time"
+        )
     past = [start]
     now = start
 
@@ -197,7 +201,7 @@ def integrate(
 
 
 def positive(**values: float) -> None:
-    """Raise ``ValueError`` for values that are not numbers above 0, with their names."""
+    """Raise ``ValueError``, with the value's name, for a value that is not a number above 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name.replace('_', ' ')} must be more than 0, not {value}")

@@ -10,7 +10,7 @@ lead to the output. ``response`` is exact for any delays. ``approximated`` repla
 Padé approximation, as H∞ synthesis needs it. ``root`` shows whether the loop with a controller is
 stable, with the exact delays: it returns the rightmost root of the characteristic equation, from a
 spectral discretisation (D. Breda, S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). The
-module ``delay`` has the same for one delay and one input.
+module ``delay`` has similar functions for one delay and one input.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Term:
 class Controller:
     """Linear controller with state z: ż = A z + B y, u = C z + D y, time in seconds.
 
-    y is what the controller measures, u what it sets.
+    y is the measured output of the plant, u the input of the plant that the controller sets.
     """
 
     a: Numbers
@@ -78,7 +78,10 @@ class Delayed:
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:
-        """Return exact transfer matrices, array (frequencies, outputs, inputs); rad/s."""
+        """Return exact transfer matrices, array (frequencies, outputs, inputs).
+
+        ``omega`` are the frequencies in rad/s.
+        """
         s = 1j * omega
         late = [np.exp(-s * term.delay_s)[:, None, None] for term in self.terms]
         inner = s[:, None, None] * np.eye(len(self.states))
@@ -91,8 +94,8 @@ class Delayed:
     def approximated(self, order: int, unit_s: float) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return matrices A, B, C and D of the plant with Padé approximations of its delays.
 
-        Time is in multiples of ``unit_s``; ``order`` is that of the approximations. D is the matrix
-        of the disturbances. The first states are those of the plant.
+        Time is in multiples of ``unit_s``; ``order`` is the order of the approximations. D is the
+        matrix of the disturbances. The states of the plant come first.
         """
         size = len(self.states)
         direct = [term for term in self.terms if term.delay_s == 0]
@@ -142,7 +145,7 @@ def root(plant: Delayed, controller: Controller) -> float:
         for term in plant.terms:
             now += _closed(term, plant, controller)
         return float(np.linalg.eigvals(now).real.max())
-    # nodes from 1 (now) to −1 (the longest delay ago)
+    # The nodes are times from 1 (now) to −1 (the longest delay ago).
     nodes = np.cos(np.pi * np.arange(_NODES + 1) / _NODES)
     ends = np.where((np.arange(_NODES + 1) % _NODES) == 0, 0.5, 1.0)
     weights = ends * (-1.0) ** np.arange(_NODES + 1)
@@ -160,7 +163,7 @@ def root(plant: Delayed, controller: Controller) -> float:
 
 
 def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
-    """Return the matrix of a term for the states of the plant, then those of the controller."""
+    """Return the matrix of a term in the closed loop, for the states of plant and controller."""
     size, whole = len(plant.states), len(plant.states) + controller.order
     found = np.zeros((whole, whole))
     found[:size, :size] = term.a + term.b @ controller.d @ plant.c
@@ -171,7 +174,8 @@ def _closed(term: Term, plant: Delayed, controller: Controller) -> Numbers:
 def _pade(delay: float, order: int) -> tuple[Numbers, Numbers, Numbers, float]:
     """Return matrices A, B, C and number D of a delay's Padé approximation, balanced.
 
-    It is an all-pass filter, so that both Gramians are identities in these states.
+    The approximation is an all-pass filter. Its states are chosen so that both Gramians are
+    identity matrices.
     """
     import control  # noqa: PLC0415  slow to load
     import scipy.linalg  # noqa: PLC0415

@@ -1,8 +1,9 @@
 """Energy-Efficient Ethernet (IEEE 802.3az) under Poisson arrivals: power and mean wait.
 
-One direction of a link sends frames of one length, ``frame_s`` each, that arrive as a Poisson
-process. When no frame is left to send, it takes ``sleep_s`` (Ts) to fall asleep and, when it is to
-send again, ``wake_s`` (Tw) to wake; both take full power, sleep takes ``sleep_share`` (φ) of it.
+One direction of a link sends frames of one length, in ``frame_s`` each, that arrive as a Poisson
+process. When no frame is left, the link takes ``sleep_s`` (Ts) to fall asleep; before it sends
+again, it takes ``wake_s`` (Tw) to wake. Both phases take full power; sleep takes the share
+``sleep_share`` (φ) of full power.
 
 **Power** is a renewal argument (S. Herrería-Alonso, M. Rodríguez-Pérez, M. Fernández-Veiga and
 C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*, IEEE Trans. Commun.
@@ -10,24 +11,24 @@ C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*,
 
     P / Pmax = 1 − (1 − φ) (1 − ρ) E[Toff] / E[V],
 
-where V is the time of a cycle besides sending: Toff + Ts + Tw where the link sleeps at once.
+where V is the time of a cycle without sending: Toff + Ts + Tw where the link sleeps at once.
 
 **Mean wait** follows from the number of frames A that wait when sending starts (decomposition of
 S. Fuhrmann and R. Cooper, Oper. Res. 33(5), 1985):
 
     W = λ s² / (2 (1 − ρ)) + E[A (A − 1)] / (2 λ E[A]).
 
-**Holding.** Frames that find the link asleep are held until ``trigger`` of them wait or the first
-has waited for ``timer_s``, whichever is sooner (``trigger`` 1: the standard, which wakes for the
-first frame). Frames that arrive during Ts count. With p_k(x) the Poisson probabilities, F(x) the
-probability of fewer than ``trigger``, and T the timer, waking has not begun at t after the last
-frame with probability F(λt) up to T and exp(−λ (t − T)) F(λT) later; E[Toff] is its integral from
-Ts on. The number of frames N when waking begins has, as arrivals are counted up to a stopping time,
-E[N] = λ (Ts + E[Toff]) and E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; arrivals during Tw are
-added.
+**Holding.** Frames that find the link asleep are held until ``trigger`` frames wait or the first
+frame has waited for ``timer_s``, whichever is sooner (``trigger`` 1: the standard, which wakes for
+the first frame). Frames that arrive during Ts count. Let F(x) be the probability that a Poisson
+variable of mean x is below ``trigger``, and T the timer. At the time t after the last frame, waking
+has not begun with probability F(λt) for t ≤ T, and exp(−λ (t − T)) F(λT) later; E[Toff] is the
+integral of this probability from Ts on. Arrivals are counted up to a stopping time, so the number
+N of frames when waking begins has E[N] = λ (Ts + E[Toff]) and
+E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; arrivals during Tw are added.
 
-**Stall timer.** The link stays awake for ``stall_s`` after the last frame: with probability
-1 − exp(−λ · stall) a frame arrives before its end and needs no waking.
+**Stall timer.** The link stays awake for ``stall_s`` after the last frame. With probability
+1 − exp(−λ · stall) a frame arrives within this time and does not need to wake the link.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ import math
 import re
 from dataclasses import dataclass
 
-#: Largest trigger, in frames.
+#: Maximum number of held frames that may trigger the waking of a link.
 MOST_FRAMES = 100_000
-#: Labels of coalescing in the literature: a holding time and a count.
+#: Pattern of labels of coalescing in the literature, such as 12us10: holding time and frames.
 _LABEL = re.compile(r"(\d+(?:\.\d+)?)(us|ms)(\d+)")
 
 
 @dataclass(frozen=True)
 class Phy:
-    """Transceiver: seconds to fall asleep and to wake, and its rate in bit/s."""
+    """Ethernet transceiver: its rate in bit/s, and its times to wake and to fall asleep in s."""
 
     name: str
     rate_bps: float
@@ -52,7 +53,7 @@ class Phy:
     sleep_s: float
 
 
-#: Table 2.1 of E-EON (IEEE 802.3az-2010, table 78-2 and 78-4).
+#: Transceivers by name, from table 2.1 of E-EON (IEEE 802.3az-2010, tables 78-2 and 78-4).
 PHYS = {
     phy.name: phy
     for phy in (
@@ -65,7 +66,7 @@ PHYS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for sleeping and waking of a link; the module's docstring explains the fields."""
+    """Rules for sleeping and waking of a link: ``trigger`` frames, holding timer, stall timer."""
 
     name: str
     trigger: int = 1
@@ -76,16 +77,16 @@ class Policy:
         if not 1 <= self.trigger <= MOST_FRAMES:
             raise ValueError(f"the trigger must be 1 to {MOST_FRAMES} frames, not {self.trigger}")
         if not self.timer_s >= 0:
-            raise ValueError(f"the holding timer must be 0 s or longer, not {self.timer_s} s")
+            raise ValueError(f"the holding timer must be 0 s or more, not {self.timer_s} s")
         if not (self.stall_s >= 0 and math.isfinite(self.stall_s)):
-            raise ValueError(f"the stall timer must be 0 s or longer, not {self.stall_s} s")
+            raise ValueError(f"the stall timer must be 0 s or more, not {self.stall_s} s")
         if self.stall_s > 0 and self.trigger > 1:
             raise ValueError("a policy has either a holding timer or a stall timer, not both")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Link at one load: power as a share of an active link's, mean wait in seconds."""
+    """Link at one load: power as a share of a link that never sleeps, mean wait in seconds."""
 
     power: float
     wait_s: float
@@ -105,15 +106,15 @@ def labelled(label: str) -> Policy | None:
 
 
 def efficiency(phy: Phy, frame_bytes: float) -> float:
-    """Return the share of energy in sending a single frame: Tframe / (Tw + Tframe + Ts)."""
+    """Return the share of energy that sends a single frame: Tframe / (Tw + Tframe + Ts)."""
     frame_s = frame_time_s(phy, frame_bytes)
     return frame_s / (phy.wake_s + frame_s + phy.sleep_s)
 
 
 def frame_time_s(phy: Phy, frame_bytes: float) -> float:
-    """Return the seconds that a frame takes to send."""
+    """Return the transmission time of a frame in s."""
     if not (frame_bytes > 0 and math.isfinite(frame_bytes)):
-        raise ValueError(f"a frame must have at least a byte, not {frame_bytes}")
+        raise ValueError(f"the length of a frame must be above 0 bytes, not {frame_bytes}")
     return frame_bytes * 8 / phy.rate_bps
 
 
@@ -133,8 +134,9 @@ def under_poisson(
 ) -> Point:
     """Return power and mean wait of a link with this policy under Poisson arrivals.
 
-    ``load`` is the share of time in which frames are sent, above 0 and below 1; ``frame_s`` the
-    time of one; ``sleep_share`` the power asleep, 0 to 1. Raises ``ValueError`` outside of these.
+    ``load`` is the share of time in which frames are sent, above 0 and below 1. ``frame_s`` is the
+    transmission time of a frame. ``sleep_share`` is the power asleep as a share of full power, 0 to
+    1. Raises ``ValueError`` for other values.
     """
     if not 0 < load < 1:
         raise ValueError(f"the load must be above 0 and below 1, not {load}")
@@ -153,18 +155,18 @@ def under_poisson(
 
 
 def _sending_wait_s(load: float, frame_s: float) -> float:
-    """Return the mean wait of M/D/1 in seconds."""
+    """Return the mean waiting time of an M/D/1 queue in seconds."""
     return load * frame_s / (2 * (1 - load))
 
 
 def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float, float]:
-    """Return E[Toff], E[N] and E[N (N − 1)] of a link that begins to fall asleep."""
+    """Return E[Toff] (mean time asleep in s), E[N] and E[N (N − 1)] for N held frames."""
     from scipy.special import pdtr  # noqa: PLC0415  slow to load
 
     timer_s, most = policy.timer_s, policy.trigger - 1
     off_s, pairs = _sums(most, arrivals, sleep_s, timer_s)
     if math.isfinite(timer_s):
-        # After the timer's length, the link is still asleep only if no frame has started the timer.
+        # Later than timer_s, the link is still asleep only if no frame has started the timer.
         late = math.exp(-arrivals * max(0.0, sleep_s - timer_s)) / arrivals
         off_s += late * float(pdtr(most, arrivals * timer_s))
         if most > 0:

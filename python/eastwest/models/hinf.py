@@ -8,9 +8,9 @@ gain, over all frequencies, from (load, drift, noise) to (error, effort):
 
 Load is the disturbance w of the plant. Drift is a disturbance that is added to the input u. The
 controller that is used is K = K∞ W_e. It has an integrator for each output, so that no error
-remains at rest; ω_b sets how fast the integrator removes an error. The greatest gain is γ. With ρ,
-drift and noise of 1 and no load, this is nearly the loop shaping of D. McFarlane and K. Glover
-(IEEE Trans. Automatic Control 37(6), 1992).
+remains at rest; ω_b sets how fast the integrator removes an error. The greatest gain is called γ.
+With ρ, drift and noise of 1 and no load, this is nearly the loop shaping of D. McFarlane and
+K. Glover (IEEE Trans. Automatic Control 37(6), 1992).
 
 Delays are replaced by Padé approximations. The two Riccati equations (J. Doyle, K. Glover,
 P. Khargonekar and B. Francis, IEEE Trans. Automatic Control 34(8), 1989) are solved by the routine
@@ -34,13 +34,14 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.models.delayed import Controller, Delayed, Numbers, root
 
-#: Frequencies at which the loop is examined: from, to, in 1/(longest delay), and how many.
+#: Frequencies at which the loop is examined: first, last (both in 1/(longest delay)), and number.
 _GRID = (1e-4, 60.0, 3000)
-#: γ of the controller as multiples of the least γ: the first one that works is used.
+#: Values of γ for which a controller is computed, as multiples of the least γ: the first value with
+#: a controller that passes the check is used.
 _ABOVE = (1.05, 1.1, 1.2)
-#: Norm of the closed loop as a multiple of that γ that is accepted, because of rounding errors.
+#: Accepted ratio of the norm of the closed loop to the controller's γ, because of rounding errors.
 _NEAR = 1.01
-#: γ at which the bisection starts, and its tolerance.
+#: Value of γ at which the bisection for the least γ starts, and below its relative tolerance.
 _FIRST = 1e4
 _EXACT = 1e-4
 
@@ -65,7 +66,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Scales:
-    """Unit of each output, input and load: the value that the synthesis counts as 1."""
+    """Units of outputs, inputs and loads: the values that the synthesis counts as 1."""
 
     outputs: Numbers
     inputs: Numbers
@@ -104,17 +105,18 @@ class Design:
 def synthesise(
     plant: Delayed, scales: Scales, weights: Weights | None = None, order: int = 4
 ) -> Design:
-    """Return a controller with nearly the least γ, and the loop with it and the exact delays.
+    """Return a controller with nearly the least γ, and the properties of its loop.
 
-    ``order`` is that of the Padé approximations. Raises ``InputError`` where slycot is not
-    installed, and where no controller is found.
+    ``order`` is the order of the Padé approximations of delays; stability and margins are computed
+    with the exact delays. Raises ``InputError`` where slycot is not installed, or where no
+    controller is found.
     """
     wanted = weights or Weights()
     unit_s = plant.longest_s or 1.0
     augmented = generalised(plant, scales, wanted, order, unit_s)
     outputs, inputs = len(plant.outputs), len(plant.inputs)
     shaped, gamma, norm = least(augmented, outputs, inputs)
-    # K = K∞ W_e: the states of the integrators come first
+    # In K = K∞ W_e the states of the integrators (W_e) come first.
     whole = np.block(
         [
             [np.zeros((outputs, outputs)), np.zeros((outputs, shaped.order))],
@@ -174,9 +176,9 @@ def generalised(plant: Delayed, scales: Scales, weights: Weights, order: int, un
 def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float, float]:
     """Return a controller of a generalised plant, the least γ, and the norm of the closed loop.
 
-    The last ``inputs`` columns and ``outputs`` rows of ``augmented`` are those of the controller.
-    Raises ``InputError`` where slycot is not installed, or no controller is found whose closed loop
-    has the norm that SB10AD promises.
+    The last ``inputs`` columns and ``outputs`` rows of ``augmented`` belong to the controller.
+    Raises ``InputError`` where slycot is not installed, or where no controller is found whose
+    closed loop has the norm that SB10AD reports.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -250,7 +252,7 @@ class Sampled:
 
 
 def _margins(loop: Any, omega: Numbers) -> tuple[float, float]:
-    """Return the least gain margin above 0 dB, and the least phase margin in degrees."""
+    """Return the least gain margin above 0 dB in dB, and the least phase margin in degrees."""
     import control  # noqa: PLC0415  slow to load
 
     gains, phases, *_ = control.stability_margins(control.frd(loop, omega), returnall=True)

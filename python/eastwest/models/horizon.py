@@ -1,4 +1,4 @@
-"""Receding-horizon control of queues by injection rates: a quadratic programme each interval.
+"""Receding-horizon control of queues by injection rates: one quadratic programme per interval.
 
 The model is the network of the third study (``network``) over the next H intervals of length h. The
 programme finds the rates v and the served packets s that minimise
@@ -16,8 +16,8 @@ measurements (D. Mayne, J. Rawlings, C. Rao and P. Scokaert, *Constrained model 
 stability and optimality*, Automatica 36(6), 2000). w is the load that was declared for the future,
 plus an estimate of the undeclared load, which is assumed to stay constant. The set point of a queue
 is 0 where the fair rates do not fill its link. The reward r_j = 2 H h C_j/σ_j for served packets is
-greater than what an idle link could save in the first sum, so that the programme never leaves a
-link idle in order to raise its queue.
+greater than the possible reduction of the first sum by an idle link, so that the programme never
+leaves a link idle in order to raise its queue.
 
 The programme is convex. The solver is DAQP (D. Arnström, A. Bemporad and D. Axehill, *A dual
 active-set solver for embedded quadratic programming using recursive LDLᵀ updates*, IEEE Trans.
@@ -35,18 +35,18 @@ from eastwest.errors import InputError
 from eastwest.models.delayed import Numbers
 from eastwest.models.network import Network
 
-#: Largest number of intervals of a horizon, and largest number of unknowns of a programme.
+#: Maximum number of intervals of a horizon; below, maximum number of unknowns of a programme.
 MOST = 1000
 _MOST_UNKNOWNS = 2000
 #: Weight of the newest interval in the estimate of the undeclared load.
 _NEWEST = 0.2
-#: Small cost of every unknown: the solver needs a positive definite matrix.
+#: Small cost of every unknown, because the solver needs a positive definite matrix.
 _RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Weights of the programme beside the error of the queues: ρ and ε of the sum."""
+    """Weights of a quadratic programme: ρ for changes of rates, ε for distances from fair rates."""
 
     changing: float = 1.0
     unfair: float = 0.001
@@ -54,7 +54,9 @@ class Costs:
     def __post_init__(self) -> None:
         for name, value in (("changing", self.changing), ("unfair", self.unfair)):
             if not (math.isfinite(value) and 0 < value <= 1e9):
-                raise InputError(f"the cost {name} must be above 0 and at most 1e9, not {value:g}")
+                raise InputError(
+                    f"the weight {name} must be above 0 and at most 1e9, not {value:g}"
+                )
 
 
 def horizon(
@@ -62,25 +64,25 @@ def horizon(
 ) -> tuple[int, float]:
     """Return the number of intervals of the horizon, and the delay from which it is computed.
 
-    The delay is the quantile ``share`` of the given delays; the horizon is ``covers`` times as
-    long. It must be longer than two delays: a decision acts on the queue after one delay, and the
-    correction of its effect acts after two.
+    The delay is the quantile ``share`` of ``delays_s``; the horizon is ``covers`` times as long. It
+    must be longer than two delays: a decision acts on the queue after one delay, and a correction
+    of its effect acts after two delays.
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):
-        raise InputError("the loop has no delay, which the horizon is computed from")
+        raise InputError("the control loop has no delay: the horizon is a multiple of the delay")
     late_s = float(np.quantile(known, share))
     steps = max(2, math.ceil(covers * late_s / interval_s - 1e-9))
     if steps > MOST:
         raise InputError(
-            f"the horizon, {covers:g} times a delay of {late_s:.3g} s, has {steps:,} intervals, "
-            f"more than {MOST:,}: use a longer interval"
+            f"the horizon, {covers:g} times a delay of {late_s:.3g} s, has {steps:,} intervals; at "
+            f"most {MOST:,} are allowed: use a longer interval"
         )
     return steps, late_s
 
 
 class Programme:
-    """Quadratic programme of a network, solved again for new queues, rates and loads."""
+    """Quadratic programme of a network, which can be solved repeatedly for new measurements."""
 
     def __init__(self, network: Network, steps: int, costs: Costs | None = None) -> None:
         costs = costs or Costs()
@@ -93,7 +95,7 @@ class Programme:
             )
         told = np.array([flow.told_s for flow in network.flows])
         late = np.where(network.routing > 0, network.forward_s + told, 0.0) / h
-        #: Number of past decisions that still act on the queues.
+        #: Number of past decisions of each flow that still act on the queues.
         self.past = math.ceil(float(late.max()) - 1e-9) + 1
         self._unit = network.most_pps
         self._scale = np.maximum(1.0, network.set_points)
@@ -136,10 +138,11 @@ class Programme:
     ) -> Numbers:
         """Return the rates of each flow (row) for each interval of the horizon (column).
 
-        ``queues`` are the present queues. ``decided_pps`` has the last ``past`` decisions of each
-        flow, the newest last. ``loads_pps`` has the load of each queue in each interval of the
-        horizon. ``grows``, ``falls`` and ``set_points`` replace those of the network. Raises
-        ``InputError`` where DAQP is not installed or finds no solution.
+        ``queues`` are the present queues in packets. ``decided_pps`` has the last ``past``
+        decisions of each flow, the newest last. ``loads_pps`` has the load of each queue in each
+        interval of the horizon. Rates and loads are in packets/s. ``grows``, ``falls`` and
+        ``set_points`` replace those of the network. Raises ``InputError`` where DAQP is not
+        installed or finds no solution.
         """
         try:
             import daqp  # noqa: PLC0415  an extra
@@ -180,21 +183,23 @@ class Programme:
         kinds = np.zeros(len(upper), dtype=np.intc)
         found, _, flag, _ = daqp.solve(self._hessian, linear, self._rows, upper, lower, kinds)
         if flag < 1:
-            raise InputError(f"the quadratic programme has no solution (DAQP says {flag})")
+            raise InputError(
+                f"the quadratic programme has no solution (exit flag {flag} of the solver DAQP)"
+            )
         rates = np.asarray(found[: self._rates], dtype=np.float64).reshape(-1, steps)
         return np.asarray(np.clip(rates, 0.0, 1.0) * self._unit[:, None])
 
     def arriving(self, decided_pps: Numbers) -> Numbers:
-        """Return the rate at each queue in packets per second, given the decided rates.
+        """Return the rate that arrives at each queue in one interval, in packets per second.
 
-        ``decided_pps`` has for each flow the decision of the interval and of the ``past`` intervals
-        before it.
+        ``decided_pps`` has for each flow the decisions of the ``past`` intervals before, and then
+        that of the interval itself.
         """
         reaches = self._reaches[:, :, 0, : self.past + 1]
         return np.asarray(np.einsum("qfh,fh->q", reaches, decided_pps))
 
     def _aims(self, comes: Numbers, set_points: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the fair rates and the set points of each interval, given the loads."""
+        """Return fair rates (flows, intervals) and set points (queues, intervals) under loads."""
         network = self.network
         fair = np.empty((len(network.flows), self.steps))
         wanted = np.empty((len(network.queues), self.steps))
@@ -211,7 +216,7 @@ class Programme:
 class RecedingHorizon:
     """Decision unit for ``network.play``: solves the programme once per interval.
 
-    With ``declared`` false it does not use the loads that were declared in advance.
+    With ``declared`` false the unit ignores loads that were declared in advance.
     """
 
     def __init__(
@@ -228,11 +233,11 @@ class RecedingHorizon:
         self._before: Numbers | None = None
 
     def __call__(self, now_s: float, known: Numbers) -> Numbers:
-        """Return the rates for the next interval, given the sensed queues."""
+        """Return the rate of each flow for the next interval, given the sensed queues."""
         h, network = self._network.interval_s, self._network
         capacity = network.capacity_pps
         if self._before is not None:
-            # undeclared load of the interval before the sensed queues
+            # Undeclared load in the interval before the queues were sensed.
             comes = np.array(
                 [
                     self._expected(now_s, int(age) + 1)[row] - self._besides[row]
@@ -240,7 +245,7 @@ class RecedingHorizon:
                 ]
             )
             besides = (known - self._before) / h - comes + capacity
-            # of a link that was idle, the change of the queue gives only an upper bound
+            # For a link that was idle, the change of the queue gives only an upper bound.
             busy = (known > 0) | (self._before > 0)
             newer = self._besides + _NEWEST * (besides - self._besides)
             self._besides = np.where(busy, newer, np.minimum(self._besides, besides))
@@ -262,8 +267,8 @@ class RecedingHorizon:
     def _expected(self, now_s: float, ago: int) -> Numbers:
         """Return the expected rate at each queue in the interval that began ``ago`` intervals ago.
 
-        It is the sum of the rates that were decided, of the estimate of the undeclared load, and of
-        the declared load.
+        The rate is the sum of the decided rates that arrive, of the estimated undeclared load, and
+        of the declared load.
         """
         h, past = self._network.interval_s, self.programme.past
         end = self._decided.shape[1] - ago

@@ -2,29 +2,30 @@
 
 G. Manoj Someswar and Ch. Dhanunjaya Rao, *Workload-Driven Design and Evaluation – TCP Incast*, IJR
 5(11), 2018, after Y. Chen, R. Griffith, D. Zats, A. D. Joseph and R. Katz, *Understanding TCP
-Incast and Its Implications for Big Data Workloads*, 2012. One client reads a block of which each of
-N servers sends ``block_bytes`` through one port of ``link_bps``.
+Incast and Its Implications for Big Data Workloads*, 2012. One client reads a block from N servers;
+each server sends ``block_bytes`` through one port of rate ``link_bps``.
 
 Bytes are payload, times are seconds, goodput is bits per second. Arguments outside the domain of an
-equation (no servers, or no timeout where one is part of it) raise ``ValueError``.
+equation (no servers, or no timeout in an equation with a timeout) raise ``ValueError``.
 """
 
 from __future__ import annotations
 
 import math
 
-#: Round trip, link rate and least retransmission timeout of the study's comparisons.
+#: Default round-trip time; below, default link rate and minimum retransmission timeout. They are
+#: those of the incast study.
 RTT_S = 1e-3
 LINK_BPS = 1e9
 RTO_S = 0.2
-#: First window of a sender in the study's table 1: one packet's payload with timestamps.
+#: First window of a sender in table 1 of the study: payload bytes of one packet with timestamps.
 INITIAL_BYTES = 1448
 
 
 def goodput_before(
     senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
 ) -> float:
-    """Return goodput in bit/s before incast, (1): a round trip and the bytes on the link."""
+    """Return goodput in bit/s before incast, equation (1): limited by round trip and link rate."""
     return 8 * block_bytes * senders / _busy_s(senders, block_bytes, rtt_s, link_bps)
 
 
@@ -40,9 +41,9 @@ def goodput_after(
 
 
 def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> list[int]:
-    """Return the payload bytes in each round trip of a block sent alone, as in table 1.
+    """Return the payload bytes of each round trip of slow start for one block, as in table 1.
 
-    The window doubles each round trip; the last round trip has the rest of the block.
+    The window doubles in each round trip; the last round trip sends the rest of the block.
     """
     _positive("the block", block_bytes)
     _positive("the initial window", initial_bytes)
@@ -66,7 +67,7 @@ def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
 
 
 def onset_senders(buffer_bytes: float, block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> int:
-    """Return equation (3) rounded up, with the largest window of table 1."""
+    """Return the least number of senders with losses: equation (3) with windows of table 1."""
     return math.ceil(onset(buffer_bytes, max(slow_start_windows(block_bytes, initial_bytes))))
 
 
@@ -78,9 +79,10 @@ def goodput_partial(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s for large blocks after the onset, (4): α timeouts per block.
+    """Return goodput in bit/s for large blocks after the onset, equation (4).
 
-    The study has α = 0.8 for 512 KB, 0.6 for 1024 KB, and more (1.0, 1.5) for many senders.
+    ``alpha`` is the mean number of timeouts per block. The study has 0.8 for 512 KB, 0.6 for
+    1024 KB, and more (1.0, 1.5) for many senders.
     """
     _positive("the retransmission timeout", rto_s)
     if not (math.isfinite(alpha) and alpha >= 0):
@@ -97,7 +99,7 @@ def alpha_of(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return α, the mean number of timeouts that a block waits for, from goodput by (4)."""
+    """Return α, the mean number of timeouts per block, from a goodput, by equation (4)."""
     _positive("the goodput", goodput_bps)
     _positive("the retransmission timeout", rto_s)
     took_s = 8 * senders * block_bytes / goodput_bps
@@ -105,9 +107,10 @@ def alpha_of(
 
 
 def overhead(default_s: float, fixed_s: float) -> float:
-    """Return the incast overhead of a job, equation (5): its extra time with the default timeout.
+    """Return the incast overhead of a job, equation (5), as a share of ``fixed_s``.
 
-    ``fixed_s`` is its time with a minimum timeout of 1 ms. The result is a share of that time.
+    ``default_s`` is the time of the job with the default timeout, ``fixed_s`` its time with a
+    minimum timeout of 1 ms.
     """
     _positive("the time with the default timeout", default_s)
     _positive("the time with the short timeout", fixed_s)
@@ -124,14 +127,17 @@ def goodput(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s by (1) below the onset of (3), by (4) from there; α = 1: (2)."""
+    """Return goodput in bit/s: equation (1) below the onset by (3), equation (4) above it.
+
+    With ``alpha`` 1, equation (4) is equation (2).
+    """
     if senders < onset_senders(buffer_bytes, block_bytes):
         return goodput_before(senders, block_bytes, rtt_s, link_bps)
     return goodput_partial(senders, block_bytes, alpha, rto_s, rtt_s, link_bps)
 
 
 def _busy_s(senders: float, block_bytes: float, rtt_s: float, link_bps: float) -> float:
-    """Return the time of a block without losses in s: a round trip, and all bytes on the link."""
+    """Return the time of a block without losses in s: round trip plus transmission of all bytes."""
     if not (math.isfinite(senders) and senders >= 1):
         raise ValueError(f"at least one sender is needed, not {senders}")
     _positive("the block", block_bytes)

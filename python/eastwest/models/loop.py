@@ -1,15 +1,15 @@
 """A control loop in a queue: set point, sensor, decision and actuation, one horizon ahead.
 
 The loop of the third study (Gusat et al. 2009) has a set point, a sensor, a decision and an
-actuation. Here the sensor is the mean queue of each interval; the decision a share of packets, by a
-PI controller (Hollot, Misra, Towsley and Gong, *On designing improved controllers for AQM routers
-supporting TCP flows*, INFOCOM 2001),
+actuation. In this module, the sensor is the mean queue of each interval. The decision is a share of
+packets, computed by a PI controller (Hollot, Misra, Towsley and Gong, *On designing improved
+controllers for AQM routers supporting TCP flows*, INFOCOM 2001),
 
     share = k_p e + k_i ∫ e dt,   e = queue − set point,
 
-of the queue predicted for the time when the decision takes effect (``predict``), or of the present
-queue. The actuation is an ECN mark, or an early drop of packets without ECN. A class derived from
-``Loop`` may replace each of them: ``sense``, ``decide``, ``actuate``.
+from the queue predicted for the time when the decision takes effect (``predict``), or from the
+present queue. The actuation is an ECN mark, or an early drop of packets without ECN. A class
+derived from ``Loop`` may override ``sense``, ``decide`` and ``actuate``.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from eastwest.mechanisms.sketch import Arrival, Queue, Verdict
 from eastwest.models.predict import Predictor
 
 _PER_US = 1_000_000
-#: Divisor of the predictor's inputs: shares of marks are some hundredths.
+#: Divisor that scales shares of marks, which are a few percent, to about 1 for the predictor.
 _SHARE_SCALE = 0.01
-#: Steps before the horizon at which a decision begins to take effect.
+#: Number of intervals before the end of the horizon at which a decision begins to take effect.
 _FELT_BEFORE = 2
 
 
 class Loop(Queue):
-    """Queue that marks a share of packets to hold its length at a set point."""
+    """Queue discipline that marks a share of packets to hold the queue length at a set point."""
 
     name = "closed-loop"
-    #: Set point in packets.
+    #: Set point of the queue length in packets.
     set_point: int = 50
-    #: Time between decisions, and from a decision until its effect (a round trip), in µs.
+    #: Time between two decisions, in µs; ``horizon_us`` is the time until a decision has an effect.
     interval_us: int = 500
     horizon_us: int = 4500
     #: Whether the decision uses the queue predicted for one horizon ahead, not the present one.
     look_ahead: bool = True
-    #: Gains: share of marks per packet above the set point, and per packet and second.
+    #: Gains of the PI controller: share of marks per packet above the set point, and (``integral``)
+    #: per packet and second.
     proportional: float = 1e-4
     integral: float = 1e-3
 
@@ -45,7 +46,7 @@ class Loop(Queue):
         self.next_ps = 0
         self.seen = 0
         self.sensed = 0.0
-        #: Packets that arrived in the last interval, number of marked packets, length in ps.
+        #: Counts of the last interval: packets that arrived, packets marked, its length in ps.
         self.arrived, self.marked, self.passed_ps = 0, 0, 0
         self.marks = 0
         self.began_ps = 0
@@ -82,14 +83,14 @@ class Loop(Queue):
         return min(1.0, max(0.0, self.summed + self.proportional * error))
 
     def actuate(self, arrival: Arrival) -> Verdict:
-        """Return the decision on an arriving packet, given ``self.share``."""
+        """Return the verdict on an arriving packet: marked with the probability ``self.share``."""
         if self.share > 0 and self.random.unit() < self.share:
             return self.signal(arrival)
         return Verdict.ENQUEUE
 
     def _foreseen_and_decided(self, sensed: float) -> float:
         if sensed == 0 and self.share == 0:
-            return 0.0  # a port without a queue
+            return 0.0  # no queue, so no marks, and the predictor is not trained
         if self.look_ahead:
             self.predictor.see(sensed, self.share)
             sensed = self.predictor.ahead(self.steps)

@@ -2,17 +2,17 @@
 
 Gusat et al. 2009 describe the network as a controlled system: the state z = [Q; Λ] has the queues
 and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse routing matrices,
-0 ≤ λ_i ≤ Λmax and service rates below capacity. Here one decision unit sets the rates of all flows.
-It learns the length of queue j after the delay ``sensed``. Its decision reaches source i after the
-delay ``told``. Packets of source i reach queue j after the delay ``forward``:
+0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit sets the rates of
+all flows. It learns the length of queue j after the delay ``sensed``. Its decision reaches source i
+after the delay ``told``. Packets of source i reach queue j after the delay ``forward``:
 
     q̇_j(t) = Σ_i R_ji λ_i(t − forward_ji) + w_j(t) − s_j(t),   q_j ≥ 0,   0 ≤ s_j ≤ C_j,
     λ_i(t) = v_i(t − told_i),   0 ≤ v_i ≤ Λmax_i,   −falls_i ≤ v̇_i ≤ grows_i.
 
 R is the forward routing matrix. The reverse routing matrix, from queues to sources, is its
 transpose with the delays ``sensed`` and ``told``. w is load that the decision unit does not
-control. Each queue receives the rate at which the source sends; that an earlier queue of the path
-may delay these packets is left out.
+control. Each queue receives the rate at which the source sends; delays of these packets in earlier
+queues of the path are not modelled.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.models.delayed import Delayed, Numbers, Term
 
-#: Integration steps per decision interval.
+#: Number of integration steps per decision interval.
 _SUBSTEPS = 10
-#: Largest number of integration steps.
+#: Maximum number of integration steps of one simulation of the model.
 _MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue and the link that serves it. Units: packets and seconds."""
+    """A queue and the link that serves it; units are packets and seconds."""
 
     name: str
     capacity_pps: float
@@ -51,20 +51,20 @@ class Flow:
 
     name: str
     over: tuple[str, ...]
-    #: Delay from the source to each queue of ``over``.
+    #: Delay from the source to each queue of ``over``, in s.
     forward_s: tuple[float, ...]
-    #: Delay from a decision until the source uses it.
+    #: Delay from a decision until the source uses it, in s.
     told_s: float = 0.0
-    #: Maximum rate; infinite: the capacity of the slowest link on the path.
+    #: Maximum rate in packets/s; infinite: the capacity of the slowest link on the path.
     most_pps: float = math.inf
-    #: Maximum increase and decrease of the rate, in packets per second per second.
+    #: Maximum increase of the rate, in packets per second per second; ``falls``: maximum decrease.
     grows: float = math.inf
     falls: float = math.inf
 
 
 @dataclass(frozen=True)
 class Load:
-    """Load at a queue that the decision unit does not control, from a time to a time."""
+    """Load at a queue, from ``begin_s`` to ``end_s``, that the decision unit does not control."""
 
     queue: str
     rate_pps: float
@@ -90,30 +90,38 @@ class Network:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.interval_s) and self.interval_s > 0):
-            raise InputError("the interval must be more than 0")
+            raise InputError(
+                f"the interval between decisions must be above 0 s, not {self.interval_s}"
+            )
         if not self.queues or not self.flows:
             raise InputError("a network needs at least one queue and one flow")
         for queue in self.queues:
             if not (math.isfinite(queue.capacity_pps) and queue.capacity_pps > 0):
-                raise InputError(f"{queue.name}: the capacity must be more than 0")
+                raise InputError(f"{queue.name}: the capacity must be above 0 packets/s")
             if not 0 <= queue.set_point <= queue.room:
-                raise InputError(f"{queue.name}: the set point must be from 0 to the room")
+                raise InputError(
+                    f"{queue.name}: the set point must be from 0 to the maximum, {queue.room:g}"
+                )
         delays = [d for f in self.flows for d in (f.told_s, *f.forward_s)]
         delays += [queue.sensed_s for queue in self.queues]
         if not all(math.isfinite(delay_s) and delay_s >= 0 for delay_s in delays):
-            raise InputError("delays must be 0 or more")
+            raise InputError("all delays of flows and queues must be 0 s or more")
         names = [queue.name for queue in self.queues]
         if len(set(names)) < len(names):
-            raise InputError("two queues have the same name")
+            raise InputError(f"two queues have the same name; the names are {', '.join(names)}")
         for flow in self.flows:
             if not flow.over or len(flow.forward_s) != len(flow.over):
-                raise InputError(f"{flow.name}: needs at least one queue, and one delay per queue")
+                raise InputError(
+                    f"{flow.name}: the flow needs at least one queue, and one delay for each queue"
+                )
         for owner, wanted in (
             *((flow.name, name) for flow in self.flows for name in flow.over),
             *(("load", load.queue) for load in self.loads),
         ):
             if wanted not in names:
-                raise InputError(f"{owner}: there is no queue {wanted!r:.60}")
+                raise InputError(
+                    f"{owner}: there is no queue {wanted!r:.60}; queues are {', '.join(names)}"
+                )
         if any(not np.any(row) for row in self.routing):
             lonely = names[int(np.argmin(self.routing.any(axis=1)))]
             raise InputError(f"{lonely}: no flow passes this queue, so it cannot be controlled")
@@ -125,7 +133,7 @@ class Network:
 
     @property
     def forward_s(self) -> Numbers:
-        """Delay from each source (column) to each queue (row); 0 where the flow does not pass."""
+        """Delay in s from each source (column) to each queue (row); 0 where no packets pass."""
         return np.array(
             [
                 [dict(zip(f.over, f.forward_s, strict=True)).get(q.name, 0.0) for f in self.flows]
@@ -140,7 +148,7 @@ class Network:
 
     @property
     def most_pps(self) -> Numbers:
-        """Greatest rate of each flow in packets/s: its own, else its slowest link's."""
+        """Maximum rate of each flow in packets/s: its own limit, or else its slowest link's."""
         slowest = [min(q.capacity_pps for q in self.queues if q.name in f.over) for f in self.flows]
         own = np.array([flow.most_pps for flow in self.flows])
         return np.where(np.isfinite(own), own, slowest)
@@ -148,9 +156,9 @@ class Network:
     def loop_s(self, queues: Numbers | None = None) -> Numbers:
         """Return the delay of the control loop through each queue (row) and flow (column).
 
-        τ = g(z) is the sum of the delays of sensing, of telling the source, of the path to the
-        queue, and of waiting in it, with the given queues or with the queues at their set points.
-        It is NaN where the flow does not pass the queue.
+        The delay τ = g(z), in s, is the sum of four delays: sensing, sending the decision to the
+        source, the path to the queue, and waiting in it. Waiting is that of the given ``queues``,
+        or of queues at their set points. The delay is NaN where the flow does not pass the queue.
         """
         waits = self.set_points if queues is None else queues
         total = self.forward_s + np.array([flow.told_s for flow in self.flows])
@@ -173,7 +181,7 @@ class Network:
         return found
 
     def shares(self, capacity_pps: Numbers | None = None) -> tuple[Numbers, NDArrayBool]:
-        """Return the max-min fair rates in packets/s, and whether each queue's link is full."""
+        """Return max-min fair rates of flows in packets/s, and whether each link is full."""
         left = np.maximum(0.0, self.capacity_pps if capacity_pps is None else capacity_pps)
         routing, most = self.routing, self.most_pps
         rates = np.zeros(len(self.flows))
@@ -193,9 +201,9 @@ class Network:
     def linear(self) -> Delayed:
         """Return the linear model of the network near its fair rates, for H∞ synthesis.
 
-        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. The
-        delays of a loop are added up and put on the path from the source to the queue. Queues whose
-        link the fair rates do not fill are left out: no rate can hold them above 0.
+        The rate of a source follows the decision within an interval, λ̇ = (v − λ)/interval. The sum
+        of the delays of a loop is on the path from the source to the queue. Queues whose link the
+        fair rates do not fill are left out, because no rate can hold them above 0.
         """
         _, full = self.shares()
         held = [place for place, is_full in enumerate(full) if is_full]
@@ -232,31 +240,35 @@ class Network:
 
 
 NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-#: Decision unit: function of the time and the sensed queues that returns a rate for each flow.
+#: Decision unit: function of the time (s) and the sensed queues that returns a rate for each flow.
 Decide = Callable[[float, Numbers], Numbers]
 
 
 @dataclass(frozen=True)
 class Played:
-    """Course of a network over time: one row per interval."""
+    """Queues and rates of a network over time: arrays with one row per interval."""
 
     times_s: Numbers
     queues: Numbers
-    #: Rates that the decision unit set.
+    #: Rates of the flows that the decision unit set, in packets/s.
     rates_pps: Numbers
-    #: Packets lost at full queues, and the share of its capacity that each link did not use.
+    #: Packets lost at full queues; ``idle``: share of its capacity that each link did not use.
     lost: Numbers
     idle: Numbers
 
 
 def play(network: Network, decide: Decide, end_s: float) -> Played:
-    """Integrate the equations of the network from empty queues and fair rates, and return it.
+    """Integrate the equations of the network, from empty queues and fair rates, until ``end_s``.
 
-    Queues stay between 0 and their room. Raises ``InputError`` for more than 200,000 intervals.
+    Queues stay between 0 and their maximum (``room``). Raises ``InputError`` for more than 200,000
+    intervals.
     """
     steps = math.ceil(end_s / network.interval_s)
     if steps * _SUBSTEPS > _MOST_STEPS:
-        raise InputError(f"{steps:,} intervals are more than {_MOST_STEPS // _SUBSTEPS:,}")
+        raise InputError(
+            f"the model would have {steps:,} intervals; at most {_MOST_STEPS // _SUBSTEPS:,} are "
+            "allowed: use a longer interval or a shorter duration"
+        )
     h = network.interval_s / _SUBSTEPS
     told = _in_steps(np.array([flow.told_s for flow in network.flows]), h)
     forward = _in_steps(network.forward_s, h)
@@ -266,7 +278,7 @@ def play(network: Network, decide: Decide, end_s: float) -> Played:
     room = np.array([queue.room for queue in network.queues])
     most, capacity, routing = network.most_pps, network.capacity_pps, network.routing
     rates, _ = network.shares()
-    # values of each step; the first rows are the past, which is the state at the beginning
+    # Values of each step. The first rows are the past, which equals the state at the beginning.
     past = int(max(told.max(), forward.max(), sensed.max()))
     decided = np.tile(rates, (past + steps * _SUBSTEPS + 1, 1))
     sent, queue = decided.copy(), np.zeros((len(decided), len(network.queues)))
@@ -292,5 +304,5 @@ def play(network: Network, decide: Decide, end_s: float) -> Played:
 
 
 def _in_steps(delays_s: Numbers, h: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int_]]:
-    """Return delays as whole numbers of steps of ``h`` seconds, an array of equal shape."""
+    """Return delays, rounded to steps of ``h`` seconds, as an array of whole numbers."""
     return np.rint(delays_s / h).astype(int)

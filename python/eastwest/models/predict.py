@@ -1,10 +1,10 @@
-"""Prediction of a queue, and so of the delay of packets, one horizon ahead.
+"""Prediction of a queue, and therefore of the delay of packets, one horizon ahead.
 
 An autoregressive model with input, y(k + 1) = Σ a_i y(k − i) + Σ b_j u(k − d − j) + c, is fitted
 online by recursive least squares with exponential forgetting (L. Ljung, *System Identification*,
 2nd ed., 1999, section 11.2). y is the queue, u an input such as a share of marks, which takes
-effect after d steps. A prediction repeats the step up to the horizon; future inputs are assumed to
-be constant.
+effect after d steps. A prediction iterates the model up to the horizon; future inputs are assumed
+to be constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNCERTAIN = 1000.0
 
 
 class Predictor:
-    """Autoregressive model, fitted to one sample after the other, that predicts later samples."""
+    """Autoregressive model that is fitted sample by sample and predicts later samples."""
 
     def __init__(
         self,
@@ -30,7 +30,10 @@ class Predictor:
         scale: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         if order < 1 or inputs < 0 or dead_steps < 0 or not 0 < forgetting <= 1:
-            raise ValueError("orders must not be negative, forgetting above 0 and at most 1")
+            raise ValueError(
+                "order must be 1 or more, inputs and dead_steps 0 or more, and forgetting above 0 "
+                "and at most 1"
+            )
         self._order, self._inputs, self._dead, self._forgetting = (
             order,
             inputs,
@@ -42,12 +45,12 @@ class Predictor:
         self._weights: Numbers = np.zeros(size)
         self._weights[0] = 1.0  # initial model: the output is constant
         self._spread: Numbers = np.eye(size) * _UNCERTAIN
-        #: Last outputs, the newest last.
+        #: Last scaled outputs, the newest last.
         self._outputs: list[float] = []
         self._acted: list[float] = []
 
     def see(self, output: float, acted: float) -> None:
-        """Update the model by a sample of the output, and the input since the sample before."""
+        """Update the model by a sample of the output and by the input since the last sample."""
         known = self._regressors(self._outputs, self._acted)
         y, u = output / self._scale[0], acted / self._scale[1]
         if known is not None:
@@ -55,7 +58,7 @@ class Predictor:
             gain = spread / (self._forgetting + known @ spread)
             self._weights = self._weights + gain * (y - self._weights @ known)
             self._spread = (self._spread - np.outer(gain, spread)) / self._forgetting
-            self._spread = np.clip(self._spread, -1e4, 1e4)  # else it grows without excitation
+            self._spread = np.clip(self._spread, -1e4, 1e4)  # it grows while inputs are constant
         keep = max(self._order, self._inputs + self._dead) + 1
         self._outputs = [*self._outputs, y][-keep:]
         self._acted = [*self._acted, u][-keep:]

@@ -2,22 +2,23 @@
 
 M. Alizadeh, B. Atikoglu, A. Kabbani, A. Lakshmikantha, R. Pan, B. Prabhakar and M. Seaman, *Data
 center transport mechanisms: congestion control theory and IEEE standardization*, Allerton 2008.
-The state is z = [Q; Λ]: a queue q of packets, and of each of N equal sources its current and
-target rates, λ and θ, packets per second. One packet in 1/s is sampled (s = 1/100: 150 KB of
-1,500 B); it reports, τ later and only if positive,
+The state is z = [Q; Λ]: a queue of q packets, and the current rate λ and target rate θ of each of N
+equal sources, in packets per second. One packet in 1/s is sampled (s = 1/100: 150 KB of 1,500 B).
+After the delay τ, it reports to its source, only if positive,
 
     F = q − Q_eq + w q̇/(s C),
 
-and cuts the rate by G F. Each 1/s packets without a report λ moves half of the way to θ; from
-the sixth time on θ grows by R_AI. With π = s while F > 0, otherwise 0:
+and the source decreases its rate by the share G F. After each 1/s packets without a report, λ moves
+half of the way to θ; from the sixth time on, θ grows by R_AI. With π = s while F > 0, otherwise 0:
 
     q̇ = N λ − C + w
     λ̇ = −G F(t − τ) λ π λ(t − τ) + (θ − λ)/2 · λ(t − τ) π / ((1 − π)^(−1/s) − 1)
     θ̇ = −(θ − λ) π λ(t − τ) + (1 − π)^(5/s) R_AI s λ(t − τ).
 
-Defaults are the study's: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6 bits, so
-that the largest, (2 w + 1) Q_eq, cuts by 63/128, and R_AI 5 Mb/s. Not in the model: the timer,
-hyperactive increase, quantisation, pauses. papers/control compares it with packet simulations.
+Defaults are those of the study: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6 bits
+(the largest feedback, (2 w + 1) Q_eq, decreases the rate by 63/128), and R_AI 5 Mb/s. Not in the
+model: the timer, hyperactive increase, quantisation, pauses. papers/control compares the model with
+packet-level simulations.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 
 from eastwest.models.delay import Linear, Numbers, integrate, positive
 
-#: Levels of the quantised feedback, and cycles of fast recovery.
+#: Number of levels of the quantised QCN feedback, and number of cycles of fast recovery.
 _LEVELS, _RECOVERY = 63, 5
 
 
@@ -52,33 +53,35 @@ class Qcn:
             the_gain=self.gain_per_level, the_increase=self.increase_pps,
         )  # fmt: skip
         if not 0 < self.sampled <= 0.5:
-            raise ValueError(f"the sampled share must be above 0 and at most 0.5: {self.sampled}")
+            raise ValueError(
+                f"the sampled share must be above 0 and at most 0.5, not {self.sampled}"
+            )
 
     @property
     def gain(self) -> float:
-        """Share of its rate by which a source decreases per packet of feedback."""
+        """Share by which a source decreases its rate, per packet of feedback F."""
         return self.gain_per_level * _LEVELS / ((2 * self.weight + 1) * self.set_point)
 
     @property
     def _recovering(self) -> float:
-        """Steps of fast recovery per packet sent."""
+        """Number of steps of fast recovery per packet sent."""
         return float(self.sampled / ((1 - self.sampled) ** (-1 / self.sampled) - 1))
 
     @property
     def _growing(self) -> float:
-        """Increase of the target rate per packet sent."""
+        """Increase of the target rate, in packets/s, per packet sent."""
         share = (1 - self.sampled) ** (_RECOVERY / self.sampled)
         return float(share * self.increase_pps * self.sampled)
 
     def equilibrium(self) -> tuple[float, float, float]:
-        """Return queue in packets, current rate and target rate in packets per second."""
+        """Return the equilibrium: queue in packets, current and target rate in packets/s."""
         rate = self.capacity_pps / self.flows
         above = self._growing / self.sampled
         feedback = above / 2 * self._recovering / (self.gain * rate * self.sampled)
         return self.set_point + feedback, rate, rate + above
 
     def linear(self) -> Linear:
-        """Return the linear loop (queue and both rates), opened at the feedback."""
+        """Return the linear model (queue, current rate, target rate), opened at the feedback."""
         queue, rate, _ = self.equilibrium()
         cut, s, recover = self.gain, self.sampled, self._recovering
         feedback = queue - self.set_point
@@ -90,7 +93,7 @@ class Qcn:
                 [0, s * rate, -s * rate],
             ]
         )
-        # The factor of λ(t − τ) is 0 at the equilibrium, in both equations.
+        # In both rate equations the factor of λ(t − τ) is 0 at the equilibrium.
         late = np.zeros((3, 3))
         report = np.array([1.0, self.weight * self.flows / (s * self.capacity_pps), 0])
         reaction = np.array([0, -cut * rate * s * rate, 0])

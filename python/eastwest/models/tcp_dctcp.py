@@ -6,11 +6,12 @@ than K packets waiting is marked, p = 1{q > K}:
 
     Ẇ = 1/R − W α p(t − R*) / (2R),   α̇ = g/R (p(t − R*) − α),   q̇ = N W/R − C,
 
-with R = T + q/C, and R* = T + K/C for the delay of marks. A step has no equilibrium: the queue
-oscillates around K in a limit cycle, which is found by integration. The describing function of a
-relay gives an estimate of it: around the mean marking p̄ = √(2/W̄) the cycle has the frequency ω at
-which the phase of the linear part G(jω) is −180°, and the amplitude A at which the relay's gain,
-2/(πA) √(1 − (b/A)²) for an offset b of the queue's mean from K, is 1/|G(jω)|.
+with R = T + q/C, and R* = T + K/C for the delay of marks. With step marking there is no
+equilibrium: the queue oscillates around K in a limit cycle, which is found by integration. The
+describing function of a relay gives an estimate of the cycle around the mean marking p̄ = √(2/W̄).
+Its frequency ω is that at which the phase of the linear part G(jω) is −180°. Its amplitude A is
+that at which the relay's gain, 2/(πA) √(1 − (b/A)²) for an offset b of the mean queue from K, is
+1/|G(jω)|.
 Not in the model: windows of whole segments of at least two, slow start, bursts of packets.
 """
 
@@ -26,7 +27,7 @@ from eastwest.models.delay import Linear, Numbers, integrate, positive
 
 @dataclass(frozen=True)
 class Cycle:
-    """Limit cycle of the queue around the threshold, in packets and seconds."""
+    """Limit cycle of the queue around the marking threshold, in packets and seconds."""
 
     mean: float
     least: float
@@ -63,12 +64,12 @@ class Dctcp:
         return self.base_rtt_s + self.threshold / self.capacity_pps
 
     def equilibrium(self) -> tuple[float, float]:
-        """Return mean window in packets and mean share of marks: W = R C/N and p = √(2/W)."""
+        """Return mean window W = R C/N in packets, and mean share of marks p = √(2/W)."""
         window = self.rtt_s * self.capacity_pps / self.flows
         return window, min(1.0, math.sqrt(2 / window))
 
     def linear(self) -> Linear:
-        """Return the loop (queue, window, α) with gain one in place of the step."""
+        """Return the linear loop (queue, window, α), with a gain of 1 instead of step marking."""
         window, mark = self.equilibrium()
         rtt, n = self.rtt_s, self.flows
         now = np.array(
@@ -85,7 +86,7 @@ class Dctcp:
         )  # fmt: skip
 
     def described(self) -> tuple[float, float]:
-        """Return peak-to-peak amplitude (packets) and period (s), by the describing function."""
+        """Return amplitude (peak to peak, packets) and period (s) by the describing function."""
         loop = self.linear()
         omega = np.geomspace(1e-3 / self.rtt_s, 10 / self.rtt_s, 20_000)
         gain = loop.gain(omega)
@@ -95,7 +96,7 @@ class Dctcp:
         if turned[place] > -math.pi:
             return 0.0, math.nan
         _, mark = self.equilibrium()
-        # Mean output p̄ fixes the offset: b/A = sin(π (p̄ − 1/2)), so √(1 − (b/A)²) = sin(π p̄).
+        # The mean marking p̄ gives b/A = sin(π (p̄ − 1/2)), so that √(1 − (b/A)²) = sin(π p̄).
         amplitude = 2 / math.pi * math.sin(math.pi * mark) * abs(gain[place])
         return 2 * float(amplitude), 2 * math.pi / float(omega[place])
 

@@ -1,7 +1,8 @@
-"""TCP flows at a queue whose controller sets the share of marked packets: the plant of its loop.
+"""Model of TCP flows at a queue whose controller sets the share of marked packets.
 
-The model is that of ``tcp_red`` without RED (V. Misra, W. Gong and D. Towsley, SIGCOMM 2000). Its
-states are the queue and the rate of all flows, Λ = N W/R, with the round trip R at the set point:
+This is the plant of a control loop. The model is that of ``tcp_red`` without RED (V. Misra, W. Gong
+and D. Towsley, SIGCOMM 2000). Its states are the queue and the rate of all flows, Λ = N W/R, with
+the round trip R at the set point:
 
     q̇ = Λ + w − C,   Λ̇ = N/R² − μ(t − R),   μ = Λ² p/(2N).
 
@@ -25,7 +26,7 @@ from eastwest.models.network import Flow, Network, Queue
 
 @dataclass(frozen=True)
 class TcpMarked:
-    """TCP flows at a queue whose length is held at a set point. Units: packets and seconds."""
+    """TCP flows at a queue whose length is held at a set point; units are packets and seconds."""
 
     flows: float
     capacity_pps: float
@@ -64,11 +65,11 @@ class TcpMarked:
         return 2 * self.capacity_pps
 
     def taken(self, rate_pps: float, share: float) -> float:
-        """Return how much a share of marks reduces the growth, in packets/s²: μ = Λ² p/(2N)."""
+        """Return the reduction μ = Λ² p/(2N) of the rate's growth by marks, in packets/s²."""
         return rate_pps**2 * share / (2 * self.flows)
 
     def share_for(self, rate_pps: float, taken: float) -> float:
-        """Return the share of marks, 0 to 1, that reduces the growth by ``taken`` packets/s²."""
+        """Return the share of marks (0 to 1) that reduces the rate's growth by ``taken``."""
         return min(1.0, max(0.0, 2 * self.flows * taken / max(1.0, rate_pps) ** 2))
 
     def linear(self) -> Delayed:
@@ -87,14 +88,14 @@ class TcpMarked:
         )
 
     def scales(self) -> Scales:
-        """Return the units: bandwidth-delay product (queue), 2/W (marks) and capacity (load)."""
+        """Return units for synthesis: bandwidth-delay product (queue), 2/W (marks), capacity."""
         one = self.capacity_pps * self.rtt_s
         return Scales(np.array([one]), np.array([2 / self.window]), np.array([self.capacity_pps]))
 
     def network(self, interval_s: float) -> Network:
         """Return the model as a network of one queue and one flow, for a receding horizon.
 
-        The flow represents all flows. Its rate falls by at most half of itself per round trip.
+        The flow represents all flows. Its rate decreases by at most a half per round trip.
         """
         fall = self.capacity_pps / (2 * self.rtt_s)
         return Network(

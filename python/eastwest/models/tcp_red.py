@@ -9,8 +9,8 @@ second; R = T + q/C is the round trip, p the probability of a mark or loss:
 
 with K = −C ln(1 − w): RED updates its average x at each packet. Equilibrium: W² p = 2, W = R C/N.
 Difference from Hollot et al.: terms of W(t − R) and q(t − R) are kept, so the model is valid for
-small windows too. Not in the model: slow start, timeouts, one reduction per window, losses of a
-full queue.
+small windows, too. Not in the model: slow start, timeouts, the limit of one reduction per window,
+losses of a full queue.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Red:
     def __post_init__(self) -> None:
         positive(the_upper_threshold=self.most, the_probability=self.probability)
         if not 0 <= self.least < self.most:
-            raise ValueError(f"min must be 0 or more and below max, not {self.least}")
+            raise ValueError(f"RED's min must be 0 or more and below max, not {self.least}")
         if not (0 < self.weight <= 1 and self.probability <= 1):
-            raise ValueError("the weight and the probability must be above 0 and at most 1")
+            raise ValueError("RED's weight and probability must be above 0 and at most 1")
 
     def of(self, average: float) -> float:
-        """Return the share of packets that are marked at an average queue.
+        """Return the share of packets that are marked at an average queue (packets).
 
-        Uniform gaps are between 1 and 1/p, with a mean of (1/p + 1)/2.
+        With uniform gaps (``even``), gaps between marks are 1 to 1/p, with a mean of (1/p + 1)/2.
         """
         share = self._drawn(average)
         return 2 * share / (1 + share) if self.even else share
@@ -60,7 +60,7 @@ class Red:
         return 1.0
 
     def slope(self, average: float) -> float:
-        """Return the derivative of that share with respect to the average queue."""
+        """Return the derivative of the share of marked packets by the average queue (packets)."""
         share = self._drawn(average)
         return self._rise(average) * (2 / (1 + share) ** 2 if self.even else 1)
 
@@ -74,7 +74,7 @@ class Red:
 
 @dataclass(frozen=True)
 class TcpRed:
-    """TCP flows at a RED queue: capacity in packets per second, round trip without queue."""
+    """TCP flows at a RED queue; ``base_rtt_s`` is the round-trip time without a queue."""
 
     flows: float
     capacity_pps: float
@@ -89,22 +89,22 @@ class TcpRed:
 
     @property
     def _averaging(self) -> float:
-        """Cut-off of RED's average per second; without averaging, 100 times the link's."""
+        """Cut-off frequency of RED's average, per second; without averaging 100 × link rate."""
         if self.red.weight >= 1:
             return 100 * self.capacity_pps
         return -self.capacity_pps * math.log1p(-self.red.weight)
 
     def equilibrium(self) -> tuple[float, float, float, float]:
-        """Return queue in packets, window in packets, probability, and round trip in seconds.
+        """Return the equilibrium: queue and window in packets, mark probability, round trip in s.
 
-        Raises ``ValueError`` where the flows need more marks than RED gives.
+        Raises ``ValueError`` where the flows need more marks than RED makes.
         """
         red = self.red
         low, high = red.least, 2 * red.most if red.gentle else red.most
         if self._excess(high) < 0:
             raise ValueError(
                 f"{self.flows:g} flows need a marking probability of "
-                f"{self._needed(high):.2g} at {high:g} packets, which is more than RED has there"
+                f"{self._needed(high):.2g} at {high:g} packets, where RED marks less"
             )
         for _ in range(200):
             middle = (low + high) / 2
@@ -113,7 +113,7 @@ class TcpRed:
         return high, rtt_s * self.capacity_pps / self.flows, red.of(high), rtt_s
 
     def _needed(self, queue: float) -> float:
-        """Return the probability with which flows fill the link with this queue: 2/W²."""
+        """Return the mark probability 2/W² with which the flows keep this queue (packets)."""
         window = (self.base_rtt_s + queue / self.capacity_pps) * self.capacity_pps / self.flows
         return 2 / window**2
 
@@ -121,7 +121,7 @@ class TcpRed:
         return self.red.of(queue) - self._needed(queue)
 
     def linear(self) -> Linear:
-        """Return the linear loop (queue, window, average), opened at the mark probability."""
+        """Return the linear model (queue, window, average), opened at the mark probability."""
         queue, window, _, rtt = self.equilibrium()
         n, c, k = self.flows, self.capacity_pps, self._averaging
         slow = n / (rtt**2 * c)
@@ -138,7 +138,7 @@ class TcpRed:
     ) -> tuple[Numbers, Numbers]:
         """Return times (s) and states (times, 3) from ``start``: queue, window, average.
 
-        ``start`` is (queue, window); without it, both begin a tenth above the equilibrium.
+        ``start`` is (queue, window); without it, both start 10 % above the equilibrium.
         """
         queue, window, _, rtt = self.equilibrium()
         begin_queue, begin_window = start or (1.1 * queue, 1.1 * window)

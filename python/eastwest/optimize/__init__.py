@@ -1,8 +1,9 @@
 """Search for the best settings of a scenario under limits: ``eastwest optimize FILE.toml``.
 
 The guide is docs/guide/optimize.md. Order of work: spec.py reads the file, check.py checks it with
-the scenario, search.py proposes points (space.py) and measures them through evaluate.py, judge.py
-compares points, verdict.py draws the conclusions, folder.py writes the folder.
+the scenario, search.py proposes points (space.py) and measures them through evaluate.py,
+goals/judge.py compares points, verdict.py decides on the recommended point, folder.py writes the
+folder of results.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ __all__ = ["OptimizeResult", "Plan", "default_folder", "load", "optimize", "run"
 
 
 def default_folder(spec: Spec) -> Path:
-    """Return the folder of an optimisation where none is named."""
+    """Return the default folder for the results of an optimisation, below ``results/``."""
     return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-optimize"
 
 
 def sentence(plan: Plan, jobs: int) -> str:
-    """Return one line on the planned runs and their time."""
+    """Return one line of text on the planned runs of an optimisation and their time."""
     number = count(plan.proposals)
     what = f"all {number} points of the space" if plan.exhaustive else f"{number} proposals"
     runs = f"up to {count(plan.runs)} runs"
@@ -89,7 +90,9 @@ def run(
     def planned(plan: Plan) -> None:
         size = evaluator.pool.size
         if plan.wall_s > ASK_FROM_S and not confirm(plan, size):
-            raise InputError(f"not started: {sentence(plan, size)}")
+            raise InputError(
+                f"the search was not confirmed and is not started: {sentence(plan, size)}"
+            )
         announce(plan, size)
 
     try:
@@ -114,13 +117,12 @@ def optimize(
     mechanisms: Sequence[Mechanism] = (),
     progress: Callable[[State], None] | bool | None = None,
 ) -> OptimizeResult:
-    """Search for the best settings of a scenario under limits, as ``source`` (a file) describes it.
+    """Search for the best settings of a scenario under limits; ``source`` is an optimisation file.
 
     ``recommended`` of the result is the recommended point with its settings, and the changes
     against the baseline with their intervals. It is None where no point keeps the limits;
     ``summary["reason"]`` has the reason. Runs in the store are not simulated again, so a second
-    call continues an interrupted search. The other arguments are those of
-    ``eastwest.sweep``.
+    call continues an interrupted search. The other arguments are those of ``eastwest.sweep``.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
     file, or where a search of more than eight hours is not confirmed by ``yes``.

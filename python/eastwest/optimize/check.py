@@ -1,4 +1,4 @@
-"""Checks of an optimisation's settings: the scenario is read with every value of every axis."""
+"""Checks of an optimisation file: the scenario is checked with every value of every axis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_CHECKED = 200
 
 
 def load(origin: str | Path) -> Spec:
-    """Read and check a file; raise ``ProblemsError`` with all of its problems."""
+    """Read and check an optimisation file; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(origin)
     if problems and spec.own_goals:
         raise ProblemsError(problems[:MOST_PROBLEMS])
@@ -33,7 +33,7 @@ def load(origin: str | Path) -> Spec:
     if not problems:
         variants = (overrides(spec, stage, settings) for stage, settings in _variants(spec))
         problems = refused(source, variants)
-    with contextlib.suppress(core.scenario_error()):  # its problems are among those above
+    with contextlib.suppress(core.scenario_error()):  # ``problems`` has them already
         spec, more = _with_goals(spec, source)
         problems += more
     if problems:
@@ -42,7 +42,7 @@ def load(origin: str | Path) -> Spec:
 
 
 def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
-    """Return an optimisation with the goals of its scenario if it has none, and their problems."""
+    """Return an optimisation with its own or its scenario's goals, and the problems of goals."""
     settings = overrides(spec, spec.stages[-1], spec.baseline.settings)
     if not spec.own_goals:
         if problems := form.problems_of(source, settings):
@@ -56,19 +56,19 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
 
 
 def source_of(spec: Spec) -> Source:
-    """Return the scenario: a file beside the optimisation file, or a shipped one."""
+    """Return the scenario of an optimisation: a file beside its file, or a shipped scenario."""
     beside = spec.base_dir / spec.scenario
     return load_source(beside if beside.exists() else spec.scenario)
 
 
 def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
-    """Return the settings of a point at a stage: common settings, the point's, the stage's."""
+    """Return all settings of a point at a stage; those of the stage come last, so they win."""
     parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
     return [(path, text(value)) for part in parts for path, value in part.items()]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
-    """Yield few points that together have every value of every axis at least once."""
+    """Yield a few (stage, settings) that together have every value of every axis at least once."""
     for stage in spec.stages:
         yield stage, spec.baseline.settings
     last = spec.stages[-1]
@@ -81,7 +81,10 @@ def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
 
 
 def _with(space: Space, number: int, choice: int) -> Settings:
-    """Return a point with this choice, in which the axis counts; else with all first values."""
+    """Return a point with a choice on an axis, so that conditions (``when``) of the axis hold.
+
+    Other axes have their first fitting value.
+    """
     wanted = dict(space.axes[number].when)
     for axis in reversed(space.axes[:number]):
         if {*axis.paths} & {*wanted}:

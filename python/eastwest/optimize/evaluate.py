@@ -1,7 +1,7 @@
-"""Runs of points with seeds: from the store where it has them, else by a pool of processes.
+"""Evaluation of points: their runs come from the store, or are executed by a pool of processes.
 
-The result does not depend on the order in which runs finish. A run that fails, or whose process
-dies again and again, fails its point alone.
+The result does not depend on the order in which runs finish. If a run fails, or its process dies
+repeatedly, only the point of this run fails.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from eastwest.sweep.worker import Event
 
 @dataclass(frozen=True)
 class Outcome:
-    """Metrics of one run, or the reason why there are none."""
+    """Result of one run, or the reason why the run has no result."""
 
     key: str
     result: Result | None
-    #: Reason why there are no metrics; empty where there are.
+    #: Reason why the run has no result; empty if it has one.
     failure: str = ""
 
 
 class Evaluator(Executor[int]):
-    """Evaluator of settings of one scenario."""
+    """Executor of runs of one scenario with the settings of points of an optimisation."""
 
     def __init__(
         self,
@@ -86,11 +86,11 @@ class Evaluator(Executor[int]):
         return found
 
     def typical_s(self) -> float | None:
-        """Return the median wall time of the runs so far, in seconds; ``None`` before the first."""
+        """Return the median wall time of the runs executed so far in s; None before the first."""
         return statistics.median(self._walls) if self._walls else None
 
     def _known(self, key: str) -> Outcome | None:
-        """Return the outcome of a run if the store has it, else None."""
+        """Return the outcome (result or failure) of a run if the store has it, else None."""
         result, message = self.known(key)
         if result is not None:
             self.reused += 1
@@ -101,7 +101,7 @@ class Evaluator(Executor[int]):
         return Outcome(key, None, message)
 
     def _over(self, run: Run[int], event: Event) -> Outcome:
-        """Return the outcome of a run that has ended."""
+        """Return the outcome of a run that has ended, and count it."""
         result = self.stored(run.key) if event.what == "done" else None
         if result is None:
             self.failed += 1

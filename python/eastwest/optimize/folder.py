@@ -1,8 +1,9 @@
 """Folder of the results of an optimisation: its files, and the classes that read and write it.
 
-``optimize.toml`` and ``scenario.toml`` (as given), ``summary.json``, ``recommended.toml`` (the
-scenario with the recommended settings, every default spelled out; files that it reads are in
-``inputs/``; absent if no point keeps the limits), ``front.svg`` (with two or more goals), and
+The folder has ``optimize.toml`` and ``scenario.toml`` (as given), ``summary.json``,
+``recommended.toml`` (the scenario with the recommended settings and with every default; absent if
+no point keeps the limits), the files that this scenario reads, ``front.svg`` (with two or more
+goals), and
 
 * ``points.parquet``: one row per point: name, origin, settings, last stage, and for every goal and
   limit the mean at that stage with its interval, and its change against the baseline;
@@ -30,24 +31,26 @@ from eastwest.sweep.values import text
 if TYPE_CHECKING:
     import polars as pl
 
-#: Version of the layout above: ``format`` in ``summary.json``.
+#: Version of the layout of an optimisation's folder: ``format`` in ``summary.json``.
 FORMAT = 1
 _KIND = "optimisation"
 
 
 class OptimizeResult:
-    """The folder of an optimisation; tables are read when first used."""
+    """The result folder of an optimisation; tables are read when first used."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if read_summary(self.path) is None:
-            raise FileNotFoundError(f"{self.path} is not the folder of an optimisation")
+            raise FileNotFoundError(
+                f"{self.path} is not the folder of an optimisation: it has no summary.json of one"
+            )
 
     def __repr__(self) -> str:
         return f"OptimizeResult({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, which notebooks show."""
+        """Return the recommended point as HTML, which notebooks show."""
         from eastwest import cards  # noqa: PLC0415  only for notebooks
 
         return cards.of_optimisation(self)
@@ -86,18 +89,19 @@ class OptimizeResult:
 def read_summary(folder: Path) -> dict[str, Any] | None:
     """Return the summary of an optimisation's folder, or None where it has no summary.
 
-    Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
+    Raises ``InputError`` where the summary is damaged, or of a newer format than this version
+    reads.
     """
     return kept.read_summary(folder, _KIND, FORMAT)
 
 
 def target(out: Path, force: bool) -> NewFolder:
-    """Return the new folder of an optimisation, not made yet."""
+    """Return the object that later makes the folder of an optimisation at ``out``."""
     return NewFolder(out, force, "an optimisation", "optimize.toml", parents=True)
 
 
 def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
-    """Write the folder under a temporary name, and rename it at the end."""
+    """Write the folder of an optimisation under a temporary name, and rename it at the end."""
     with kept.writing(place.out.absolute()), place.begin() as partial:
         _fill(partial.path, search, verdict)
         place.place(partial.path)
@@ -105,7 +109,7 @@ def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
 
 
 def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
-    """Write all files of an optimisation."""
+    """Write all files of an optimisation into its folder."""
     from eastwest.plot.front import draw  # noqa: PLC0415  slow to load
 
     summary = summary_of(search, verdict)
@@ -138,7 +142,7 @@ def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:
 
 
 def summary_of(search: Search, verdict: Verdict) -> dict[str, Any]:
-    """Return the summary: everything about the search except its tables."""
+    """Return the summary of an optimisation: the content of ``summary.json``."""
     spec, evaluator, chosen = search.spec, search.evaluator, verdict.recommended
     return {
         "kind": _KIND,
@@ -262,7 +266,7 @@ def _shown(settings: Mapping[str, Any], path: str) -> str:
 
 
 def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]:
-    """Return a metric of a point at its last stage by column; None without a measurement."""
+    """Return the columns of a metric for a point, at its last stage; None without a measurement."""
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)

@@ -1,4 +1,4 @@
-"""Search of an optimisation: proposals in batches, the best of which go through all stages.
+"""Search of an optimisation: proposals in batches, of which the best go through all stages.
 
 1. The baseline and the candidates of a file are measured at every stage: all other points are
 compared with the baseline, and the duration of its runs gives an estimate of the search.
@@ -6,15 +6,15 @@ compared with the baseline, and the duration of its runs gives an estimate of th
 2. Proposals are measured at the first, cheapest stage. Where the space has no more points than the
 allowed proposals, all points are measured. Otherwise Optuna's tree-structured Parzen estimator
 proposes points (Bergstra et al. 2011; with limits: Watanabe and Hutter 2023), in batches of a fixed
-size: it learns from a batch when all of it is measured, in the order of the proposals. So with the
-same seed it proposes the same points, whatever the number of concurrent runs is. Runs come from the
-store, so an interrupted search proposes the same points again and continues.
+size. It learns from a batch when all points of the batch are measured, in the order of the
+proposals. Therefore its proposals depend on the seed, and not on the number of concurrent runs.
+Runs are read from the store, so that an interrupted search proposes the same points and continues.
 
 3. Successive halving (Jamieson and Talwalkar 2016): the best points of each stage enter the next
 stage, which has more seeds or a larger scenario.
 
-4. The last stage decides. The rank correlation of each stage with the next is reported: it shows a
-cheap stage that misleads.
+4. The last stage decides. The rank correlation of each stage with the next is reported: a low value
+shows that a cheap stage is misleading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
 
-#: Command that installs the missing package.
+#: Command that installs the optional package Optuna.
 INSTALL = "pip install 'eastwest[optimize]'"
 
 BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
@@ -55,10 +55,10 @@ class Point:
     name: str
     origin: str
     settings: Settings
-    #: Metrics by name, by the number of each stage that the point has reached, and by seed.
+    #: Metrics of the point's runs: by number of the stage, then by seed, then by name.
     runs: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     outcomes: dict[int, dict[int, Outcome]] = field(default_factory=dict)
-    #: Reason why the point has no measurement; empty where it has.
+    #: Reason why a run of the point failed; empty if none failed.
     failure: str = ""
 
     @property
@@ -73,9 +73,9 @@ class Plan:
 
     proposals: int
     exhaustive: bool
-    #: Number of all runs, with the finished runs of the baseline.
+    #: Number of all runs, including the finished runs of the baseline.
     runs: int
-    #: Number of ``runs`` that are finished or in the store, as far as their settings are known.
+    #: Number of ``runs`` that are finished or in the store; proposals of Optuna are not yet known.
     reused: int
     #: Sum of the wall times of the other runs in s, estimated from the runs of the baseline.
     work_s: float
@@ -96,9 +96,9 @@ class Search:
             Point(number, each.name, origin, each.settings)
             for number, (each, origin) in enumerate(named)
         ]
-        #: Baseline and candidates by settings: a proposal with equal settings is the same point.
+        #: Points by their settings: a proposal with the settings of a point is this point.
         self._by_settings = {_key(point.settings): point for point in reversed(self.points)}
-        #: Rank correlation of the scores of each stage with the next, by the number of the stage.
+        #: Rank correlation of points' scores between a stage and the next, by number of the stage.
         self.foretold: dict[int, float | None] = {}
         self._metrics = [g.metric for g in spec.goals] + [m.metric for m in spec.limits]
         self._walls: dict[int, float] = {}
@@ -114,7 +114,9 @@ class Search:
         for stage in range(len(self.spec.stages)):
             self._measure(self.points[:1], stage)
         if self.baseline.failure:
-            raise InputError(f"the baseline fails: {self.baseline.failure}")
+            raise InputError(
+                f"the baseline fails, so that no point can be compared: {self.baseline.failure}"
+            )
         announce(self._plan())
         for stage in range(len(self.spec.stages)):
             self._measure(self.points[1:], stage)
@@ -135,7 +137,7 @@ class Search:
         return [self.points[s.number] for s in judge.order(standings)]
 
     def standing(self, point: Point, stage: int) -> judge.Standing:
-        """Return the standing by which a point is ordered at a stage."""
+        """Return the values by which a point is ordered at a stage: missed limits, then goals."""
         missed = sum(max(0.0, each.missed) for each in self.kept(point, stage))
         return judge.Standing(
             point.number, judge.values(self.spec.goals, point.runs[stage]), missed
@@ -170,7 +172,7 @@ class Search:
             self._walls[number] = sum(walls) / len(walls)
 
     def _metrics_of(self, outcome: Outcome) -> dict[str, float]:
-        """Return the metrics of a run by name. Raises ``InputError`` where a goal's is missing."""
+        """Return the metrics of a run by name; raise ``InputError`` if one of a goal is missing."""
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
@@ -186,7 +188,7 @@ class Search:
         every = [settings for settings, _ in spec.space.every()] if self.exhaustive else []
         fixed = {_key(point.settings): point.settings for point in self.points[1:]}
         first = fixed | {_key(settings): settings for settings in every}
-        first.pop(_key(self.baseline.settings), None)  # its runs are finished
+        first.pop(_key(self.baseline.settings), None)  # the baseline's runs are finished
         runs = reused = 0
         work_s, points = 0.0, proposals
         for number, stage in enumerate(spec.stages):
@@ -219,7 +221,7 @@ class Search:
         return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
-        """Return the number of runs from stage ``first`` on; the stage before has ``points``."""
+        """Return the number of runs from stage ``first`` on, after a stage of ``points`` points."""
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)
@@ -250,7 +252,7 @@ class Search:
                 self._tell(study, trial, point)
 
     def _point_of_trial(self, trial: Trial) -> Point:
-        """Return the point of a trial of Optuna."""
+        """Return the point that a trial of Optuna proposes."""
 
         def choose(number: int, axis: Axis) -> int:
             name = f"{number} {' '.join(axis.paths)}"
@@ -263,7 +265,7 @@ class Search:
         return self._point(*self.spec.space.point(choose))
 
     def _point(self, settings: Settings, choices: dict[int, int]) -> Point:
-        """Return the point with these settings; make it where there is none yet."""
+        """Return the point with these settings; create it if it does not exist yet."""
         key = _key(settings)
         if key not in self._by_settings:
             name = self.spec.space.say(choices)
@@ -300,7 +302,9 @@ def _study(spec: Spec) -> Study:
     try:
         import optuna  # noqa: PLC0415  an extra that only this needs
     except ImportError as error:
-        raise InputError(f"optimize needs the package optuna ({error}): {INSTALL}") from None
+        raise InputError(
+            f"eastwest optimize needs the package optuna ({error}): {INSTALL}"
+        ) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -317,7 +321,7 @@ def _study(spec: Spec) -> Study:
 
 
 def stage_name(stage: Stage) -> str:
-    """Return a stage in words: its name and its number of seeds."""
+    """Return a stage as text: its name and its number of seeds."""
     many = len(stage.seeds)
     return f"{stage.name} ({many} seed{'s' * (many > 1)})"
 

@@ -1,9 +1,8 @@
-"""Space of an optimisation: axes, conditions under which an axis counts, and points.
+"""Search space of an optimisation: axes, conditions under which an axis is used, and points.
 
-An axis has values, or lies between two bounds. Between bounds, it has steps of a fiftieth of the
-range with three significant digits, so that proposals can be read, and can be equal to earlier
-proposals. An axis with a condition (``when``) counts only in points where other axes have the
-wanted values.
+An axis has a list of values, or two bounds. Between bounds, it has 50 steps with values of three
+significant digits, so that proposals are readable and can be equal to earlier proposals. An axis
+with a condition (``when``) is used only in points where other axes have the wanted values.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from eastwest.sweep.values import Bound, between, same_kind, text
 STEPS = 50
 _DIGITS = 3
 
-#: A point: settings by path.
+#: Settings of a point of the search space, by path.
 Settings = dict[str, Any]
 
 
@@ -28,18 +27,18 @@ class Axis:
     """Axis of the search space: settings that are chosen together."""
 
     paths: tuple[str, ...]
-    #: Values to choose from, one row for each choice; empty where the axis lies between bounds.
+    #: Values to choose from, one row for each choice; empty for an axis with bounds.
     rows: tuple[tuple[Any, ...], ...]
     #: Lower and upper bound, and whether the scale is logarithmic; None with listed values.
     span: tuple[Bound, Bound, bool] | None = None
-    #: Short names of the rows.
+    #: Short names of the choices; empty if they have no names.
     names: tuple[str, ...] = ()
-    #: Values that other axes must have, as texts by path.
+    #: Condition for the use of the axis: allowed values (texts) of settings of other axes, by path.
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
-        """Number of choices on the axis: its listed rows, or the steps between its bounds."""
+        """Number of choices on the axis: the number of its rows, or of steps between its bounds."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property
@@ -62,7 +61,7 @@ class Axis:
         return (between(low, high, [choice / STEPS], log, _DIGITS)[0],)
 
     def counts(self, settings: Settings) -> bool:
-        """Whether the axis applies, given the settings chosen on the axes before."""
+        """Whether the condition of the axis holds, given the settings chosen on earlier axes."""
         return all(
             path in settings and text(settings[path]) in wanted
             for path, wanted in self.when.items()
@@ -89,9 +88,10 @@ class Space:
         return sum(1 for _ in itertools.islice(self.every(), most + 1))
 
     def point(self, choose: Callable[[int, Axis], int]) -> tuple[Settings, dict[int, int]]:
-        """Return a point: its settings by path, and the number of its choice by number of the axis.
+        """Return a point: its settings by path, and its choices by the number of the axis.
 
-        ``choose`` returns the choice on an axis; it is called for each axis whose condition holds.
+        ``choose`` returns the number of the choice on an axis; it is called for each axis whose
+        condition holds.
         """
         settings: Settings = {}
         choices: dict[int, int] = {}
@@ -102,7 +102,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """Yield settings and choices of all points; the last axis changes fastest."""
+        """Yield (settings, choices) of all points of the space; the last axis changes fastest."""
         yield from self._below({}, {})
 
     def _below(
@@ -118,7 +118,7 @@ class Space:
             yield from self._below({**settings, **added}, {**choices, number: choice})
 
     def _skipped(self, settings: Settings, choices: dict[int, int]) -> list[int]:
-        """Return the numbers of axes directly after the last chosen one that do not count."""
+        """Return the numbers of unused axes directly after the last axis with a choice."""
         found, number = [], max(choices, default=-1) + 1
         while number < len(self.axes) and not self.axes[number].counts(settings):
             found.append(number)

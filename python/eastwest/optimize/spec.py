@@ -1,8 +1,8 @@
 """Reader of optimisation files: space, goals, limits and stages; all problems at once.
 
 The file is TOML in the style of sweep files, with the same forms of an axis
-(``eastwest.sweep.axes``); docs/guide/optimize.md explains it by an example. Problems of the file
-alone are found here; problems of its settings in the scenario, in check.py.
+(``eastwest.sweep.axes``); docs/guide/optimize.md explains it by an example. This module finds
+problems of the file alone; check.py finds problems of its settings in the scenario.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from eastwest.sweep.axes import form_of
 from eastwest.sweep.spec import MOST_SEED, confidence_of, find_file, scenario_of
 from eastwest.sweep.values import Bound, text
 
-#: Version of the file's format.
+#: Version of the format of optimisation files.
 SCHEMA = 1
-#: Number of points that are proposed where the file does not set ``trials``.
+#: Default number of proposed points (``search.trials``).
 DEFAULT_TRIALS = 60
-#: Number of points that are proposed before the search learns from them. It does not depend on the
-#: number of processes, so that proposals do not either.
+#: Default number of points that are proposed before the search learns from them (``search.batch``).
+#: It does not depend on the number of processes, so that proposals do not depend on it, too.
 DEFAULT_BATCH = 10
 MOST_TRIALS = 10_000
 _MOST_SEEDS = 1000
@@ -57,7 +57,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: how points are measured before the best of them enter the next stage."""
+    """Stage of a search: seeds and settings of its runs, and how many points enter the next."""
 
     name: str
     seeds: tuple[int, ...]
@@ -95,7 +95,7 @@ class Spec:
 
 
 def read(source: str | Path) -> tuple[Spec, list[Problem]]:
-    """Read a file; return the optimisation, as far as it could be read, and all problems."""
+    """Read an optimisation file; return its valid content, and all problems."""
     path = find_file(source, "optimisation")
     content, text = read_file(path)
     table = Table(content)
@@ -103,7 +103,7 @@ def read(source: str | Path) -> tuple[Spec, list[Problem]]:
 
 
 def _spec(table: Table, path: Path, content: str) -> Spec:
-    """Return the optimisation of a file, as far as it can be read."""
+    """Return the valid content of an optimisation file; add problems of the rest to ``table``."""
     table.head(_KEYS, SCHEMA)
     settings, axes, stages = table.settings("set"), _axes(table), _stages(table)
     _check_decided_once(table, settings, axes, stages)
@@ -134,10 +134,10 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
 
 
 def _axes(table: Table) -> tuple[Axis, ...]:
-    """Return the axes whose values are known, and check that conditions name earlier axes."""
+    """Return the valid axes of a file, and check that conditions name earlier axes."""
     entries = table.tables("axis", _AXIS_KEYS)
     if len(entries) > _MOST_AXES:
-        table.wrong("axis", None, f"there are more than {_MOST_AXES}")
+        table.wrong("axis", None, f"there are {len(entries)}; at most {_MOST_AXES} are allowed")
         return ()
     axes = []
     before: dict[str, set[str]] = {}
@@ -158,7 +158,7 @@ def _axes(table: Table) -> tuple[Axis, ...]:
 
 
 def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the condition of an axis; ``before`` has the values of the axes above, by path."""
+    """Return the condition of an axis; ``before`` has the values of earlier axes, by path."""
     given = entry.settings("when", 'a table, such as { "fabric.energy.kind" = "coalescing" }')
     when = {path: tuple(map(text, listed(value))) for path, value in given.items()}
     for path, wanted in when.items():
@@ -174,7 +174,7 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
 def _check_decided_once(
     table: Table, settings: Settings, axes: Sequence[Axis], stages: Sequence[Stage]
 ) -> None:
-    """Note settings that two parts of the file decide."""
+    """Add problems of settings that two parts of the file set."""
     decided = dict.fromkeys(settings, "[set]")
     for path in (path for axis in axes for path in axis.paths):
         if path in decided:
@@ -198,7 +198,7 @@ MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
     """Return goals and limits of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
 
-    Returns two empty tuples where the file has no such table: the goals of its scenario hold.
+    Returns two empty tuples where the file has no such table; the scenario's goals are then used.
     """
     limits = [_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)]
     given = table.get("goal")
@@ -213,12 +213,12 @@ def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
         if limits and not given:
             table.wrong("goal", None, MISSING)
     if len({goal.metric for goal in goals}) < len(goals):
-        table.wrong("goal", None, "names a metric twice")
+        table.wrong("goal", None, "has the same metric twice: each metric can have one goal")
     return tuple(goals), tuple(limits)
 
 
 def _weighted(table: Table) -> list[Goal]:
-    """Return the goals of tables ``[[goal]]``."""
+    """Return the goals, with their weights, of the tables ``[[goal]]``."""
     goals = []
     for entry in table.tables("goal", _GOAL_KEYS):
         given = [key for key in ("minimise", "maximise") if key in entry]
@@ -284,7 +284,7 @@ def _stages(table: Table) -> tuple[Stage, ...]:
 
 
 def _keep(entry: Table) -> float:
-    """Return the number of points that enter the next stage, or below 1 their share."""
+    """Return how many points enter the next stage: a number from 1 on, or a share below 1."""
     if isinstance(entry.content.get("keep", "25 %"), str):
         return entry.number("keep", 0.25, 0.001, 1.0)
     return float(entry.integer("keep", None, 1, MOST_TRIALS))

@@ -1,4 +1,4 @@
-"""Conclusions of a search: the front, and the recommended point or the limits that are missed."""
+"""Conclusions of a search: the Pareto front, and the recommended point or the missed limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastwest.units import count
 
 @dataclass(frozen=True)
 class Binding:
-    """A limit that finalists miss."""
+    """A limit that finalists (points of the last stage) miss."""
 
     text: str
     #: Number of finalists that miss the limit.
@@ -36,31 +36,32 @@ class Verdict:
 
     @cached_property
     def standings(self) -> dict[int, judge.Standing]:
-        """Values by which the finalists are ordered, by the number of the point."""
+        """Values by which finalists (points of the last stage) are ordered, by point number."""
         return {p.number: self.search.standing(p, self.last) for p in self.finalists}
 
     @cached_property
     def feasible(self) -> list[Point]:
-        """Finalists that miss no limit."""
+        """Finalists (points of the last stage) that miss no limit."""
         return [p for p in self.finalists if self.standings[p.number].missed <= 0]
 
     @cached_property
     def front(self) -> list[Point]:
-        """Finalists that miss no limit and that no other dominates."""
+        """Pareto front: finalists that miss no limit and that no other finalist dominates."""
         standings = [self.standings[p.number] for p in self.feasible]
         first = judge.fronts(standings)[0] if standings else []
         return [self.search.points[s.number] for s in first]
 
     @cached_property
     def recommended(self) -> Point | None:
-        """The point on the front with the least score; None where no finalist keeps the limits."""
+        """The point on the Pareto front with the least score; None if no point keeps all limits."""
         return min(self.front, key=lambda p: (self.score(p), p.number), default=None)
 
     @cached_property
     def alike(self) -> list[Point]:
-        """Other points whose score does not differ significantly from the best one.
+        """Points whose score does not differ significantly from that of the recommended point.
 
-        Points of the front are compared; with one goal, all points that keep the limits.
+        With several goals, points of the Pareto front are compared; with one goal, all points that
+        keep the limits.
         """
         chosen = self.recommended
         if chosen is None:
@@ -97,7 +98,7 @@ class Verdict:
 
     @cached_property
     def binding(self) -> list[Binding]:
-        """Limits that some finalist misses, where no finalist keeps all; the hardest first."""
+        """Limits that finalists miss, the hardest first; empty if a finalist keeps all limits."""
         if self.feasible or not self.finalists:
             return []
         found = []
@@ -111,7 +112,7 @@ class Verdict:
 
     @cached_property
     def closest(self) -> Point | None:
-        """Finalist that misses the limits by least, where none keeps them all; else None."""
+        """Finalist that misses the limits by least; None if a finalist keeps all limits."""
         if self.feasible:
             return None
         return min(
@@ -121,7 +122,7 @@ class Verdict:
         )
 
     def reason(self) -> str:
-        """Return the reason for the recommended point, or for having none, as sentences."""
+        """Return sentences: why the recommended point is chosen, or why no point is."""
         chosen = self.recommended
         if chosen is None:
             return self._nothing()
@@ -137,14 +138,14 @@ class Verdict:
             weighted = len({goal.weight for goal in self.spec.goals}) > 1
             said = (
                 f"Of {_points(len(self.front))} on the front, it has the least product of its "
-                f"goals over the baseline's{', by their weights' * weighted}."
+                f"ratios goal / baseline{', with their weights' * weighted}."
             )
         if chosen is self.search.baseline:
-            said += " It is the baseline: nothing that was tried is better."
+            said += " It is the baseline: no tried point is better."
         if self.alike:
             names = ", ".join(p.name for p in self.alike[:3])
             more = f" and {count(len(self.alike) - 3)} more" if len(self.alike) > 3 else ""
-            said += f" With these seeds it cannot be told from {names}{more}."
+            said += f" With these seeds it does not differ significantly from {names}{more}."
         loose = [
             limit.text()
             for limit, kept in zip(self.spec.limits, self.kept(chosen), strict=True)
@@ -158,16 +159,16 @@ class Verdict:
         if ample:
             said += f" It keeps {'; '.join(ample)}."
         if loose:
-            said += f" On average it keeps {'; '.join(loose)}; its interval reaches beyond."
+            said += f" On average it keeps {'; '.join(loose)}, but its interval exceeds the limit."
         return said
 
     def _nothing(self) -> str:
         if not self.finalists:
-            return "No point could be measured to the end."
+            return "No point was measured in the last stage: all points failed before it."
         hardest = self.binding[0]
         if hardest.least is not None:
             said = (
-                f"Nothing keeps the limits: {hardest.text} is missed by all "
+                f"No point keeps the limits: {hardest.text} is missed by all "
                 f"{_points(len(self.finalists))} of the last stage, by {_share(hardest.least)} at "
                 "least."
             )
@@ -185,14 +186,14 @@ class Verdict:
         return said
 
     def beaten(self, candidate: Point) -> list[Point]:
-        """Return the finalists that dominate a candidate."""
+        """Return the finalists that dominate a candidate; empty if it is no finalist."""
         if candidate.number not in self.standings:
             return []
         ours = self.standings[candidate.number]
         return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
 
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
-        """Return the relative change of a goal from a candidate to the recommended point."""
+        """Return the ratio of a goal, recommended point / candidate, minus 1, with its interval."""
         chosen = self.recommended
         if chosen is None:
             return None
@@ -219,7 +220,7 @@ class Verdict:
             if point is self.recommended:
                 said = "is the recommended point"
             elif point in self.front:
-                said = "is on the front: nothing is better in one goal and as good in all others"
+                said = "is on the front: no point is better in one goal and as good in all others"
             elif self.standings[point.number].missed > 0:
                 missed = [
                     limit.text()

@@ -1,4 +1,4 @@
-"""Pictures by name, alone or several on one sheet."""
+"""Pictures of results by name: one picture, or several pictures on one sheet."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from eastwest.plot.style import style
 from eastwest.results import Result
 from eastwest.views.latency import by_size
 
-#: Results to draw together, each with its name in the legend.
+#: Results that are drawn in one picture, each with its name in the legend.
 Labelled = Sequence[tuple[str, Result]]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A kind of picture: its name, the function that draws it, and the results it applies to."""
+    """A kind of picture: its name, the function that draws it, and a test of results."""
 
     name: str
-    #: Function that draws into axes and returns a sentence on the content.
+    #: Function that draws results into matplotlib axes and returns the title: a sentence.
     draw: Callable[[Axes, Labelled], str]
-    #: Whether a result has something to draw.
+    #: Function that returns whether a result has the data for this picture.
     applies: Callable[[Result], bool]
     #: Whether the picture needs the full width of a page.
     wide: bool = False
-    #: Whether one picture can have several results.
+    #: Whether one picture can show several results for comparison.
     compares: bool = False
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished picture and the sentence above it."""
+    """A finished picture, and its title: the sentence above it."""
 
     name: str
     figure: Figure

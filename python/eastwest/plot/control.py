@@ -15,12 +15,12 @@ from eastwest.models.network import Network, Played
 from eastwest.plot.style import BLUE, MUTED, ORANGE, color, sheet
 from eastwest.units import span
 
-#: Properties of axes whose vertical axis is a queue in packets, from 0.
+#: Properties of matplotlib axes that show a queue in packets, from 0 on.
 _QUEUE = {"ylabel": "queue, packets", "ylim": (0, None)}
 
 
 def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw equilibrium queues and gain margins, or limit cycles, against the number of flows."""
+    """Draw equilibrium queue and gain margin (or limit cycle) against the number of flows."""
     cyclic = "amplitude" in rows[0]
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, margin)):
         keys = dict.fromkeys((row["capacity_pps"], row["delay_us"]) for row in rows)
@@ -45,7 +45,7 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
         else:
             margin.axhline(0, color=MUTED, lw=1)
             label = "gain margin, dB (below 0: unstable)"
-            margin.set(ylabel=label, title="How far from oscillation")
+            margin.set(ylabel=label, title="Distance from oscillation")
         for axes in (queue, margin):
             axes.set(xlabel="flows", xscale="log")
             axes.xaxis.set_major_locator(FixedLocator(sorted({row["flows"] for row in rows})))
@@ -95,7 +95,7 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
 
 
 def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
-    """Draw the queue of each case over time, and the predicted end of the last case."""
+    """Draw the queue of each run over time, and the end of the last run with its prediction."""
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, ahead)):
         for place, case in enumerate(cases):
             queue.plot(case.times_s, case.queue, color=color(place), lw=0.8, label=case.name)

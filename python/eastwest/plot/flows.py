@@ -14,8 +14,8 @@ from eastwest.views.flows import PARTS, largest_part, parts_by_size
 def flow_parts(result: Result) -> Figure:
     """Draw the mean parts of flows' completion times, by size: injection, queueing and others.
 
-    Each bar has the mean over flows of each share, and above it the median of completion times.
-    Needs ``measure.flow_parts``.
+    Each bar shows the mean over flows of the share of each part; the text above it is the median
+    completion time. The run must have recorded ``measure.flow_parts``.
     """
     table = parts_by_size(result)
     if table.height == 0:

@@ -1,4 +1,4 @@
-"""The front of an optimisation: finalists by pairs of goals, with intervals."""
+"""Picture of the Pareto front of an optimisation: finalists by pairs of goals, with intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOKS = dict(
 
 
 def draw(summary: Mapping[str, Any], path: Path) -> None:
-    """Draw the finalists of an optimisation's summary as SVG."""
+    """Draw the finalists in the summary of an optimisation, and write the picture to ``path``."""
     with style():
         picture.save(figure(summary), path)
 

@@ -1,6 +1,7 @@
-"""Pictures from inside a run: windows, losses over time, links as a heat map, tasks of a job.
+"""Pictures of details of a run: windows, losses over time, links as a heat map, tasks of a job.
 
-Each function returns a figure with its title; if a result lacks the data, it has the reason.
+Each function returns a figure with a title. If a result lacks the data, the figure has a text with
+the reason.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _TALL = (10.9, 5.0)
 _MOST_WINDOWS = 6
 _MOST_LINKS = 400
 _MOST_TASKS = 2000
-#: Factor to seconds from the unit at the end of a column's name.
+#: Factor that converts a column to seconds, by the unit at the end of its name.
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -52,7 +53,7 @@ def cdf(
     table: str = "flows",
     where: pl.Expr | None = None,
 ) -> Figure:
-    """Draw the share of rows that do not exceed a value: one curve for each result.
+    """Draw the cumulative distribution of a column: one curve for each result.
 
     ``column`` is any column of numbers of ``table``, such as ``runtime_s`` of ``jobs``; ``where``
     selects rows, such as ``pl.col("purpose") == "shuffle"``. The keys of a mapping are the names of
@@ -83,10 +84,9 @@ def cdf(
 def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
-    A mark shows each timeout of the sender.
-
-    Needs ``measure.tcp_trace``. Without ``connections``, which are numbers of the column
-    ``connection``, the six senders with the most changes of their windows are drawn.
+    A mark shows each timeout of the sender. The run must have recorded ``measure.tcp_trace``.
+    ``connections`` are numbers of the column ``connection``; without them, the six senders with the
+    most changes of their windows are drawn.
     """
     trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
     if connections is not None:
@@ -111,7 +111,7 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
 
 
 def _timeouts(result: Result) -> pl.DataFrame:
-    """Return the rows of ``events`` with timeouts."""
+    """Return the rows of the table ``events`` that are timeouts of senders."""
     return result.events.filter((pl.col("what") == "timeout") & pl.col("time_s").is_finite())
 
 
@@ -183,7 +183,7 @@ def marks(result: Result) -> Figure:
 
 
 def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
-    """Draw a count of packets over time, stacked by tier; return the sums of the bins."""
+    """Draw a count of packets over time, stacked by tier; return the sum of each time bin."""
     scale = time_axis(axes, samples.end)
     base = np.zeros(samples.edges.size - 1)
     for number, (tier, packets) in enumerate(samples.by_tier(column).items()):
@@ -203,11 +203,12 @@ def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
 def link_heat(result: Result, what: str = "utilisation") -> Figure:
     """Draw every link as a row over time, darker with higher utilisation or more drops.
 
-    ``what`` is ``"utilisation"``, the share of its rate, or ``"drops"``, packets lost. From the
-    table ``link_samples``; of more than 400 links those that carried or dropped most are drawn.
+    ``what`` is ``"utilisation"`` (share of the link's rate) or ``"drops"`` (packets lost). The data
+    are in the table ``link_samples``. Of more than 400 links, those that carried or dropped most
+    are drawn.
     """
     if what not in {"utilisation", "drops"}:
-        raise InputError(f"what={what!r}: allowed are 'utilisation' and 'drops'")
+        raise InputError(f"what={what!r}: must be 'utilisation' or 'drops'")
     column = "bytes" if what == "utilisation" else "drops"
     samples = Samples(result)
     if not (samples.rows[column] > 0).any():
@@ -235,15 +236,15 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
 def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
     """Draw the tasks of a job, one in each row, with their stages: starting, input, the rest.
 
-    ``job`` is its number; ``workload`` selects one where several workloads have a job of this
-    number. Raises ``InputError`` where there is no such job.
+    ``job`` is the number of the job; ``workload`` is needed where several workloads have a job of
+    this number. Raises ``InputError`` where there is no such job.
     """
     own = pl.col("job") == job
     if workload is not None:
         own &= pl.col("workload") == workload
     found = result.jobs.filter(own)
     if found.height != 1:
-        several = "has several jobs" if found.height else "has no finished job"
+        several = "has several jobs (give workload=)" if found.height else "has no finished job"
         raise InputError(f"{result.path} {several} {job}; workload={workload!r}")
     row = found.row(0, named=True)
     if not all(np.isfinite([row["submitted_s"] or 0.0, row["runtime_s"] or np.nan])):
@@ -294,7 +295,10 @@ def _values(result: Result, table: str, column: str, where: pl.Expr | None) -> F
     rows = result.table(table)
     if column not in rows.columns or not rows.schema[column].is_numeric():
         numbers = [name for name, kind in rows.schema.items() if kind.is_numeric()]
-        raise InputError(f"{table} has no numbers in a column {column!r}; it has {numbers}")
+        raise InputError(
+            f"the table {table} has no column {column!r} with numbers; columns with numbers: "
+            f"{numbers}"
+        )
     if where is not None:
         rows = rows.filter(where)
     values = rows[column].cast(pl.Float64).drop_nulls().to_numpy()

@@ -1,4 +1,4 @@
-"""Pictures of jobs and tasks."""
+"""Pictures of the jobs and tasks of a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from eastwest.units import count, span
 from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.series import Lanes
 
-#: Maximum number of tasks that are drawn as bars; more are drawn as occupancy.
+#: Maximum number of tasks that are drawn as single bars; of more, the number running is drawn.
 _MOST_BARS = 400
 _BINS = 600
 _SHADES = dict(zip(KINDS, (BLUE, ORANGE), strict=True))
@@ -87,7 +87,7 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the tasks of each host over time: single bars, or if there are many their number."""
+    """Draw the tasks of each host over time: as single bars, or, of many tasks, their number."""
     tasks = results[0][1].tasks.sort("started_s", "finished_s", "job", "task")
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     scale = time_axis(axes, end)
@@ -101,7 +101,7 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         for (host,), part in tasks.group_by("host"):
             busy[rows[int(str(host))]] = concurrency(part, edges)
         most = max(1.0, float(busy.max()))
-        # From transparent to strong, so that it suits a light and a dark page.
+        # The colour begins transparent, so that the picture suits light and dark pages.
         heat(axes, busy, end * scale, ORANGE, top=most, pale=f"{ORANGE}00")
         title = (
             f"How many tasks each of the {len(rows)} hosts runs: from none to {most:.0f} "
@@ -115,7 +115,7 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -> None:
-    """Draw one bar for each task; tasks of a host that overlap are in lanes."""
+    """Draw one bar for each task; tasks of a host that overlap in time are in different lanes."""
     lanes = {host: Lanes() for host in rows}
     columns = tasks.select("host", "kind", "started_s", "finished_s").iter_rows()
     placed = [(*row, lanes[row[0]].place(row[2], row[3])) for row in columns]

@@ -25,7 +25,7 @@ _NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw latency against the share of packets, with the tail stretched."""
+    """Draw latency against the share of packets, on an axis that stretches the tail (99.9 % …)."""
     title, drawn = "", 0
     one = len(results) == 1
     for number, (label, result) in enumerate(results):
@@ -36,8 +36,8 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
                 -np.log10(1 - share),
                 seconds,
                 where="post",
-                # One result has one colour for each class; of several, each has a colour, and each
-                # class a dash.
+                # For one result, each class of packets has a colour. For several results, each
+                # result has a colour and each class a dash pattern.
                 color=color(place if one else number),
                 linestyle="-" if one else _DASHES[place],
                 label=" ".join(part for part in (label, shown) if part),
@@ -57,7 +57,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the share of flows that are complete within a time."""
+    """Draw the cumulative distribution of the completion times of flows."""
     title = ""
     for number, (label, result) in enumerate(results):
         took = finished(result)["fct_us"].to_numpy() / 1e6
@@ -75,7 +75,7 @@ def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the slowdown of flows, against an empty fabric, by their size."""
+    """Draw the slowdown of flows by size: completion time divided by that in an empty fabric."""
     title = ""
     tables = [by_size(result) for _, result in results]
     present = {size for table in tables if table.height for size in table["size"]}

@@ -1,4 +1,4 @@
-"""Pictures of selected metrics."""
+"""Pictures of a selection of metrics (``eastwest observe select``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastwest.units import clean
 
 
 def selection(found: Selection) -> Figure:
-    """Draw relevance and redundancy of the selected metrics, best first."""
+    """Draw relevance and redundancy of the selected metrics, in the order of selection."""
     rows = max(1, len(found.chosen))
     with sheet((10.9, 1.2 + 0.3 * rows)) as (figure, axes):
         if not found.chosen:
@@ -21,11 +21,11 @@ def selection(found: Selection) -> Figure:
         places = [float(place) for place in range(rows)]
         axes.barh(
             [p - 0.2 for p in places], [c.relevance for c in found.chosen], 0.38, color=BLUE,
-            label="relevance: what it tells of the target",
+            label="relevance: information about the target",
         )  # fmt: skip
         axes.barh(
             [p + 0.2 for p in places], [c.redundancy for c in found.chosen], 0.38, color=ORANGE,
-            label="redundancy: what those above it tell of it, in the mean",
+            label="redundancy: mean information about the metrics above",
         )  # fmt: skip
         most = max(max(c.relevance, c.redundancy) for c in found.chosen)
         for place, each in zip(places, found.chosen, strict=True):

@@ -1,4 +1,4 @@
-"""Pictures of analytic models."""
+"""Pictures of analytic models: goodput of synchronized reads, power of sleeping links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of links and queues."""
+"""Pictures of the links and queues of a run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from eastwest.results import Result
 from eastwest.units import clean, percent, rate, span, tier_words
 from eastwest.views.links import longest_queue, sent_title, upward
 
-#: Maximum number of points of a line; more are averaged, because a page has no more pixels.
+#: Maximum number of points of a line, about the pixels of a page; more points are averaged.
 _MOST_POINTS = 500
 
 
 def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the rate that each tier carries upwards over time."""
+    """Draw over time the rate that all links of each tier towards the core carry together."""
     traffic = results[0][1].traffic
     tiers = upward(traffic)
     times = np.sort(traffic["time_s"].unique().to_numpy())
@@ -57,7 +57,7 @@ def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw a mark for every link at its utilisation, tier by tier."""
+    """Draw the utilisation of each link as a mark, with one row for each tier."""
     links = results[0][1].links
     tiers = links["tier"].unique(maintain_order=True).to_list()
     look: dict[str, Any] = {

@@ -1,6 +1,7 @@
-"""Building blocks of studies' pictures: panels, and intervals over seeds from their tables.
+"""Building blocks for pictures of studies: panels, and intervals over seeds.
 
-Each table has one row for each point and metric, with ``n`` seeds, ``mean``, ``low`` and ``high``.
+The tables of studies have one row for each point and metric, with the columns ``n`` (number of
+seeds), ``mean``, ``low`` and ``high``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from eastwest.plot.style import style
 def panels(
     rows: int, columns: int, size: tuple[float, float], title: str
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of equal panels with a title at the left, and the axes of its rows."""
+    """Return a figure of equal panels with a title at the left, and its axes by row."""
     figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.5), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
@@ -37,7 +38,7 @@ def seeds_of(table: pl.DataFrame) -> str:
 
 
 def error(part: pl.DataFrame) -> list[list[float]]:
-    """Return the distances from the means to the lower and upper ends of the intervals."""
+    """Return two lists: distances from the means to the lower and to the upper interval ends."""
     below = [0.0 if low is None else mean - low for mean, low in part.select("mean", "low").rows()]
     above = [
         0.0 if high is None else high - mean for mean, high in part.select("mean", "high").rows()
@@ -50,8 +51,8 @@ def keep(
 ) -> None:
     """Write pictures of a table as SVG files, without date and version.
 
-    Only pictures that the page of the study shows are written: the nearest README.md above
-    ``folder``. Without a page all are.
+    Only pictures that the page of the study shows are written; this page is the nearest README.md
+    above ``folder``. Without a page, all pictures are written.
     """
     pages = [above / "README.md" for above in folder.resolve().parents]
     page = next((path.read_text("utf-8") for path in pages if path.is_file()), None)

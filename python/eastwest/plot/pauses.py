@@ -13,7 +13,7 @@ from eastwest.views.pauses import longest, names, places, sentence, shares, soun
 #: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
 #: pause.
 _MOST_ROWS = 40
-#: Columns of the picture: about the number of pixels of a screen.
+#: Number of time bins of the picture, about the number of pixels of a screen.
 _COLUMNS = 1500
 
 
@@ -21,9 +21,8 @@ def pauses(result: Result) -> Figure:
     """Draw the pauses by PFC of each port and priority over time: how pauses spread.
 
     There is one row for each port and priority, from top to bottom in the order of their first
-    pauses; of more than 40 those with the longest time in pause are drawn. Where pauses are shorter
-    than the picture can show, the shade is the share of the time in pause. Needs
-    ``measure.pauses``.
+    pauses. Of more than 40 rows, those with the longest time in pause are drawn. The shade is the
+    share of time in pause. The run must have recorded ``measure.pauses``.
     """
     rows = sound(result)
     if rows.height == 0:

@@ -1,8 +1,8 @@
-"""Figures as files, complete or absent, in the formats of pages and papers.
+"""Writer of figures as files, which are complete or absent: PNG, SVG and PDF.
 
-Files are small and repeatable: they have no date and no version, coordinates of SVG have two
-decimals (a hundredth of 1/72 inch), paths of SVG are written in their short form, and PNG has a
-palette of 256 colours.
+Files are small and repeatable: they have no date and no version, coordinates in SVG have two
+decimals (1/100 of a point of 1/72 inch), paths in SVG have short commands for horizontal and
+vertical lines, and PNG has a palette of 256 colours.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from eastwest.files import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Allowed endings of the name of a picture.
+#: Allowed endings of the file name of a picture.
 ENDINGS = (".png", ".svg", ".pdf")
 _NO_DATES: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-#: Attributes of SVG that hold coordinates in points; a scale is not a coordinate.
+#: Pattern of SVG attributes that hold coordinates in points; scales are not matched.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-#: Rotations by zero, and spaces at the beginning of a line.
+#: Pattern of text in SVG without effect: rotations by zero, and spaces at the beginning of a line.
 _NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +')
-#: A command of a path of SVG and its numbers.
+#: Pattern of one command of an SVG path: its letter, and its numbers.
 _COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
 
 def check(path: Path) -> None:
-    """Raise ``InputError`` for a name whose ending is not a format of a picture."""
+    """Raise ``InputError`` if the ending of a file name is not a format of pictures."""
     if path.suffix not in ENDINGS:
-        raise InputError(f"{path}: the name of a picture ends with {', '.join(ENDINGS)}")
+        raise InputError(f"{path}: the name of a picture must end with {' or '.join(ENDINGS)}")
 
 
 def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
-    """Write a figure in the format of the ending of the name."""
+    """Write a figure to a file in the format that the ending of the file name tells."""
     check(path)
     write_whole(path, drawn(figure, path.suffix, dpi))
 
 
 def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
-    """Return the bytes of the file of a figure: of .png, .svg or .pdf."""
+    """Return a figure as the bytes of a file; ``ending`` is ``.png``, ``.svg`` or ``.pdf``."""
     stream = io.BytesIO()
     options: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
     figure.savefig(
@@ -61,7 +61,7 @@ def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
 
 
 def with_palette(data: bytes) -> bytes:
-    """Return a PNG file with a palette of 256 colours, where that is smaller."""
+    """Return a PNG file with a palette of 256 colours, or unchanged if that is not smaller."""
     from PIL import Image  # noqa: PLC0415  comes with matplotlib, and takes its time
 
     smaller = io.BytesIO()
@@ -72,16 +72,16 @@ def with_palette(data: bytes) -> bytes:
 
 
 def _short(found: re.Match[str]) -> str:
-    """Return an attribute of SVG with two decimals in each number, a path in its short form."""
+    """Return an SVG attribute with at most two decimals in each number; paths are shortened."""
     text = _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[2])
     return found[1] + (_short_path(text) if found[1] == ' d="' else text)
 
 
 def _short_path(path: str) -> str:
-    """Return a path of SVG without spaces around commands, with H and V for straight lines.
+    """Return an SVG path without spaces around commands, with H and V for straight lines.
 
-    A line to a point with the same y is ``H x``, one to a point with the same x is ``V y``
-    (SVG 1.1, section 8.3.4). Paths with relative commands are returned as they are.
+    A horizontal line to x is ``H x``, and a vertical line to y is ``V y`` (SVG 1.1, section
+    8.3.4). Paths with relative commands are returned unchanged.
     """
     parts: list[str] = []
     at: list[str] = []
@@ -95,6 +95,7 @@ def _short_path(path: str) -> str:
             parts.append("V" + values[1])
         else:
             parts.append(command + " ".join(values))
-        # After z the current point is the start of the subpath, which is not kept here.
+        # The command z (close the path) moves back to the start of the path, which is not stored:
+        # the next line is therefore written in full.
         at = values[-2:]
     return "".join(parts)

@@ -40,7 +40,7 @@ _SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 8.5,
     "text.color": INK,
-    # Names from scenarios are text, whatever characters they have.
+    # Names from scenarios are plain text, not formulas, even if they contain $ or \.
     "text.parse_math": False,
     "text.usetex": False,
     "axes.edgecolor": MUTED,
@@ -79,7 +79,7 @@ _SETTINGS: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw and save pictures in this style within the context, whatever the user's settings are."""
+    """Use the style of Eastwest's pictures in a context, instead of the user's matplotlib style."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
@@ -90,21 +90,21 @@ def style() -> Iterator[None]:
 def sheet(
     size: tuple[float, float] = WIDE, rows: int = 1, columns: int = 1, **how: Any
 ) -> Iterator[tuple[Figure, Any]]:
-    """Begin a figure in this style; yield it and its axes, an array if there are several."""
+    """Yield a new figure in the style of Eastwest and its axes (an array if there are several)."""
     with style():
         figure = Figure(figsize=size, layout="constrained")
         yield figure, figure.subplots(rows, columns, **how)
 
 
 def empty(why: str, size: tuple[float, float] = WIDE) -> Figure:
-    """Return a figure with the reason why there is no picture."""
+    """Return a figure that shows only a text: the reason why there is no picture."""
     with sheet(size) as (figure, axes):
         axes.set_title(nothing(axes, why))
     return figure
 
 
 def color(index: int) -> str:
-    """Return the colour of the series with this number."""
+    """Return the colour of the series with the number ``index``, from 0; colours repeat."""
     return SERIES[index % len(SERIES)]
 
 
@@ -121,7 +121,7 @@ def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> floa
 
 
 def log_axis(axes: Axes, which: str) -> None:
-    """Make an axis logarithmic, with ticks at 1, 2 and 5 where it spans less than three decades."""
+    """Make an axis logarithmic; below three decades its ticks are at 1, 2 and 5 of each decade."""
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     low, high = getattr(axes, f"get_{which}lim")()
@@ -133,11 +133,11 @@ def log_axis(axes: Axes, which: str) -> None:
 
 
 def span_ticks(axes: Axes, which: str) -> None:
-    """Label durations, given in s, with their units."""
+    """Label the ticks of an axis of durations (s) with suitable units, such as ``10 ms``."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.span))
 
 
-#: Round durations beyond seconds, in s.
+#: Round durations of a minute or more, in s, for the ticks of axes.
 _LONG_TICKS = (60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 86_400.0)
 _MOST_TICKS = 7
 
@@ -164,17 +164,17 @@ def log_time_axis(axes: Axes, which: str) -> None:
 
 
 def rate_ticks(axes: Axes) -> None:
-    """Label bits per second with their units on the y axis."""
+    """Label the ticks of a y axis of rates (bit/s) with suitable units, such as ``1 Gbit/s``."""
     axes.yaxis.set_major_formatter(_ticks(units.rate))
 
 
 def percent_ticks(axes: Axes, which: str) -> None:
-    """Label shares of one as percentages."""
+    """Label the ticks of an axis of shares (0 to 1) as percentages."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
 
 
 def share_axis(axes: Axes, what: str) -> None:
-    """Make the y axis one of shares, from 0 to a little above 1."""
+    """Make the y axis an axis of shares, from 0 to a little above 1, with the label ``what``."""
     axes.set_ylim(0, 1.02)
     percent_ticks(axes, "y")
     axes.set_ylabel(what)
@@ -190,7 +190,7 @@ def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
 def heat(
     axes: Axes, values: Floats, end: float, shade: str, *, top: float = 1.0, pale: str = "#ffffff00"
 ) -> AxesImage:
-    """Draw rows of values over 0 to ``end``: ``pale`` at 0, ``shade`` at ``top``."""
+    """Draw rows of values as colours: ``pale`` for 0, ``shade`` for ``top``; x is 0 to ``end``."""
     return axes.imshow(
         values,
         aspect="auto",
@@ -203,7 +203,7 @@ def heat(
 
 
 def boxes(axes: Axes, places: Sequence[Sequence[float]], shade: str, label: str) -> None:
-    """Draw rectangles, each of left, right, low and high, in one colour."""
+    """Draw rectangles (left, right, bottom, top) in one colour, with one label for the legend."""
     shapes = [np.array([(a, low), (b, low), (b, top), (a, top)]) for a, b, low, top in places]
     if shapes:
         drawn = PolyCollection(shapes, facecolors=shade, edgecolors="none", label=label)
@@ -217,7 +217,7 @@ def legend_above(axes: Axes) -> None:
 
 
 def nothing(axes: Axes, why: str) -> str:
-    """Write the reason why there is no picture into its axes, and return it."""
+    """Write the reason why there is no picture into the axes, and return the reason."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, why, ha="center", va="center", color=MUTED, transform=axes.transAxes)
     return why

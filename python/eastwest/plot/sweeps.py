@@ -18,9 +18,9 @@ from eastwest.views.metrics import made
 from eastwest.views.sweep import Points
 
 _SIZE = (7.4, 4.0)
-#: Maximum numbers of curves and of labels along an axis.
+#: Maximum number of curves in a picture, and of tick labels along an axis.
 _MOST_CURVES, _MOST_LABELS = 12, 10
-#: Ratio of the largest to the smallest value from which an axis is logarithmic.
+#: Ratio of largest to smallest value above which the x axis, and the y axis, is logarithmic.
 _LOG_X, _LOG_Y = 20, 30
 _LINES = ("-", "--")
 
@@ -35,12 +35,13 @@ def sweep(
     """Draw a metric of a sweep along a setting: means over the seeds, with their intervals.
 
     ``result`` is the result of a sweep, or the path of its folder. ``measure`` is a metric such as
-    ``flows.fct_us.p99`` or ``service.exchange_us.p99``; by default the first of the sweep's table.
-    ``x`` is the setting across (by default that with the most values), ``by`` the settings with
-    a curve for each value (by default all others), and ``where`` selects points, such as
-    ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and ``case`` for the names
-    of cases. Values with units are numbers on the axis: distances between ``20 packets`` and
-    ``200 packets`` are to scale. Raises ``InputError`` for names that the sweep lacks.
+    ``flows.fct_us.p99`` or ``service.exchange_us.p99`` (default: the first metric of the sweep's
+    table). ``x`` is the setting on the horizontal axis (default: the one with the most values).
+    ``by`` are the settings that have a curve for each value (default: all other settings).
+    ``where`` selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are given by path, by
+    the last part of the path, or, for names of cases, as ``case``. Values with units are numbers on
+    the axis, so that ``20 packets`` and ``200 packets`` are to scale. Raises ``InputError`` for
+    names that the sweep lacks.
     """
     found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
@@ -58,15 +59,15 @@ def sweep(
 
 
 def _read(result: SweepResult | str | Path) -> SweepResult:
-    """Return a sweep, read from its folder where it is a path."""
+    """Return the result of a sweep, which is given as an object or as the path of its folder."""
     return result if isinstance(result, SweepResult) else SweepResult(result)
 
 
 def comparisons(result: SweepResult | str | Path, measure: str | None = None) -> Figure:
     """Draw the change of a metric at each point against the baseline of the sweep.
 
-    The changes are means over the seeds, paired by seed, with their intervals; a filled point
-    differs clearly from the baseline, because its interval does not contain 0. ``measure`` is as
+    The changes are means over the seeds, paired by seed, with their intervals. A filled point
+    differs clearly from the baseline: its interval does not contain 0. ``measure`` is a metric, as
     for :func:`sweep`.
     """
     result = _read(result)
@@ -95,7 +96,7 @@ def comparisons(result: SweepResult | str | Path, measure: str | None = None) ->
 
 
 def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
-    """Draw the means of a curve with their intervals; names of an axis are not joined by lines."""
+    """Draw the means of a curve with their intervals; points at names have no line between them."""
     if axis.numbers is None:
         aside = (number - (of - 1) / 2) * min(0.12, 0.7 / of)
         at = [place + aside for place in curve.places]

@@ -16,10 +16,10 @@ from eastwest.views.throughput import MOST_LINES, rates_of
 def throughput(result: Result) -> Figure:
     """Draw the rate of each stream at its receiver over time, and how fairly streams share.
 
-    The rate is the payload that has arrived, every byte once, in bit/s. Of more than six streams
-    those with the most bytes are drawn, and the sum of all below. With several streams, the lowest
-    panel has Jain's index of those between their first and their last byte. Needs
-    ``measure.flow_samples``.
+    The rate counts payload that has arrived, every byte once, in bit/s. Of more than six streams,
+    the six with the most bytes are drawn, and a panel below shows the sum of all. With several
+    streams, the lowest panel shows Jain's index over the streams that are between their first and
+    their last byte. The run must have recorded ``measure.flow_samples``.
     """
     found = rates_of(result)
     if found is None:

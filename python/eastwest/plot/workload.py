@@ -1,4 +1,4 @@
-"""Pictures of traces: bytes per job, arrivals, shapes."""
+"""Pictures of workload traces: bytes per job, arrivals of jobs, shapes of jobs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from eastwest.workload.describe import Description
 from eastwest.workload.jobs import BYTES, WORDS
 from eastwest.workload.shapes import Shapes
 
-#: Place of jobs without bytes at the left end of a logarithmic axis, below one byte.
+#: Position (in bytes, below 1) of jobs without bytes at the left end of a logarithmic axis.
 _ZERO_AT = 0.03
 _DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 
 
 def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
-    """Draw cumulative shares of input, shuffle and output bytes per job, one panel for each.
+    """Draw cumulative distributions of input, shuffle and output bytes per job, in three panels.
 
-    This is the figure ``incast/F7`` for any number of traces.
+    The figure has the form of figure 7 of the incast study, for any number of traces.
     """
     with sheet((10.9, 3.3), columns=len(BYTES), sharey=True) as (figure, panels):
         for axes, name in zip(panels, BYTES, strict=True):
@@ -47,7 +47,7 @@ def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
 
 
 def overview(described: Description) -> Figure:
-    """Draw bytes per job, arrivals and shapes of one trace on a sheet."""
+    """Return a figure of one trace with bytes per job, arrivals of jobs and shapes of jobs."""
     access = described.access
     with style():
         figure = Figure(figsize=(10.9, 6.6), layout="constrained")
@@ -64,7 +64,7 @@ def overview(described: Description) -> Figure:
 
 
 def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
-    """Draw curves against bytes; their left ends are at the share of jobs without bytes."""
+    """Draw cumulative distributions of bytes; each begins at the share of jobs without bytes."""
     most = 10.0
     drawn = 0
     for number, (label, access, name) in enumerate(curves):
@@ -78,7 +78,7 @@ def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
         y = np.concatenate([[sizes.zero_share], shares])
         axes.step(x, y, where="post", color=color(number), ls=_DASHES[number % 4], label=label)
     if not drawn:
-        nothing(axes, "the trace does not say")
+        nothing(axes, "the trace has no such bytes")
         return
     axes.set_xscale("log")
     axes.set_xlim(_ZERO_AT, most * 2)
@@ -121,9 +121,9 @@ def rate_title(arrival: Arrival) -> str:
 
 
 def _shapes(axes: Axes, shapes: Shapes) -> None:
-    """Draw each shape's share of the jobs and of the bytes."""
+    """Draw for each shape of jobs its share of all jobs and of all bytes."""
     if not shapes.shapes:
-        axes.set_title(nothing(axes, "no shapes: nothing is known of all jobs"))
+        axes.set_title(nothing(axes, "no shapes: no property is known for all jobs"))
         return
     place = np.arange(len(shapes.shapes))
     both = {

@@ -2,8 +2,8 @@
 
 ``eastwest sweep FILE.toml`` on the command line, ``eastwest.sweep(...)`` in Python; the guide is
 docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py checks it with the scenario,
-estimate.py estimates the time, driver.py runs it (executor.py) through pool.py and worker.py, or on
-a cluster through cluster.py and remote.py, tables.py writes the folder.
+estimate.py estimates the time, driver.py runs the sweep (executor.py) in processes (pool.py,
+worker.py) or on a Dask cluster (cluster.py, remote.py), tables.py writes the folder of results.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
-#: Message where both ``jobs`` and ``dask`` are set.
-BOTH = "jobs and dask cannot be combined: jobs is the number of processes on this machine"
+#: Error message for calls with both arguments ``jobs`` and ``dask``.
+BOTH = (
+    "jobs and dask cannot be combined: jobs is the number of processes on this machine, dask the "
+    "address of a cluster"
+)
 
 
 def default_jobs() -> int:
-    """Return the number of cores that this process may use: one process for each."""
+    """Return the default number of processes of a sweep: the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
 
 
 def default_folder(spec: Spec) -> Path:
-    """Return the folder of a sweep where none is named."""
+    """Return the default folder for the results of a sweep, below ``results/``."""
     stem = folder_stem(spec.name, 0).removesuffix("-0")
     return DEFAULT_PARENT / (stem if stem.split("-")[-1] == "sweep" else f"{stem}-sweep")
 
@@ -62,10 +65,10 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check a sweep before its first run, and return its driver.
+    """Check a sweep before its first run, and return the object that runs it.
 
-    With ``dask``, the address of a scheduler, its workers run the sweep; ``say`` is called with
-    messages for the user about the workers.
+    ``dask`` is the address of a Dask scheduler, whose workers then execute the runs; ``say`` is
+    called with messages for the user about the workers.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -106,8 +109,8 @@ def sweep(
 
     ``source`` is a sweep file or a mapping of the same structure; with ``axes`` (paths and their
     values) it is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a list of
-    them, or an adaptive rule; ``set`` are further settings of all points. Both override those of
-    the file.
+    seeds, or an adaptive rule; ``set`` are further settings of all points. ``seeds`` and ``set``
+    override those of the file.
 
     Runs that are in the store are not simulated again. ``jobs`` is the number of processes
     (default: one for each core; 0 runs them in this process); with ``dask``, the address of a Dask
@@ -146,4 +149,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"a large sweep: {estimate.sentence()}; use yes=True to run it")
+    raise InputError(f"this is a large sweep: {estimate.sentence()}; use yes=True to run it")

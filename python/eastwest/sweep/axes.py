@@ -1,4 +1,4 @@
-"""Forms of an axis in the files of sweeps and optimisations: values that are listed, or a span."""
+"""Reader of axes in the files of sweeps and optimisations: a list of values, or a range."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from eastwest.sweep.values import Bound, between, evenly, same_kind
 KEYS = ("path", "values", "names", "from", "to", "count", "scale")
 MOST_VALUES = 1_000_000
 
-#: Lower and upper end of an axis, and whether its scale is logarithmic.
+#: Range of an axis: lower and upper end, and whether the scale is logarithmic.
 Span = tuple[Bound, Bound, bool]
-#: Values of the paths of an axis, one row for each step.
+#: Values of an axis: one row for each step, with one value for each path of the axis.
 Rows = tuple[tuple[Any, ...], ...]
 
 
@@ -22,27 +22,27 @@ class Form:
     """An axis of a sweep or optimisation: its settings (``paths``), and values or a range."""
 
     paths: tuple[str, ...]
-    #: Empty where the axis has a span without a count.
+    #: Values of the axis; empty where it has a range (``span``) without a number of values.
     rows: Rows = ()
     span: Span | None = None
-    #: Names of the rows, where they have names.
+    #: Names of the rows; empty if they have no names.
     names: tuple[str, ...] = ()
 
 
 def form_of(entry: Table) -> Form:
-    """Return an axis of a file; without rows and span where it has problems."""
+    """Return an axis of a file; an axis with problems has neither rows nor span."""
     paths = _paths(entry)
     if "values" in entry:
         rows = _listed(entry, paths)
         return Form(paths, rows, None, _names(entry, len(rows)) if rows else ())
     if "names" in entry:
-        entry.wrong("names", None, "need a list of values: names has one text for each value")
+        entry.wrong("names", None, "needs the key values: names has one text for each value")
     span = _span(entry, paths)
     if span is None or "count" not in entry:
         return Form(paths, (), span)
     low, high, log = span
     count = entry.integer("count", None, 2, MOST_VALUES)
-    # Rounding can make whole numbers equal, where more are asked for than there are.
+    # Rounding can make whole numbers equal if count exceeds the numbers in the range.
     values = dict.fromkeys(between(low, high, evenly(count), log))
     return Form(paths, tuple((value,) for value in values))
 
@@ -52,7 +52,9 @@ def _paths(entry: Table) -> tuple[str, ...]:
     named = listed(given)
     paths = [path for path in named if isinstance(path, str) and path.strip()]
     if not paths or len(paths) < len(named):
-        entry.wrong("path", given, 'must be a setting, such as "tcp.min_rto", or a list')
+        entry.wrong(
+            "path", given, 'must be the path of a setting, such as "tcp.min_rto", or a list of them'
+        )
         return ()
     return tuple(".".join(step.strip() for step in path.split(".")) for path in paths)
 
@@ -75,7 +77,7 @@ def _listed(entry: Table, paths: tuple[str, ...]) -> Rows:
             entry.wrong(f"values.{place}", value, wanted)
             return ()
         if repr(row) in rows:
-            entry.wrong(f"values.{place}", value, "is listed twice")
+            entry.wrong(f"values.{place}", value, "is listed twice: each value must be different")
         rows[repr(row)] = tuple(row)
     return tuple(rows.values())
 
@@ -90,7 +92,7 @@ def _names(entry: Table, count: int) -> tuple[str, ...]:
 def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
     if len(paths) > 1:
         entry.wrong(
-            "path", list(paths), "several paths need values: from and to are for a single path"
+            "path", list(paths), "several paths need the key values: from and to are for one path"
         )
     log = entry.one_of("scale", ("linear", "log"), "linear") == "log"
     bounds = [bound for key in ("from", "to") if (bound := _bound(entry, key))]
@@ -98,7 +100,7 @@ def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
         return None
     low, high = bounds
     if not same_kind(low, high):
-        entry.wrong("to", high.given, f"must be a {low.kind} like from")
+        entry.wrong("to", high.given, f"must be a {low.kind} like from, {low.given}")
     elif low.number >= high.number:
         entry.wrong("to", high.given, f"must be more than from, {low.given}")
     elif log and low.number <= 0:
@@ -111,7 +113,7 @@ def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
 def _bound(entry: Table, key: str) -> Bound | None:
     bound = Bound.read(entry.get(key))
     if key not in entry:
-        entry.wrong(key, None, "is missing: an axis needs values, or from and to")
+        entry.wrong(key, None, "is missing: an axis needs the key values, or the keys from and to")
     elif bound is None:
-        entry.wrong(key, entry.get(key), "must be a number, or one with a unit")
+        entry.wrong(key, entry.get(key), 'must be a number, or a number with a unit such as "1 ms"')
     return bound

@@ -1,8 +1,8 @@
 """Checks of a sweep: problems of its settings, and axes that contradict each other.
 
-Every distinct value of every axis is checked once, in a scenario whose other axes are at their
+Every distinct value of every axis is checked once, in a scenario in which the other axes have their
 first value. This finds all problems of single settings without checking all combinations. A problem
-of a combination only is found when its point is resolved, and fails that point alone.
+that only a combination has is found when this point is resolved, and only this point fails.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _MOST_CHECKED = 10_000
 
 
 def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read and check a sweep file; raise ``ProblemsError`` with all of its problems.
+    """Read a sweep file; raise ``ProblemsError`` if it has problems.
 
-    Where the file itself has problems, those of its settings in the scenario are added.
+    The error also lists problems that the settings of the file have in the scenario. Without
+    problems of the file, the settings are checked later, by ``check``.
     """
     spec, problems = read(origin, changes)
     if not problems:
@@ -83,7 +84,7 @@ def check(spec: Spec, source: Source) -> None:
 
 
 def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
-    """Yield problems: settings that two parts of the sweep set, and axes of the seed."""
+    """Yield problems of settings that two parts of a sweep set, and of axes of ``seed``."""
     named = [(path, f"axis {path}") for path in spec.paths]
     named += [(path, "[set]") for path in spec.settings]
     steps: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -96,7 +97,7 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
             message = f"is set twice: by {steps[key][1]} and by {where}"
             yield {"path": path, "value": None, "message": message, "hint": None}
         steps.setdefault(key, (path, where))
-    # In this order, a path is directly followed by the paths below it.
+    # In sorted order, a path is directly followed by the paths of its table's keys.
     for above, below in pairwise(sorted(steps)):
         if below[: len(above)] == above:
             message = f"is a part of {steps[above][0]}, which {steps[above][1]} already sets"
@@ -104,11 +105,11 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
 
 
 def _numbered(path: str, scenario: str) -> tuple[str, ...]:
-    """Return the steps of a path, with members of arrays by number even if given by name."""
+    """Return the parts of a path; members of lists of tables that are named get their number."""
     try:
         here: Any = tomllib.loads(scenario)
     except (tomllib.TOMLDecodeError, RecursionError):
-        here = None  # the simulator reports the problem
+        here = None  # the simulator reports that the scenario is not TOML
     steps = []
     for step in (part.strip() for part in path.split(".")):
         if isinstance(here, list):
@@ -123,12 +124,12 @@ def _numbered(path: str, scenario: str) -> tuple[str, ...]:
 
 
 def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]:
-    """Return the problems that the simulator finds in settings, each of them once."""
+    """Return the problems that the simulator finds in variants of settings, each problem once."""
     found: dict[tuple[str, str], Problem] = {}
     for settings in variants:
         result = core.check(source.text, str(source.base_dir), str(shipped.DATA), settings)
         for problem in result["problems"]:
-            # Of several values with the same problem, only the first is reported.
+            # If several values have the same problem, only the first value is reported.
             found.setdefault((problem["path"], problem["message"]), problem)
         if len(found) >= MOST_PROBLEMS:
             break
@@ -136,7 +137,7 @@ def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
-    """Yield few points that together have every value of every axis at least once."""
+    """Yield a few points that together have every value of every axis at least once."""
     first = [axis.values[0] for axis in spec.axes]
     yield tuple(value for row in first for value in row)
     for place, axis in enumerate(spec.axes):

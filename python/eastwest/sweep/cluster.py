@@ -1,16 +1,16 @@
-"""Runs of a sweep on the workers of a Dask cluster: sends orders, stores the results.
+"""Runs of a sweep on the workers of a Dask cluster: sends runs as orders, stores the results.
 
-The cluster already runs (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md explains
-how to start one. Workers need the same build of Eastwest and nothing else, no shared disk: an order
-carries the resolved scenario, the files that it reads are sent with it, and the result is sent back
-to the store of this machine. remote.py is the code of a worker.
+The cluster is already running (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md
+explains how to start one. Workers need only the same build of Eastwest, and no shared disk. An
+order has the resolved scenario and the files that it reads; the result is sent back and is stored
+on this machine. remote.py is the code that a worker executes.
 
 Failures and how they are handled:
 
 * a run's process dies (for example because memory is short): the driver tries it again, on another
   worker where there is one, a bounded number of times;
 * a worker dies: the scheduler assigns its runs to other workers; after several deaths in the same
-  run (``distributed.scheduler.allowed-failures``) that run is reported as failed;
+  run (``distributed.scheduler.allowed-failures``) this run is reported as failed;
 * a worker has another build, or no Eastwest: the sweep stops and names both builds;
 * the scheduler ends: the sweep stops. Results that have arrived are kept.
 """
@@ -40,20 +40,21 @@ from eastwest.units import clean, span
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Time in which a scheduler must answer, in s.
+#: Time within which a Dask scheduler must answer, in s.
 CONNECT_S = 10.0
-#: Maximum number of bytes of input files that are sent to the workers of a sweep.
+#: Maximum total size of input files that are sent to the workers of a sweep, in bytes.
 MOST_INPUT_BYTES = 256_000_000
-#: Command that installs the missing package.
+#: Command that installs the optional package dask.distributed.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Minimum number of runs at the scheduler, which assigns them to its workers.
+#: Minimum number of runs that wait at the scheduler, so that its workers are never idle.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
-#: Time after which a result counts as lost with its worker and is requested again, in s.
+#: Time in s to wait for a finished result; a later result counts as lost and is requested again.
 _FETCH_S = 30.0
-#: Expression whose value is a worker's build: builtins only, so that any worker can evaluate it.
+#: Python expression whose value is the build of Eastwest on a worker. It uses only builtins, so
+#: that any worker can evaluate it.
 _ASK = "__import__('eastwest.core', fromlist=['build']).build()"
 _MOST_NAMED = 5
 _MOST_PREPARED = 2000
@@ -61,7 +62,7 @@ _MOST_PREPARED = 2000
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The part of an order that all seeds of a point share."""
+    """The parts of an order that are equal for all seeds of a point: scenario and input files."""
 
     text: str
     inputs: tuple[tuple[str, str], ...]
@@ -69,7 +70,7 @@ class _Prepared:
 
 
 class Cluster:
-    """Pool of the workers of a Dask cluster."""
+    """Pool that executes runs on the workers of a Dask cluster."""
 
     remote = True
 
@@ -88,16 +89,17 @@ class Cluster:
         self._client: Client | None = None
         self._plain_build = ""
         self._queue: deque[Task] = deque()
-        #: Orders by a number of their own, because task numbers start again after a probe.
+        #: Orders in progress: task, key in the store, and future, by the number of the order. Task
+        #: numbers are not used, because they start again after a probe.
         self._sent: dict[int, tuple[Task, str, Future[Answer]]] = {}
         self._orders = 0
-        #: Progress, and numbers of finished orders, as reported by threads of Dask.
+        #: Reports from threads of Dask: progress events, and numbers of finished orders.
         self._news: SimpleQueue[Event | int] = SimpleQueue()
         self._prepared: dict[str, _Prepared] = {}
         self._given: dict[str, Future[bytes]] = {}
         self._given_bytes = 0
         self._mechanisms: tuple[tuple[str, ...], tuple[Future[bytes], ...]] = ((), ())
-        #: Workers on which a run has died, by its point and seed.
+        #: Addresses of workers on which a run has died, by (identity of the plan, seed).
         self._died: dict[tuple[str, int], set[str]] = {}
         self._threads: dict[str, int] = {}
         self._counted = 0.0
@@ -122,12 +124,12 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """Number of runs that the cluster executes at one time, as far as known; at least one."""
+        """Number of runs that the known workers execute at one time; at least 1."""
         self._count()
         return max(1, sum(self._threads.values()))
 
     def submit(self, task: Task) -> None:
-        """Put a task at the end of the queue."""
+        """Add a run at the end of the queue."""
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
@@ -156,7 +158,7 @@ class Cluster:
         futures = [future for _, _, future in self._sent.values()]
         self._sent.clear()
         if futures and self._client is not None:
-            with contextlib.suppress(Exception):  # there may be no scheduler left to be told
+            with contextlib.suppress(Exception):  # the scheduler may have ended
                 self._client.cancel(futures, force=True)
         while not self._news.empty():
             self._news.get()
@@ -181,25 +183,26 @@ class Cluster:
         names = tuple(path.name for path in paths)
         if len(set(names)) < len(names):
             raise InputError(
-                f"mechanisms with equal names cannot be sent to workers: {', '.join(names)}"
+                "two mechanism files with the same name cannot be sent to workers: "
+                f"{', '.join(names)}"
             )
         contents = tuple(self._send(path.read_bytes())[1] for path in paths)
         self._mechanisms = (names, contents)
 
     def _send(self, content: bytes) -> tuple[str, Future[bytes]]:
-        """Send a file to the cluster, once; return its SHA-256 and its future."""
+        """Send a file to the cluster unless it was sent before; return its SHA-256 and future."""
         assert self._client is not None
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 not in self._given:
             self._given_bytes += len(content)
             if self._given_bytes > MOST_INPUT_BYTES:
                 raise InputError(
-                    f"files that travel with a sweep have {MOST_INPUT_BYTES / 1e6:g} MB together "
-                    "at most; these have more"
+                    "the input files and mechanisms of a sweep that are sent to workers have more "
+                    f"than {MOST_INPUT_BYTES / 1e6:g} MB together, the maximum"
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Sending large graph")
-                # A task, not scattered data: the scheduler runs it again when its worker dies.
+                # A task, not scattered data: the scheduler repeats it if the worker dies.
                 self._given[sha256] = self._client.submit(
                     given, content, key=f"{self._name}-file-{sha256}", pure=False
                 )
@@ -247,7 +250,7 @@ class Cluster:
         future.add_done_callback(lambda _: self._news.put(number))
 
     def _point(self, task: Task) -> _Prepared:
-        """Return a point's resolved scenario, with the files that it reads sent to the cluster."""
+        """Return the resolved scenario of a point, and send the files that it reads to workers."""
         found = self._prepared.get(task.identity)
         if found is None:
             resolved = self._resolved(task)
@@ -267,7 +270,7 @@ class Cluster:
         return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
 
     def _workers_without_death(self, task: Task) -> list[str] | None:
-        """Return the workers on which a run has not died yet; None where any worker is allowed."""
+        """Return the workers on which this run has not died; None if any worker is allowed."""
         died = self._died.get((task.identity, task.seed))
         if not died:
             return None
@@ -277,7 +280,7 @@ class Cluster:
     # Answers
 
     def _queue_progress(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Queue the progress of a run; called in a thread of Dask."""
+        """Queue a progress event of a run; this function is called in a thread of Dask."""
         self._news.put(Event(**event[1]))
 
     def _progress_event(self, progress: Event) -> Event | None:
@@ -286,7 +289,7 @@ class Cluster:
         return replace(progress, number=self._sent[progress.number][0].number)
 
     def _finished_event(self, number: int) -> Event | None:
-        """Return the event of a finished order, or None where it is sent again."""
+        """Return the event of a finished order; None if its result must be requested again."""
         if number not in self._sent:
             return None
         task, key, future = self._sent[number]
@@ -309,7 +312,7 @@ class Cluster:
         return replace(event, number=task.number)
 
     def _stored_event(self, task: Task, key: str, answer: Answer) -> Event:
-        """Store a run that was sent back, or note the worker on which it died."""
+        """Store the files of a finished run, or remember the worker on which the run died."""
         if answer.event.what == "died":
             self._died.setdefault((task.identity, task.seed), set()).add(answer.worker)
         if answer.event.what != "done":
@@ -332,18 +335,18 @@ class Cluster:
             last = getattr(error.last_worker, "address", error.last_worker)
             message = (
                 f"{error.allowed_failures + 1} workers died in this run, the last at {last}, "
-                "perhaps for lack of memory"
+                "perhaps because their memory was full"
             )
             return Event(0, "lost", clean(message, 1000))
         if isinstance(error, ImportError):
-            message = f"a worker that has joined lacks this version of Eastwest: {error}"
+            message = f"a new worker of the cluster lacks this version of Eastwest: {error}"
             return Event(0, "world", clean(message, 1000))
         return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
 
     # Workers
 
     def _count(self, at_once: bool = False) -> None:
-        """Update the list of workers, at most every few seconds unless ``at_once``."""
+        """Update the known workers, at most every few seconds unless ``at_once``."""
         now = time.monotonic()
         if self._client is None or (now - self._counted < _COUNT_EVERY_S and not at_once):
             return
@@ -353,7 +356,7 @@ class Cluster:
                 self._threads = dict(self._client.nthreads())
 
     def _report_missing_workers(self) -> None:
-        """Tell the user once when runs wait and there is no worker."""
+        """Tell the user once that runs wait because there is no worker."""
         self._count()
         if self._threads:
             self._lonely_since = None
@@ -362,20 +365,20 @@ class Cluster:
         elif 0 < self._lonely_since < time.monotonic() - _LONELY_S:
             self._lonely_since = 0.0
             self._say(
-                f"no worker at {self.address} for {span(_LONELY_S)}: the runs wait for one; Ctrl-C "
-                "ends the sweep and keeps what is done"
+                f"the scheduler at {self.address} has had no worker for {span(_LONELY_S)}: the "
+                "runs wait for a worker; Ctrl-C ends the sweep and keeps finished runs"
             )
 
 
 def connected(address: str, name: str) -> Client:
-    """Return a connection to a scheduler. Raises ``InputError`` where there is none."""
+    """Return a connection to a Dask scheduler; raise ``InputError`` if it does not answer."""
     try:
         from distributed import Client  # noqa: PLC0415  an extra that only this needs
     except ImportError as error:
         raise InputError(
             f"--dask needs the package dask.distributed ({error}): {INSTALL}"
         ) from None
-    # Errors are reported by exceptions too; lines of the log would disturb the progress bar.
+    # Exceptions report the errors; lines of Dask's log would disturb the progress bar.
     for part in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(part).setLevel(logging.CRITICAL)
     try:
@@ -394,7 +397,7 @@ def connected(address: str, name: str) -> Client:
 
 
 def _check_address(address: str) -> None:
-    """Raise ``ValueError`` for an invalid address: a client of one hangs when it is closed."""
+    """Raise ``ValueError`` for an invalid address, because its client would hang in ``close``."""
     from distributed.comm.addressing import (  # noqa: PLC0415  an extra
         parse_address,
         parse_host_port,
@@ -409,18 +412,18 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def in_plain_words(address: str, doing: str) -> Iterator[None]:
-    """Raise an ``InputError`` for a task that the cluster has lost."""
+    """Turn exceptions of tasks that the cluster has lost into ``InputError`` with a clear text."""
     from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
 
     try:
         yield
     except KilledWorker as error:
         deaths = error.allowed_failures + 1
-        message = f"{doing}: {deaths} workers died of it, perhaps for lack of memory"
+        message = f"{doing}: {deaths} workers died, perhaps because their memory was full"
         raise InputError(clean(message, 1000)) from None
     except (CancelledError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # a file of the task; lost connections have no error number
+            raise  # an error of a file; errors of lost connections have no error number
         raise InputError(
             f"{clean(doing, 300)}: the scheduler at {clean(address, 200)} has ended, or was "
             f"restarted ({clean(str(error), 200)})"
@@ -428,7 +431,7 @@ def in_plain_words(address: str, doing: str) -> Iterator[None]:
 
 
 def ask_builds(client: Client) -> str:
-    """Return the build that all workers have.
+    """Return the build of Eastwest that this machine and all workers have.
 
     Raises ``InputError`` with the workers of another build, because their results would differ. The
     user's own mechanisms are not compared: they are sent with the orders.

@@ -2,8 +2,8 @@
 
 The order is seed by seed over all points, so that an interrupted sweep has the same seeds for all
 settings. A run that fails does not stop the others. The tables of a sweep depend only on its file:
-not on the number of processes, on the order in which they finish, or on the number of
-interruptions. So an adaptive rule decides only when all seeds that it has asked for are finished.
+not on the number of processes, on the order in which runs finish, or on the number of
+interruptions. So an adaptive rule decides only when all seeds that it has requested are finished.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from eastwest.sweep.worker import Event
 if TYPE_CHECKING:
     import polars as pl
 
-#: A sweep of more runs than this, or a long one, needs a confirmation.
+#: Number of runs above which a sweep needs a confirmation, and below, expected wall time in s.
 ASK_FROM_RUNS = 10_000
 ASK_FROM_S = 8 * 3600.0
 
@@ -60,13 +60,13 @@ class Point:
     number: int
     values: tuple[Any, ...]
     plan: Plan | None
-    #: Reason why its settings cannot be run together; empty where they can.
+    #: Reason why the simulator rejects this combination of settings; empty where it is valid.
     refused: str = ""
-    #: Number of seeds that were started, number to start so far, and number that still run.
+    #: Numbers of seeds of the point: started; to be started (``target``); running (``open``).
     given: int = 0
     target: int = 0
     open: int = 0
-    #: Values of the metric of an adaptive rule.
+    #: Values, one for each finished run, of the metric of an adaptive rule.
     metric: list[float] = field(default_factory=list)
 
 
@@ -140,7 +140,7 @@ class Driver(Executor[Point]):
         return self._write(out, time.perf_counter() - began, complete=True)
 
     def preview(self) -> Estimate:
-        """Return an estimate of the time; runs no more than a probe."""
+        """Return an estimate of the sweep's time; executes at most a few runs as a probe."""
         try:
             self.store.check()
             self.pool.open()
@@ -152,7 +152,7 @@ class Driver(Executor[Point]):
     # Estimates
 
     def _rough_estimate(self) -> Estimate:
-        """Return an estimate from three points, without resolving all points."""
+        """Return an estimate of the time from three points, without resolving all points."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]
@@ -162,7 +162,7 @@ class Driver(Executor[Point]):
         return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
 
     def _exact_estimate(self) -> Estimate:
-        """Return an estimate from every point, without the runs in the store."""
+        """Return an estimate of the time from all points; runs in the store take no time."""
         self.points = [self._resolved(number) for number in range(self.spec.count)]
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
@@ -181,13 +181,15 @@ class Driver(Executor[Point]):
         return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
 
     def _settled(self, key: str) -> bool:
-        """Whether the store has the result or the failure of a run."""
+        """Whether the store has the result or the failure of a run, so that it is not executed."""
         failed = not self.retry and self.store.failure(key) is not None
         return failed or self.store.folder(key).is_dir()
 
     def _confirmed(self, estimate: Estimate) -> None:
         if not self.confirm(estimate):
-            raise InputError(f"not started: {estimate.sentence()}")
+            raise InputError(
+                f"the sweep was not confirmed and is not started: {estimate.sentence()}"
+            )
 
     # Running
 
@@ -200,7 +202,7 @@ class Driver(Executor[Point]):
         return Point(number, values, found)
 
     def _run_all(self) -> None:
-        """Run the first seeds of every point, then more seeds until no adaptive rule wants more."""
+        """Run the first seeds of every point, then further seeds as adaptive rules request them."""
         for point in self.points:
             point.target = self.spec.first_seeds
         for _ in range(self.spec.first_seeds):
@@ -213,7 +215,7 @@ class Driver(Executor[Point]):
                 self._end(run, event)
 
     def typical_s(self) -> float | None:
-        """Return the typical wall time of a run in s, or None where none is known."""
+        """Return the typical wall time of a run in s; None if no run time is known yet."""
         return self.outlook.knowledge.typical_s()
 
     def _start_next_seed(self, point: Point) -> None:
@@ -237,7 +239,7 @@ class Driver(Executor[Point]):
         """Return the run in the store; None if it is absent or lacks data that the sweep needs."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
-        # Metrics without the warm-up can also be computed from the tables.
+        # Without the file of metrics after the warm-up, they are computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
     def _end(self, run: Run[Point], event: Event) -> None:
@@ -247,7 +249,10 @@ class Driver(Executor[Point]):
             return
         found = self.stored(run.key)
         if found is None:
-            raise InputError(f"{self.store.folder(run.key)} has disappeared")
+            raise InputError(
+                f"{self.store.folder(run.key)}: the result of a finished run has disappeared from "
+                "the store"
+            )
         self._add_run(run, found, reused=False)
 
     def _add_run(self, run: Run[Point], found: Result, reused: bool) -> None:
@@ -289,7 +294,7 @@ class Driver(Executor[Point]):
             self._ripe.append(point)
 
     def _add_seeds(self, point: Point) -> None:
-        """Ask for more seeds of a point, if its interval is too wide and the rule allows."""
+        """Start more seeds of a point if its interval is too wide and the adaptive rule allows."""
         rule = self.spec.adaptive
         if rule is None or not point.metric:
             return
@@ -325,7 +330,7 @@ class Driver(Executor[Point]):
         return write_folder(out, texts, tables)
 
     def _outcome(self, rows: pl.DataFrame) -> Outcome | None:
-        """Return the goals at all points, or None where neither sweep nor scenario has goals."""
+        """Return the comparison of all points with the goals; None if there are no goals."""
         spec = self.spec
         goals = spec.goals
         if goals is None:

@@ -1,9 +1,10 @@
 """Time and memory of a sweep or a run, estimated before it starts.
 
-For a sweep: from the store's records of its own points where there are any; otherwise from a probe
-of its first, middle and last point. Probe runs count as runs of the sweep. A probe run that has not
-finished after a few seconds is extrapolated by the share it has done. For a single run: from
-records of the same plan with other seeds, then of the same scenario with other settings.
+The estimate for a sweep comes from the store's records of its points. Without records, it comes
+from a probe: runs of the first, middle and last point, which count as runs of the sweep. A probe
+run that has not finished after a few seconds is extrapolated by the share it has done. The estimate
+for a single run comes from records of the same plan with other seeds, or else of the same scenario
+with other settings.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from eastwest.sweep.pool import Pool
 from eastwest.sweep.worker import Event, Task
 from eastwest.units import count, size, span
 
-#: Time of a run besides its simulation, in s: storing it and sending messages about it.
+#: Time of a run in addition to its simulation, in s: storing its result and sending messages.
 OVERHEAD_S = 0.02
-#: Memory of the process that leads a sweep, in MB.
+#: Memory of the main process of a sweep, in MB.
 PARENT_MB = 120.0
 
 _PROBE_S = 4.0
@@ -30,7 +31,7 @@ _PROBE_S = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Number of runs of a sweep, and the estimated time and memory of those not in the store."""
+    """Number of runs of a sweep, and estimated time and memory of the runs not in the store."""
 
     runs: int
     #: Number of these runs that are in the store already.
@@ -42,13 +43,13 @@ class Estimate:
     wall_s: float | None
     #: Memory of all processes together, in MB; None if unknown.
     memory_mb: float | None
-    #: Source of the estimate, in words.
+    #: Text on the source of the estimate, such as a probe.
     basis: str
-    #: Whether an adaptive rule may ask for more runs than these.
+    #: Whether an adaptive rule may request more runs than ``runs``.
     at_least: bool = False
 
     def sentence(self) -> str:
-        """Return the estimate as a sentence."""
+        """Return the estimate as text: runs, time and memory."""
         more = " or more" if self.at_least else ""
         parts = [f"{count(self.runs)} runs{more}"]
         if self.reused:
@@ -83,13 +84,13 @@ class Estimate:
 
 
 def available_mb() -> float | None:
-    """Return the memory that is available without swapping, in MB (Linux), or None."""
+    """Return the memory that is available without swapping, in MB; None where it is unknown."""
     available = available_bytes()
     return None if available is None else available / 1e6
 
 
 class Knowledge:
-    """Known wall times of runs by point; more are added while a sweep runs."""
+    """Known wall times of runs by point, to which the finished runs of a sweep are added."""
 
     def __init__(self) -> None:
         self._walls: dict[str, list[float]] = {}
@@ -121,7 +122,7 @@ class Knowledge:
         return statistics.fmean(means) if means else None
 
     def run_s(self, identity: str) -> float | None:
-        """Return a run's expected wall time in s: from runs of this point, else from all others."""
+        """Return a run's expected wall time in s: mean over its point, or else over all points."""
         walls = self._walls.get(identity)
         return statistics.fmean(walls) if walls else self.typical_s()
 
@@ -135,11 +136,11 @@ class Outlook:
         self._pool = pool
         self._basis = ""
         self.knowledge = Knowledge()
-        #: Keys of runs that the probe has made.
+        #: Keys (in the store) of the runs that the probe has executed.
         self.probed: set[str] = set()
 
     def learn(self, points: Sequence[Plan], missing: Sequence[Plan], seed: int) -> None:
-        """Read the stored run times of these points; without any, run a few missing points."""
+        """Read stored run times of points; without any, run a few ``missing`` points as a probe."""
         identities = {plan.identity for plan in points}
         for cost in self._store.costs(self._family):
             if cost["identity"] in identities:
@@ -152,7 +153,10 @@ class Outlook:
             self._probe([missing[place] for place in chosen], seed)
 
     def estimate(self, runs: int, reused: int, work_s: float, at_least: bool) -> Estimate:
-        """Return the estimate of ``runs`` runs that take ``work_s`` one after the other."""
+        """Return the estimate of ``runs`` runs, of which ``reused`` are in the store.
+
+        ``work_s`` is the sum of the wall times of the other runs.
+        """
         missing = runs - reused
         known = self.knowledge.runs > 0 or missing == 0
         busy = max(1, min(self._pool.size, missing))
@@ -163,9 +167,9 @@ class Outlook:
             jobs=self._pool.size,
             work_s=work_s if known else None,
             wall_s=(work_s + missing * OVERHEAD_S) / busy if known else None,
-            # Other machines have memory of their own.
+            # The runs of a cluster do not use the memory of this machine.
             memory_mb=None if peak is None or self._pool.remote else PARENT_MB + peak * busy,
-            basis=self._basis or "nothing is known of such runs",
+            basis=self._basis or "no earlier run is known",
             at_least=at_least,
         )
 
@@ -181,8 +185,8 @@ class Outlook:
                 if event.what == "progress":
                     shares[event.number] = event
                 elif event.what == "world":
-                    self._pool.stop()  # later messages of other tasks must not reach the sweep
-                    return  # the sweep meets the same error, and reports it
+                    self._pool.stop()  # later events of the probe must not reach the sweep
+                    return  # the sweep will have the same error, and report it
                 else:
                     waiting.pop(event.number, None)
         if waiting:
@@ -196,7 +200,7 @@ class Outlook:
             if cost["key"] in self.probed:
                 self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
         over = len(points) - len(waiting)
-        self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"
+        self._basis = f"from a probe of {len(points)} of its points, {over} of them finished"
         if not self.knowledge.runs:
             took = max((event.wall_s for event in shares.values()), default=0.0)
             least = f": a run takes more than {span(took)}" if took else ""

@@ -1,6 +1,6 @@
-"""Runs of one scenario by a pool: submits runs, repeats them where a process dies.
+"""Execution of runs of one scenario by a pool: submits runs, and repeats them if a process dies.
 
-Sweeps (driver.py) and optimisations (``eastwest.optimize.evaluate``) are built on it.
+Sweeps (driver.py) and optimisations (``eastwest.optimize.evaluate``) use this module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastwest.store import Plan, Store, family
 from eastwest.sweep.pool import Pool, start
 from eastwest.sweep.worker import Event, Setup, Task
 
-#: Number of tries of a run whose process dies.
+#: Maximum number of tries of a run whose process dies.
 TRIES = 3
 _LOOK_EVERY_S = 0.25
 
@@ -31,7 +31,7 @@ Place = TypeVar("Place")
 class Run(Generic[Place]):
     """A run that has been submitted to the pool and has not finished."""
 
-    #: Point to which the run belongs, in the form that the caller uses.
+    #: Point to which the run belongs: an object or number of the caller.
     place: Place
     plan: Plan
     seed: int
@@ -39,7 +39,7 @@ class Run(Generic[Place]):
 
     @cached_property
     def key(self) -> str:
-        """Key of the run in the store."""
+        """Key of the run in the run store."""
         return self.plan.key(self.seed)
 
 
@@ -55,7 +55,7 @@ class State:
 
 
 class SweepStoppedError(InputError):
-    """Error where a sweep cannot continue, for example because the disk is full."""
+    """Error of a sweep that cannot continue, for example because the disk is full."""
 
 
 class Executor(Generic[Place]):
@@ -90,7 +90,7 @@ class Executor(Generic[Place]):
         )
         self.pool: Pool = start(setup, jobs, dask, store, say)
         self.made = self.reused = self.failed = 0
-        #: Number of runs that are not submitted yet.
+        #: Number of planned runs that are not submitted yet.
         self.ahead = 0
         self.running: dict[int, Run[Place]] = {}
         self._next = 0
@@ -98,7 +98,7 @@ class Executor(Generic[Place]):
 
     @property
     def done(self) -> int:
-        """Number of runs with a result, from the store or made."""
+        """Number of runs with a result, including results from the store."""
         return self.made + self.reused
 
     @property
@@ -107,7 +107,7 @@ class Executor(Generic[Place]):
         return self.done + self.failed + len(self.running) + self.ahead
 
     def typical_s(self) -> float | None:
-        """Return the typical wall time of a run in s, or None before the first."""
+        """Return the typical wall time of a run in s; None before the first run has ended."""
         raise NotImplementedError
 
     def stored(self, key: str) -> Result | None:
@@ -115,12 +115,15 @@ class Executor(Generic[Place]):
         return self.store.find(key)
 
     def known(self, key: str) -> tuple[Result | None, str | None]:
-        """Return the run in the store, or the message of its earlier failure; else two Nones."""
+        """Return (result, None) for a run in the store, (None, message) for one that failed.
+
+        For a run that the store does not know, both are None.
+        """
         found = self.stored(key)
         return found, None if self.retry or found is not None else self.store.failure(key)
 
     def submit(self, run: Run[Place]) -> None:
-        """Submit a run to the pool."""
+        """Submit a run to the pool, which executes it later."""
         self.running[self._next] = run
         self.pool.submit(Task(self._next, run.plan.overrides, run.plan.identity, run.seed))
         self._next += 1
@@ -133,8 +136,8 @@ class Executor(Generic[Place]):
         for event in self.pool.events(_LOOK_EVERY_S):
             if event.what == "world":
                 raise SweepStoppedError(
-                    f"{event.message}: stopped; {self.done} of {self.planned} runs are stored in "
-                    f"{self.store.path}; repeat the command to continue"
+                    f"stopped because of an error: {event.message}; {self.done} of {self.planned} "
+                    f"runs are stored in {self.store.path}; repeat the command to continue"
                 )
             if event.what == "progress" or event.number not in self.running:
                 continue
@@ -145,7 +148,7 @@ class Executor(Generic[Place]):
                 continue
             if event.what == "done":
                 self.store.forget_failure(run.key)
-            elif event.what == "failed":  # a failure repeats itself; a crash may not
+            elif event.what == "failed":  # a repetition fails, too; after a crash it may succeed
                 self.store.put_failure(run.key, event.message)
             yield run, event
         if time.monotonic() - self._told >= _LOOK_EVERY_S:
@@ -153,7 +156,7 @@ class Executor(Generic[Place]):
             self.progress(self.state())
 
     def state(self) -> State:
-        """Return the progress of all runs."""
+        """Return the progress of all runs: numbers of runs, and estimated time left."""
         left, typical = len(self.running) + self.ahead, self.typical_s()
         left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
         return State(self.done, self.planned, self.reused, self.failed, left_s)

@@ -1,14 +1,14 @@
 """Metrics of a run in the tables of a sweep, and how a warm-up is excluded from them.
 
-All scalars of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. Values that
-depend on the machine (``wall_s`` …) are kept apart, so that a sweep's table does not depend on the
+All numbers of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. Values that
+depend on the machine (``wall_s`` …) are not metrics, so that a sweep's table does not depend on the
 machine or on the number of interruptions.
 
 With a warm-up of *w*, flows that started, jobs that were submitted and rounds that started before
-*w* are left out of the metrics of flows, jobs and rounds, and of the measures of each workload,
-which are computed again from the tables by the definitions of the summary. All other metrics
-(packets, drops, latency, TCP's counters) are counted over the whole run, because only their totals
-are kept.
+*w* are left out of the metrics of flows, jobs and rounds, and of the measures of each workload.
+These metrics are computed again from the tables by the definitions of the summary. All other
+metrics (packets, drops, latency, TCP's counters) are counted over the whole run, because a run
+stores only their totals.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from eastwest.results import Result, frame
 if TYPE_CHECKING:
     import polars as pl
 
-#: Numbers that depend on the machine, or are settings rather than results.
+#: Numbers of a summary that are not metrics: they depend on the machine, or are settings.
 _NOT_METRICS = {"wall_s", "cpu_s", "peak_rss_mb", "seed", "format"}
-#: Parts of the summary from which a warm-up is excluded.
+#: Keys of a summary whose metrics are computed again without the warm-up.
 WARMED = ("flows", "jobs", "rounds", "workloads", "while")
-#: Tables of which a warm-up excludes rows, and the column that has the start of a row.
+#: For each table of which a warm-up excludes rows: the column with the start time of a row.
 STARTS = {
     "flows": "start_s",
     "jobs": "submitted_s",
@@ -39,7 +39,7 @@ _PS_PER_S = 10**12
 
 
 def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a summary with their paths."""
+    """Yield (path, number) for all numbers of a summary that are metrics."""
     for key, value in tree.items():
         path = f"{above}{key}"
         if isinstance(value, Mapping):
@@ -49,7 +49,7 @@ def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
 
 
 def warm_up_file(warm_up_ps: int) -> str:
-    """Return the name of the file, in a run's folder, with its metrics without this warm-up."""
+    """Return the name of the file in a run's folder with the metrics after a warm-up."""
     return f"after-{warm_up_ps}ps.json"
 
 
@@ -57,7 +57,7 @@ def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return all metrics of a run by name, from its summary."""
     whole = dict(scalars(summary))
     if not whole.get("jobs.count"):
-        # Without a job there is no makespan.
+        # A run without jobs has no makespan.
         whole.pop("jobs.makespan_s", None)
     return whole
 
@@ -80,7 +80,7 @@ def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
 
 
 def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
-    """Return the content of a run's file of metrics without this warm-up."""
+    """Return the content of the file with a run's metrics after a warm-up (JSON)."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     tables = {name: frame(raw["tables"][name]) for name in by_workload.TABLES}
@@ -91,9 +91,10 @@ def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
 def after_warm_up(
     warm_up_ps: int, tables: Mapping[str, pl.DataFrame], summary: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return by name the metrics of flows, jobs, rounds and workloads that start after warm-up.
+    """Return the metrics of flows, jobs, rounds and workloads after a warm-up, by name.
 
-    ``tables`` are those of ``eastwest.by_workload.TABLES``; ``summary`` is that of the run.
+    ``tables`` are the result tables that ``eastwest.by_workload.TABLES`` names; ``summary`` is that
+    of the run.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
@@ -129,7 +130,7 @@ def after_warm_up(
 
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
-    """Return mean and percentiles by name; percentiles are observed values, by nearest rank."""
+    """Return mean, percentiles and maximum of values, by name; percentiles are observed values."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     if not values.len():

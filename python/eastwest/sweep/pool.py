@@ -1,7 +1,7 @@
-"""Processes of a sweep: assigns runs to them, collects events, replaces a process that dies.
+"""Pool of processes of a sweep: assigns runs, collects events, replaces a process that dies.
 
-Processes are started with ``subprocess`` rather than ``multiprocessing``, so that a user's script
-is not run again in each of them.
+Processes are started with ``subprocess`` and not with ``multiprocessing``, which would run the
+user's script again in each process.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
 from eastwest.units import clean
 
-#: Processes share the cores: threads of libraries within a process would only slow the others down.
+#: Environment variables that limit libraries to one thread per process. The processes share the
+#: cores, so that further threads would slow other processes down.
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-#: Consecutive processes that may die before their first run, for example where memory is short.
+#: Number of consecutive processes that die before their first run (for example because memory is
+#: short) after which the sweep stops.
 _MOST_STILLBORN = 3
-#: Code of a process. It exits as soon as the other end of its pipe is closed, in whatever way its
-#: parent ended; this is watched before the imports, which take longest.
+#: Python code of a worker process. The process exits as soon as the pipe to its parent is closed,
+#: also if the parent was killed. The watching thread starts before the slow imports.
 _MAIN = """
 import os, select, sys, threading
 handle = int(sys.argv[1])
@@ -47,7 +49,7 @@ main(handle)
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment in which a process imports the package of this process."""
+    """Return environment variables with which a process imports the same package as this one."""
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}
@@ -56,7 +58,7 @@ def _environment() -> dict[str, str]:
 class Pool(Protocol):
     """Interface of a pool that executes the runs of a sweep."""
 
-    #: Whether the tasks run on other machines.
+    #: Whether the pool executes runs on other machines.
     remote: bool
 
     @property
@@ -64,23 +66,23 @@ class Pool(Protocol):
         """Number of runs that the pool executes at one time."""
 
     def open(self) -> None:
-        """Prepare for tasks. Raises ``InputError`` where that is not possible."""
+        """Prepare the pool for runs; raise ``InputError`` where that is not possible."""
 
     def submit(self, task: Task) -> None:
-        """Put a task at the end of the queue."""
+        """Add a run at the end of the queue."""
 
     def events(self, timeout_s: float) -> list[Event]:
         """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
 
     def stop(self) -> None:
-        """Stop all runs at once; unfinished runs are lost. Other tasks can be submitted."""
+        """Stop all runs at once; unfinished runs are lost. Other runs can be submitted later."""
 
     def close(self) -> None:
-        """Stop all runs, and release everything."""
+        """Stop all runs, and release processes and connections."""
 
 
 class Here:
-    """Executor within this process, one run after the other: for debugging and for tests."""
+    """Pool that executes runs in this process, one after the other: for debugging and tests."""
 
     size = 1
     remote = False
@@ -93,11 +95,11 @@ class Here:
         """Do nothing: this process needs no preparation."""
 
     def submit(self, task: Task) -> None:
-        """Put a task at the end of the queue."""
+        """Add a run at the end of the queue."""
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Run the next task."""
+        """Execute the next run of the queue, and return its events."""
         del timeout_s  # a run cannot be interrupted
         if not self._queue:
             return []
@@ -106,7 +108,7 @@ class Here:
         return [*heard, last]
 
     def stop(self) -> None:
-        """Remove the tasks that have not been run."""
+        """Remove the runs of the queue that have not been executed."""
         self._queue.clear()
 
     close = stop
@@ -123,30 +125,33 @@ class _Worker:
 
 
 class Processes:
-    """Executor with processes of its own, started once."""
+    """Pool of processes on this machine, which stay for the whole sweep."""
 
     remote = False
 
     def __init__(self, setup: Setup, size: int, sharing: int | None = None) -> None:
         self.size = size
-        # Share of the memory available: `sharing` processes run on this machine.
+        # A process gets its share of the available memory, which `sharing` processes use.
         self._setup = replace(setup, memory_bytes=allowed_bytes(sharing or size))
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []
         self._stillborn = 0
 
     def open(self) -> None:
-        """Do nothing: processes are started when there is work for them."""
+        """Do nothing: processes are started when runs are submitted."""
 
     def submit(self, task: Task) -> None:
-        """Put a task at the end of the queue; starts a process while there are too few."""
+        """Add a run at the end of the queue; start a process if there are fewer than ``size``."""
         self._queue.append(task)
         if len(self._workers) < self.size:
             self._workers.append(self._start())
         self._feed()
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return the processes' events; the event of a dead process is ``died`` or ``lost``."""
+        """Return new events of all processes; wait up to ``timeout_s`` for the first.
+
+        A process that died causes the event ``died``, or ``world`` if several die at their start.
+        """
         busy = {w.link: w for w in self._workers if w.task is not None}
         found: list[Event] = []
         for link in wait(list(busy), timeout_s):
@@ -180,7 +185,7 @@ class Processes:
 
     def _start(self) -> _Worker:
         ours, theirs = Pipe()
-        said = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
+        said = tempfile.TemporaryFile()  # noqa: SIM115  stays open as long as the process lives
         with contextlib.closing(theirs):
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _MAIN, str(theirs.fileno())],
@@ -190,7 +195,7 @@ class Processes:
                 stdout=said,
                 stderr=said,
             )
-        with contextlib.suppress(OSError):  # a process that died at once is found when it is asked
+        with contextlib.suppress(OSError):  # the death of the process is noticed in events()
             ours.send(self._setup)
         return _Worker(process, ours, said)
 
@@ -202,7 +207,7 @@ class Processes:
                     worker.link.send(worker.task)
 
     def _replace_dead(self, worker: _Worker) -> Event:
-        """Return the event for a process that ended, and start another in its place."""
+        """Return the event for a process that ended, and start another process."""
         code = worker.process.wait()
         worker.said.seek(0)
         last = worker.said.read()[-2000:].decode(errors="replace").strip()
@@ -213,10 +218,10 @@ class Processes:
         self._workers.remove(worker)
         self._workers.append(self._start())
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        why = ", perhaps for lack of memory" if code == -9 else ""
+        why = ", perhaps because memory was full" if code == -9 else ""
         message = f"its process ended with {how}{why}" + (f": {clean(last, 1500)}" if last else "")
-        # A process that dies in a run fails that run; several that die before their first run stop
-        # the sweep.
+        # If a process dies in a run, this run fails. If several processes die before their first
+        # run, the sweep stops.
         what = "world" if self._stillborn >= _MOST_STILLBORN else "died"
         return Event(task.number if task else -1, what, message)
 
@@ -224,15 +229,15 @@ class Processes:
 def start(
     setup: Setup, jobs: int, dask: str | None, store: Store, say: Callable[[str], None]
 ) -> Pool:
-    """Return the executor of tasks: a Dask cluster, processes of this machine, or this process.
+    """Return the pool for runs: a Dask cluster, processes of this machine, or this process.
 
-    Raises ``InputError`` where the user's mechanisms cannot be loaded there.
+    Raises ``InputError`` where other processes cannot load the user's mechanisms.
     """
     if (jobs or dask) and setup.mechanisms.classes:
         named = ", ".join(setup.mechanisms.classes)
         raise InputError(
-            f"{named}: the processes of a sweep know classes by their files only; name the "
-            "Python file instead of the class, or run within this process with jobs=0"
+            f"{named}: the processes of a sweep can load mechanism classes only from files; give "
+            "the Python file instead of the class, or run in this process with jobs=0"
         )
     if dask is not None:
         from eastwest.sweep.cluster import Cluster  # noqa: PLC0415  built upon this file

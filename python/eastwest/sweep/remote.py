@@ -1,12 +1,12 @@
-"""Worker of a sweep in a Dask cluster: it does one run per order and sends the files back.
+"""Worker of a sweep in a Dask cluster: executes one run per order and sends the files back.
 
-An order has all that decides the run: the resolved scenario and the content of the files that the
+An order has all inputs of the run: the resolved scenario and the content of the files that the
 scenario reads. Each thread of a worker executes its orders in a process (worker.py, as on the
 user's machine), so that a run that is killed, or too large for its node, does not end the worker.
-The process stays for the next order and ends when there has been none for a while. A run whose
+The process stays for later orders, and ends when there has been no order for a while. A run whose
 order was cancelled is stopped.
 
-No import of Dask here fails without it: the caller is a worker of Dask.
+Dask can be imported here without a check, because only workers of Dask call this module.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from eastwest.sweep.worker import Event, Setup, Task
 if TYPE_CHECKING:
     from distributed import Worker
 
-#: Maximum number of bytes of result files that are sent back from one run.
+#: Maximum total size of the result files that a worker sends back for one run, in bytes.
 MOST_ANSWER_BYTES = 1_000_000_000
-#: Time without an order after which a process ends, in s.
+#: Time in s without an order after which the process of a worker ends.
 IDLE_S = 60.0
 
 _LOOK_EVERY_S = 0.25
@@ -41,45 +41,46 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Order:
-    """A run in the form that is sent; the contents of its files are sent with it."""
+    """A run that is sent to a worker; the contents of its input files are sent beside it."""
 
-    #: Build of the simulator without the user's own mechanisms, and with them.
+    #: Build of the simulator without the user's own mechanisms; ``build``: with them.
     plain_build: str
     build: str
     task: Task
-    #: Key of the run in the store.
+    #: Key of the run in the run store.
     key: str
-    #: The resolved scenario.
+    #: The resolved scenario of the run, as TOML.
     text: str
     #: Names and SHA-256 of the files that the scenario reads.
     inputs: tuple[tuple[str, str], ...]
     family: str
     tables: bool
     warm_up_ps: int
-    #: Names of the files of mechanisms, which follow the inputs: a library, then Python files.
+    #: Names of the files of mechanisms: a library, then Python files. Their contents follow those
+    #: of the inputs.
     mechanisms: tuple[str, ...] = ()
     library_sha256: str = ""
-    #: Dask topic of the run's progress.
+    #: Name of the Dask topic to which the worker sends the progress of the run.
     topic: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to an order: an event, and the files of the run."""
+    """Answer of a worker to an order: the last event of the run, and its files."""
 
     event: Event
     worker: str
-    #: Content of files of the run's folder by name, without files that the scenario read.
+    #: Contents of the files in the run's folder, by name, without the scenario's input files.
     files: dict[str, bytes]
 
 
 def given(content: bytes) -> bytes:
-    """Return the content unchanged: as a Dask task, so that the cluster keeps and copies it."""
+    """Return the content unchanged; the cluster stores and copies the result of a Dask task."""
     return content
 
 
 def work(order: Order, *contents: bytes) -> Answer:
-    """Execute an order on a worker of Dask and return the answer."""
+    """Execute the run of an order on a Dask worker and return the answer."""
     from distributed import get_worker  # noqa: PLC0415  only where Dask is
 
     worker = get_worker()
@@ -96,7 +97,7 @@ def work(order: Order, *contents: bytes) -> Answer:
             event, files = slot.results(order)
     finally:
         _SLOTS.give_back(slot)
-    if event.what in {"died", "world"}:  # another node may have more memory, or disk
+    if event.what in {"died", "world"}:  # a worker on another node may succeed
         event = replace(event, what="died", message=f"on {worker.address}, {event.message}")
     return Answer(event, worker.address, files)
 
@@ -104,17 +105,19 @@ def work(order: Order, *contents: bytes) -> Answer:
 def other_build(worker: str, theirs: str | None, wanted: str) -> str:
     """Return the message about a worker with another build of Eastwest."""
     has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
-    return f"worker {worker} {has}, this is {short(wanted)}: all must be of one build"
+    return (
+        f"worker {worker} {has}, but this machine has {short(wanted)}: all must have the same build"
+    )
 
 
 def short(build: str) -> str:
-    """Return the version of a build, and the first digits of its hash."""
+    """Return a build as short text: its version, and the first 12 digits of its hash."""
     version, _, rest = build.partition(" ")
     return f"{version} (build {rest[:12]})" if rest else version
 
 
 def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
-    """Run an order in its process and return its last event; stop it if it is cancelled."""
+    """Run an order in a process and return the last event; stop the run if it is cancelled."""
     key = worker.get_current_task()
     slot.begin(order, contents)
     while True:
@@ -129,7 +132,7 @@ def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Wor
 
 
 class _Slot:
-    """A process for runs of one sweep, with a folder of its own."""
+    """A process on a worker for the runs of one sweep, with its own temporary folder."""
 
     def __init__(
         self,
@@ -159,7 +162,7 @@ class _Slot:
         )
 
     def begin(self, order: Order, contents: Sequence[bytes]) -> None:
-        """Start a run; write the files that it reads where an earlier run has not."""
+        """Start a run; write its input files unless an earlier run has written them."""
         names = "\n".join(f"{name} {sha256}" for name, sha256 in order.inputs)
         base = self.folder / hashlib.sha256(names.encode()).hexdigest()[:16]
         if not base.is_dir():
@@ -172,18 +175,21 @@ class _Slot:
         self.pool.submit(replace(order.task, source=Source(order.text, base, "order")))
 
     def results(self, order: Order) -> tuple[Event, dict[str, bytes]]:
-        """Return the event and the files of the finished run, and remove them from the store."""
+        """Return the event and the files of the finished run; remove them from the worker."""
         number, folder = order.task.number, self.store.folder(order.key)
         if not folder.is_dir():
-            message = "it keeps runs under another name: its package is of another version"
+            message = (
+                "the worker stored the run under another key: its Python package has another "
+                "version"
+            )
             return Event(number, "world", message), {}
         paths = [path for path in folder.iterdir() if path.is_file()]
         size = sum(path.stat().st_size for path in paths)
         try:
             if size > MOST_ANSWER_BYTES:
                 message = (
-                    f"its result has {size / 1e9:.1f} GB, more than the "
-                    f'{MOST_ANSWER_BYTES / 1e9:g} GB that travel; keep = "summary" keeps no tables'
+                    f"the result of the run has {size / 1e9:.1f} GB; workers send back at most "
+                    f'{MOST_ANSWER_BYTES / 1e9:g} GB: use keep = "summary", which keeps no tables'
                 )
                 return Event(number, "failed", message), {}
             return Event(number, "done"), {path.name: path.read_bytes() for path in paths}
@@ -191,13 +197,13 @@ class _Slot:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """End the process and remove the folder."""
+        """End the process and remove its temporary folder."""
         self.pool.close()
         self.made.close()
 
 
 def plain(name: str) -> PurePosixPath:
-    """Return a name as a relative path without steps upwards; else raise ``ValueError``."""
+    """Return a file name as a relative path; raise ``ValueError`` for absolute paths and ``..``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
         raise ValueError(f"a file with an impossible name: {name!r}")
@@ -205,7 +211,7 @@ def plain(name: str) -> PurePosixPath:
 
 
 class _Slots:
-    """Processes of this worker: one for each of its threads that works for a sweep."""
+    """Processes of this Dask worker: one for each thread that executes runs of a sweep."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -213,7 +219,11 @@ class _Slots:
         self._watch: threading.Timer | None = None
 
     def take(self, order: Order, contents: Sequence[bytes], scratch: Path, threads: int) -> _Slot:
-        """Return an idle process for orders of this sweep, or start one, of up to ``threads``."""
+        """Return an idle process for this sweep, or a new one.
+
+        A new process gets the share 1 / ``threads`` of the available memory. ``contents`` are the
+        files of the order, ``scratch`` the folder for temporary files.
+        """
         kind = (order.build, order.family, order.tables, order.warm_up_ps, order.mechanisms)
         with self._lock:
             for slot in self._idle:
@@ -225,7 +235,7 @@ class _Slots:
         return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
-        """Return a process to the idle processes, so that other orders can use it for a while."""
+        """Put a process back to the idle processes, so that later orders can use it."""
         slot.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(slot)
@@ -238,7 +248,7 @@ class _Slots:
         self._watch.start()
 
     def _tidy(self) -> None:
-        """End processes that have been idle for long."""
+        """End processes that have been idle for more than ``IDLE_S``."""
         limit = time.monotonic() - IDLE_S
         with self._lock:
             old = [slot for slot in self._idle if slot.idle_since < limit]
@@ -251,7 +261,7 @@ class _Slots:
 
 
 def _unpacked(order: Order, contents: Sequence[bytes], folder: Path) -> Recipe:
-    """Write the files of mechanisms, and return how to load them."""
+    """Write the files of mechanisms into a folder, and return the recipe to load them."""
     paths = []
     for name, content in zip(order.mechanisms, contents, strict=True):
         path = folder / plain(name)

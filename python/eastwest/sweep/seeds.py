@@ -16,7 +16,7 @@ from eastwest.views.labels import plural
 if TYPE_CHECKING:
     from eastwest.sweep.tables import SweepResult
 
-#: Standard deviation over seeds, as a share of the mean, below which seeds hardly vary a metric.
+#: Standard deviation over seeds, as a share of the mean, below which a metric hardly varies.
 _HARDLY = 0.001
 _WHY = (
     "the intervals say nothing about other loads; seeds act through fabric.processing_jitter, "
@@ -27,7 +27,7 @@ _MOST_NAMED = 4
 
 
 def of_sweep(sweep: SweepResult) -> list[str]:
-    """Return notes on the seeds of a sweep: none where seeds vary its runs."""
+    """Return notes on the seeds of a sweep; empty if results vary with the seed."""
     import polars as pl  # noqa: PLC0415  large
 
     runs = sweep.runs
@@ -58,7 +58,7 @@ def of_sweep(sweep: SweepResult) -> list[str]:
 
 
 def _main(sweep: SweepResult) -> list[str]:
-    """Return the main metrics of a sweep that differ from 0: headlines, workloads and ``show``."""
+    """Return the names of a sweep's main metrics that differ from 0 and have several seeds."""
     import polars as pl  # noqa: PLC0415  large
 
     rows = sweep.points.filter((pl.col("n") > 1) & (pl.col("mean") != 0))
@@ -69,16 +69,16 @@ def _main(sweep: SweepResult) -> list[str]:
 
 
 def _named(sweep: SweepResult) -> str:
-    """Return the names of the first main metrics as text."""
+    """Return the names of a sweep's first main metrics as text."""
     names = [words.shown(name)[1] for name in _main(sweep)]
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _steady(sweep: SweepResult) -> dict[int, float]:
-    """Return the points at which seeds hardly vary any main metric, with the largest variation.
+    """Return the points at which no main metric varies with the seed, with the largest variation.
 
-    The variation is the standard deviation as a share of the mean.
+    The variation is the standard deviation as a share of the mean; below 0.1 % it counts as none.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -91,7 +91,7 @@ def _steady(sweep: SweepResult) -> dict[int, float]:
 
 
 def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
-    """Return notes on the seeds of an optimisation's last stage, which judges the finalists."""
+    """Return notes on the seeds of an optimisation's last stage, which decides on the finalists."""
     last = summary["stages"][-1] if summary.get("stages") else None
     if last is None or not summary.get("finalists"):
         return []
@@ -116,9 +116,9 @@ def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
 
 
 def of_results(settings: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str | None:
-    """Return a note where each of several results is the only one with its settings.
+    """Return a note if no two of several results have equal settings, so that chance is unknown.
 
-    ``settings`` has the settings of each result by path, with its seed. Returns None otherwise.
+    ``settings`` has the settings of each result by path, and its seed. Returns None otherwise.
     """
     alike = [
         tuple((k, v) for k, v in each.items() if k not in {"seed", "name"}) for each in settings

@@ -1,7 +1,7 @@
 """Reader of sweep files, which reports all problems of a file at once.
 
-A sweep file is TOML; docs/guide/sweeps.md explains it by examples. Problems of the file alone are
-found here; problems of its settings in the scenario are found in check.py.
+A sweep file is TOML; docs/guide/sweeps.md explains it by examples. This module finds problems of
+the file alone; check.py finds problems of its settings in the scenario.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of
 from eastwest.sweep.tables import read_summary
 from eastwest.sweep.values import Bound, between, sample, toml
 
-#: Version of the sweep file's format.
+#: Version of the format of sweep files.
 SCHEMA = 1
-#: Number of seeds, from 1 on, where a sweep names none: with five the interval of the mean is 1.24
-#: standard deviations to each side.
+#: Default number of seeds of a sweep: seeds 1 to 5. With five seeds, the 95 % interval of the mean
+#: extends 1.24 standard deviations to each side.
 DEFAULT_SEEDS = 5
-#: Maximum number of runs (points times seeds): the table of more runs would not fit into memory.
+#: Maximum number of runs of a sweep (points × seeds): a larger table would not fit into memory.
 MOST_RUNS = 10_000_000
 MOST_SEED = 2**64 - 1
 _MOST_COORDINATES = 10_000_000
@@ -49,7 +49,7 @@ class Axis:
 
     paths: tuple[str, ...]
     values: Rows
-    #: Names of the steps in tables and pictures, where they have names.
+    #: Names of the steps in tables and pictures; empty if they have no names.
     names: tuple[str, ...] = ()
 
 
@@ -58,7 +58,7 @@ class Adaptive:
     """Rule for more seeds until the interval of a metric's mean is narrow enough."""
 
     metric: str
-    #: Wanted half of the interval's width, as a share of the mean.
+    #: Wanted half-width of the confidence interval, as a share of the mean.
     half_width: float
     at_least: int
     at_most: int
@@ -66,7 +66,7 @@ class Adaptive:
 
 @dataclass(frozen=True)
 class Spec:
-    """A sweep: the settings that vary, the seeds of each point, and the results that are kept."""
+    """A sweep: the settings that vary, the seeds of each point, and which results are stored."""
 
     name: str
     scenario: str
@@ -74,14 +74,14 @@ class Spec:
     text: str
     settings: dict[str, Any]
     axes: tuple[Axis, ...]
-    #: Seeds of every point; with an adaptive rule, the seeds in the order in which they are used.
+    #: Seeds of every point, in the order of use; with an adaptive rule, the maximum set of seeds.
     seeds: tuple[int, ...]
     adaptive: Adaptive | None
     warm_up_ps: int
     keep_tables: bool
     baseline: dict[str, Any]
     confidence: float
-    #: Metrics in the table on the screen; empty: those of goals and workloads.
+    #: Metrics in the printed table; empty: metrics of goals and workloads are chosen.
     show: tuple[str, ...] = ()
     #: Goals of the sweep, which replace the goals of its scenario; None: the scenario's goals.
     goals: form.Goals | None = None
@@ -128,7 +128,7 @@ def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read a sweep as ``read`` does; raise ``ProblemsError`` with all of its problems."""
+    """Return the sweep of a file or mapping; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(source, changes)
     if problems:
         raise ProblemsError(problems)
@@ -138,10 +138,10 @@ def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
 def read(
     source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
 ) -> tuple[Spec, list[Problem]]:
-    """Read a sweep from a file, by the name of a shipped one, or from a mapping.
+    """Read a sweep from a file, a mapping, or a shipped file by its name; return it and problems.
 
-    ``changes`` replace keys of the file, except that ``set`` is added to; changes of None do
-    nothing. Returns the sweep, as far as it could be read, and all problems. Raises
+    ``changes`` replace keys of the file; ``set`` is merged with that of the file, and values of
+    None are ignored. The returned sweep has the valid part of the file. Raises
     ``FileNotFoundError`` where there is no file.
     """
     if isinstance(source, Mapping):
@@ -166,7 +166,7 @@ def read(
 
 
 def find_file(source: str | Path, kind: str = "sweep") -> Path:
-    """Return a file by its path or the name of a shipped one; ``kind`` is its kind in messages."""
+    """Return the path of a file, given by path or by the name of a shipped file of this kind."""
     path = Path(source)
     if path.is_file():
         return path
@@ -179,14 +179,14 @@ def find_file(source: str | Path, kind: str = "sweep") -> Path:
 
 
 def _name_of_folder(path: Path) -> str | None:
-    """Return the name of the sweep in whose folder its own file is, or None."""
+    """Return the name of the finished sweep whose result folder has this file; None for others."""
     summary = read_summary(path.parent) if path.name == "sweep.toml" else None
     name = (summary or {}).get("name")
     return name if isinstance(name, str) else None
 
 
 def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
-    """Return the sweep of a file, as far as it can be read."""
+    """Return the valid content of a sweep file; add problems of the rest to ``table``."""
     table.head(_KEYS, SCHEMA)
     axes, named = _axes(table)
     seeds, adaptive = _seeds(table)
@@ -245,15 +245,17 @@ def _warm_up(table: Table) -> int:
 
 
 def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
-    """Note paths of the baseline that no axis has, and values that an axis does not have."""
+    """Add problems of paths of the baseline that no axis has, and of values that its axis lacks."""
     for path in spec.baseline:
         if path not in named:
-            message = "is not a path of an axis"
+            message = "is not the path of an axis; the baseline selects values of axes"
             table.wrong(f"baseline.{path}", None, message, nearest(path, named))
     for axis in spec.axes:
         if _fitting(axis, spec.baseline) is None:
             wanted = [spec.baseline[path] for path in axis.paths if path in spec.baseline]
-            table.wrong(f"baseline.{axis.paths[0]}", wanted[0], "is not a value of its axis")
+            table.wrong(
+                f"baseline.{axis.paths[0]}", wanted[0], "is not one of the values of this axis"
+            )
 
 
 def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
@@ -267,10 +269,10 @@ def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
 
 
 def _sampled(table: Table, spans: list[tuple[str, Span]]) -> Axis | None:
-    """Return the axis of a sample over all axes without a count, or None without a sample."""
+    """Return one axis with the points of ``[sample]`` over all axes without a count; else None."""
     if "sample" not in table:
         for path, _ in spans:
-            wanted = "needs a count of values, or a [sample] for all axes without one"
+            wanted = "needs the key count, or a table [sample] for all axes without count"
             table.wrong(f"axis ({path})", None, wanted)
         return None
     before = len(table.problems)
@@ -280,9 +282,14 @@ def _sampled(table: Table, spans: list[tuple[str, Span]]) -> Axis | None:
     count = given.integer("count", None, 1, MOST_VALUES)
     seed = given.integer("seed", 1, 0, MOST_SEED)
     if not spans:
-        table.wrong("sample", None, "has nothing to sample: no axis with from and to, no count")
+        table.wrong("sample", None, "has nothing to sample: no axis has from and to without count")
     elif count * len(spans) > _MOST_COORDINATES:
-        given.wrong("count", count, f"too many for {len(spans)} axes")
+        given.wrong(
+            "count",
+            count,
+            f"is too large for {len(spans)} axes: count × axes must be at most "
+            f"{_MOST_COORDINATES:,}",
+        )
     if len(table.problems) > before:
         return None
     cube = sample(kind, count, len(spans), seed)

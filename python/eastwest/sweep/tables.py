@@ -1,6 +1,7 @@
-"""The folder of a sweep: tables of all runs, of all points and of comparisons; written at once.
+"""The result folder of a sweep: tables of runs, points, comparisons and costs.
 
-``sweep.toml`` and ``scenario.toml`` (as given), ``summary.json``, ``failures.json`` and
+The folder is written in one step. It has ``sweep.toml`` and ``scenario.toml`` (as given),
+``summary.json``, ``failures.json`` and
 
 * ``runs.parquet``: one row per point and seed, with the settings and every metric. Nothing in it
   depends on the machine or on the order in which runs were made.
@@ -39,19 +40,21 @@ if TYPE_CHECKING:
 
     from eastwest.goals.evaluate import Outcome
 
-#: Version of the layout above: ``format`` in ``summary.json``.
+#: Version of the layout of a sweep's folder: ``format`` in ``summary.json``.
 SWEEP_FORMAT = 1
-#: Columns of ``runs.parquet`` that are no metrics, besides the axes.
+#: Columns of ``runs.parquet`` that are neither metrics nor settings.
 RUN_COLUMNS = ("point", "seed", "key", "digest")
 
 
 class SweepResult:
-    """The folder of a sweep; tables are read when first used."""
+    """The result folder of a sweep; tables are read when first used."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if read_summary(self.path) is None:
-            raise FileNotFoundError(f"{self.path} is not the folder of a sweep")
+            raise FileNotFoundError(
+                f"{self.path} is not the folder of a sweep: it has no summary.json of one"
+            )
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"
@@ -74,10 +77,9 @@ class SweepResult:
 
     @property
     def columns(self) -> list[tuple[str, int | None]]:
-        """Columns of settings in tables: every path, or one column for an axis with names.
+        """Columns of settings in tables: (path, None), or (``case``, number of the axis).
 
-        The column for an axis with names is called ``case``, and has the number of its axis beside
-        it.
+        An axis with names has a single column ``case``; the other axes have a column for each path.
         """
         found: list[tuple[str, int | None]] = []
         for number, axis in enumerate(self.summary["axes"]):
@@ -88,7 +90,7 @@ class SweepResult:
         return found
 
     def names(self, point: int) -> dict[int, str]:
-        """Return the names of a point along the axes that have names, by the number of the axis."""
+        """Return the name of a point on each axis that has names, by the number of the axis."""
         found = {}
         for number, axis in reversed(list(enumerate(self.summary["axes"]))):
             point, place = divmod(point, len(axis["values"]))
@@ -97,7 +99,7 @@ class SweepResult:
         return found
 
     def settings(self, point: int) -> dict[str, Any]:
-        """Return the settings of a point along all axes, by path; TOML tables are mappings."""
+        """Return the settings of a point on all axes, by path; TOML tables are mappings."""
         found: dict[str, Any] = {}
         for axis in reversed(self.summary["axes"]):
             point, place = divmod(point, len(axis["values"]))
@@ -125,7 +127,7 @@ class SweepResult:
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
-        """Frame with one row per point and metric: differences to the baseline point, by seed.
+        """Frame with one row per point and metric: mean difference to the baseline point.
 
         Columns are ``point`` (number), a column per setting, ``metric``, ``n`` (common seeds), the
         mean ``difference`` with its paired interval ``low`` to ``high``, ``baseline_mean``, and
@@ -150,7 +152,7 @@ class SweepResult:
         return list(loaded)
 
     def run(self, point: int, seed: int) -> Result:
-        """Return the result folder of one run. Raises ``KeyError`` where the store has none."""
+        """Return the result folder of one run; raise ``KeyError`` if the store does not have it."""
         import polars as pl  # noqa: PLC0415  large
 
         rows = self.runs.filter((pl.col("point") == point) & (pl.col("seed") == seed))
@@ -163,20 +165,21 @@ class SweepResult:
 def read_summary(folder: Path) -> dict[str, Any] | None:
     """Return the summary of a sweep's folder, or None where it has no summary.
 
-    Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
+    Raises ``InputError`` where the summary is damaged, or of a newer format than this version
+    reads.
     """
     return kept.read_summary(folder, "sweep", SWEEP_FORMAT)
 
 
 class Rows:
-    """Rows of runs as they arrive, packed into frames so that a million of them fit in memory."""
+    """Collector of the rows of runs, packed into frames so that a million rows fit in memory."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
 
     def add(self, row: dict[str, Any]) -> None:
-        """Add one row."""
+        """Add the row of one run."""
         self._rows.append(row)
         if len(self._rows) >= 10_000:
             self._pack()
@@ -249,7 +252,7 @@ def metric_names(rows: pl.DataFrame) -> list[str]:
 def runs_by_point(
     rows: pl.DataFrame, metrics: Sequence[str]
 ) -> dict[int, dict[int, dict[str, float]]]:
-    """Return these metrics of every run by point and seed; a run may lack some of them."""
+    """Return the given metrics of every run, by point and seed; a run may lack some metrics."""
     found = {}
     for point, part in _parts(rows.select("point", "seed", *metrics)):
         found[point] = {
@@ -338,10 +341,10 @@ def comparisons_table(
 def _bases(
     rows: pl.DataFrame, metrics: Sequence[str], baseline: int
 ) -> tuple[dict[str, int], dict[str, dict[int, float | None]]]:
-    """Return by metric: the point of comparison, and that point's values by seed."""
+    """Return by metric the number of the point of comparison, and its values by seed."""
     import polars as pl  # noqa: PLC0415  large
 
-    # The baseline first, then the points in their order.
+    # Sorted so that the baseline comes first, and then the other points by number.
     ordered = rows.sort(pl.col("point") != baseline, "point", "seed")
     bases: dict[str, int] = {}
     theirs: dict[str, dict[int, float | None]] = {}
@@ -355,13 +358,13 @@ def _bases(
 
 
 def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """Yield (point, values by column) for each point in order."""
+    """Yield (number of the point, values by column) for each point of a table of runs."""
     for (point,), part in rows.group_by("point", maintain_order=True):
         yield int(str(point)), part.to_dict(as_series=False)
 
 
 def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with the settings after the number of the point."""
+    """Return a table with columns of settings, which follow the column ``point``."""
     clash = {n: f"set.{n}" for n in settings.columns if n != "point" and n in table.columns}
     named = settings.rename(clash)
     joined = table.join(named, on="point", how="left", maintain_order="left")
@@ -370,7 +373,7 @@ def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_target(out: Path, scenario: str, version: str, resume: bool, force: bool) -> None:
-    """Raise ``FolderError`` where a sweep must not be written to a folder, before any run."""
+    """Raise ``FolderError`` before any run if the sweep must not be written to the folder."""
     if not out.exists() and not out.is_symlink():
         TargetFolder(out).check()
         return
@@ -379,17 +382,20 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
         return
     there = read_summary(out)
     if there is None:
-        raise FolderError(f"{out} is not the folder of a sweep: name another with --out")
+        raise FolderError(
+            f"{out} exists and is not the folder of a sweep: name another folder with --out"
+        )
     done = there.get("runs", {})
     if not resume:
         raise FolderError(
             f"{out} already has a sweep ({done.get('done')} of {done.get('planned')} runs): "
-            "--resume continues or extends it, --force replaces it, --out names another"
+            "--resume continues or extends it, --force replaces it, --out names another folder"
         )
     if there.get("version") != version:
         raise FolderError(
-            f"{out} was made by Eastwest {there.get('version')!s:.40}, this is {version}: their "
-            "runs are not mixed. Name another folder with --out, or replace it with --force"
+            f"{out} was made by Eastwest {there.get('version')!s:.40}, but {version} is installed: "
+            "runs of two versions are not mixed. Name another folder with --out, or replace it "
+            "with --force"
         )
     if (out / "scenario.toml").read_text(encoding="utf-8") != scenario:
         raise FolderError(

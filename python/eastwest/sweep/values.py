@@ -1,8 +1,8 @@
 """Values of an axis: ranges and samples between two bounds that may have units.
 
 Bounds of one kind may have different units (``"64 KB"`` to ``"1 MB"``); values have the lower
-bound's unit and six significant digits. They are whole numbers where the unit has no parts (bytes,
-packets) or both bounds are whole numbers without a unit.
+bound's unit and six significant digits. Values are whole numbers of bytes or packets; they are
+whole numbers, too, if both bounds are whole numbers without a unit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from eastwest.run import Setting
 
-#: Units of time, each as a multiple of the smallest, ps; tables of other kinds of units follow.
+#: Units of time as multiples of the smallest unit (ps); the next tables are for other kinds.
 _TIMES = {
     "ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12,
     "min": 60 * 10**12, "h": 3600 * 10**12,
@@ -54,9 +54,9 @@ class Bound:
 
     number: Fraction
     unit: str
-    #: Kind: a key of ``_KINDS``, or ``whole`` or ``number`` for a bound without a unit.
+    #: Kind of the unit, such as ``time``; ``whole`` or ``number`` for a bound without a unit.
     kind: str
-    #: The bound as it was written.
+    #: The bound as the file has it: a text with a unit, or a number.
     given: Setting
 
     @staticmethod
@@ -76,7 +76,8 @@ class Bound:
         return None
 
 
-#: End of the name of a column of numbers, and its unit in smallest units, by kind of unit.
+#: For each kind of unit: ending of the names of columns with numbers, and the column's unit as a
+#: multiple of the smallest unit.
 _COLUMNS = {
     "time": ("_s", _TIMES["s"]),
     "rate": ("_bps", 1),
@@ -88,10 +89,10 @@ _COLUMNS = {
 
 
 def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
-    """Return the numbers of settings, and the end of the name of their column, with its unit.
+    """Return the ending of a column's name with its unit, and the settings as numbers in it.
 
-    The end is empty for settings without units. The result is None where one of them is neither a
-    number nor a text with a unit, and where they are of several kinds (``20 packets``, ``64 KB``).
+    The ending is empty for settings without units. The result is None where a setting is neither a
+    number nor a text with a unit, or where units are of several kinds (``20 packets``, ``64 KB``).
     """
     if values and all(type(value) in {int, float} for value in values):
         return "", [float(value) for value in values]
@@ -105,14 +106,17 @@ def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
 
 
 def same_kind(low: Bound, high: Bound) -> bool:
-    """Whether two bounds can be the ends of one range."""
+    """Whether two bounds can be the ends of one range: their units are of the same kind."""
     return low.kind == high.kind or {low.kind, high.kind} == {"whole", "number"}
 
 
 def between(
     low: Bound, high: Bound, shares: Iterable[float], log: bool, digits: int = 6
 ) -> list[Setting]:
-    """Return values at these shares (0 to 1) of the way from ``low`` to ``high``."""
+    """Return values of a range at ``shares``: 0 is ``low``, 1 is ``high``.
+
+    ``log`` uses a logarithmic scale; values are rounded to ``digits`` significant digits.
+    """
     values: list[Setting] = []
     for share in shares:
         if share <= 0 or share >= 1:
@@ -128,7 +132,7 @@ def between(
 
 
 def evenly(count: int) -> list[float]:
-    """Return ``count`` shares from 0 to 1 at equal distances."""
+    """Return ``count`` numbers from 0 to 1 at equal distances."""
     return [0.0] if count == 1 else [i / (count - 1) for i in range(count)]
 
 
@@ -163,7 +167,7 @@ def _show(number: Fraction, low: Bound, high: Bound, digits: int) -> Setting:
         if whole % factor:
             return f"{whole} {'packets' if kind == 'packets' else 'B'}"
         return f"{whole // factor} {unit}"
-    if unit in {"min", "h"}:  # a sixtieth has no finite decimal expansion
+    if unit in {"min", "h"}:  # 1 s is 1/60 min, which has no finite decimal expansion
         unit, factor = "s", _TIMES["s"]
     exact = rounded if kind == "share" else Fraction(round(rounded))
     shown = Decimal(exact.numerator) / Decimal(exact.denominator * factor)
@@ -172,7 +176,7 @@ def _show(number: Fraction, low: Bound, high: Bound, digits: int) -> Setting:
 
 
 def text(value: Any) -> str:
-    """Return a setting as the text after ``--set path=``."""
+    """Return the value of a setting as text, in the form of ``--set PATH=VALUE``."""
     if isinstance(value, str):
         return value
     return toml(value)

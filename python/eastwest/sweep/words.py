@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from eastwest.units import count, joules, percent, rate, size, span
 from eastwest.work_units import UNITS
 
-#: A metric in a table: its path, its name, and the function that formats its values.
+#: Metric in a table: its path, its short name, and the function that formats its values.
 Shown = tuple[str, str, Callable[[float], str]]
 
 
@@ -15,7 +15,7 @@ def _micros(value_us: float) -> str:
     return span(value_us / 1e6)
 
 
-#: Metrics that tables have first, where runs have them.
+#: Metrics that come first in printed tables, if the runs have them.
 HEADLINES: tuple[Shown, ...] = (
     ("jobs.makespan_s", "makespan", span),
     ("jobs.runtime_s.mean", "job mean", span),
@@ -26,7 +26,7 @@ HEADLINES: tuple[Shown, ...] = (
     ("latency_us.p99", "latency p99", _micros),
     ("packets.dropped", "drops", count),
 )
-#: Formats of other metrics, by the end of a part of their path.
+#: Function that formats a metric's values, by the ending of a part of its path.
 _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_us", _micros),
     ("_s", span),
@@ -34,10 +34,11 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes", size),
     ("_j", joules),
 )
-#: Formats of ratios, by the last part of their path: the end of an earlier part is not their unit.
+#: Function that formats a ratio, by the last part of its path; the ending of an earlier part is
+#: not the unit of a ratio.
 RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
-#: Kind of unit that limits may have (values.py), and the number of its smallest units in the unit
-#: of the metric, by the end of a part of its path.
+#: By the ending of a part of a metric's path: the kind of unit that limits may have (values.py),
+#: and the metric's unit as a multiple of the smallest unit of this kind.
 _UNITS: dict[str, tuple[str, int]] = {
     "_us": ("time", 10**6),
     "_s": ("time", 10**12),
@@ -52,7 +53,7 @@ _WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switche
 
 
 def shown(metric: str) -> Shown:
-    """Return the name and the format of a metric: ``flows.fct_us.max`` is ``FCT max``."""
+    """Return path, short name and format of a metric: ``flows.fct_us.max`` is ``FCT max``."""
     for headline in HEADLINES:
         if headline[0] == metric:
             return headline
@@ -76,18 +77,20 @@ def shown(metric: str) -> Shown:
 
 
 def unit_of(metric: str) -> tuple[str, int]:
-    """Return the kind of a metric's unit, and its smallest units in one unit of the metric.
+    """Return the kind of a metric's unit, and the unit as a multiple of the kind's smallest unit.
 
-    The kind is empty for counts and shares.
+    For example, ``latency_us.p99`` has (``time``, 10⁶), because 1 µs is 10⁶ ps. The kind is empty
+    for counts and shares.
     """
     _, end = part_with_unit(metric)
     return _UNITS.get(end, ("", 1))
 
 
 def part_with_unit(metric: str) -> tuple[str, str]:
-    """Return the part of a metric's name that has its unit, and the end with the unit.
+    """Return the part of a metric's path that has its unit, and the ending with the unit.
 
-    The end is empty for counts and shares; their part is then the last one.
+    For example, ``latency_us.p99`` has (``latency_us``, ``_us``). For counts and shares the ending
+    is empty, and the part is the last one.
     """
     *_, last = parts = metric.split(".")
     if last == "count" or last.startswith("of_"):
@@ -102,7 +105,7 @@ def part_with_unit(metric: str) -> tuple[str, str]:
 
 
 def full(metric: str, there: Collection[str]) -> str:
-    """Return the name that tables have for a metric; ``there`` has the names in tables.
+    """Return the full name of a metric in tables; ``there`` has the names in tables.
 
     Users may omit ``workloads.`` of a measure of a workload, as in ``service.exchange_us.p99``.
     """
@@ -113,13 +116,13 @@ def full(metric: str, there: Collection[str]) -> str:
 def of_workloads(there: Collection[str]) -> list[str]:
     """Return the metrics for the first columns of a table, where several workloads share a run.
 
-    For each workload these are the 99th percentile of its own unit (the mean of jobs and rounds):
-    one metric over its window, and one for the time while each other workload was active. Only
-    metrics in ``there`` are returned. The list is empty for a single workload, unless its unit is
-    the exchange or the transaction.
+    For each workload, the metric is the 99th percentile of its own unit of work (the mean for jobs
+    and rounds). It is returned for the workload's window, and for the time while each other
+    workload was active. Only metrics in ``there`` are returned. The list is empty for a single
+    workload, unless its unit is the exchange or the transaction.
     """
     found = []
-    # The name of a workload may have dots in it.
+    # The name of a workload may contain dots.
     paths = [name.split(".") for name in there if name.startswith("workloads.")]
     names = sorted({".".join(path[1:-2]) for path in paths if path[-2] in _MEASURES})
     for name in names:

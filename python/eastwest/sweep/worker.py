@@ -1,8 +1,8 @@
-"""A process of a sweep: it receives runs from its parent one by one, and sends events back.
+"""Worker process of a sweep: receives runs from its parent one by one, and sends events back.
 
-It is started once and stays for the whole sweep, so that a run does not include the start of an
-interpreter. When the parent ends, in whatever way, the pipe is closed and the process exits at
-once, also within a run (see ``eastwest.sweep.pool``). Unfinished files have a temporary name.
+The process is started once and stays for the whole sweep, so that a run does not include the start
+of an interpreter. When the parent ends or is killed, the pipe is closed and the process exits at
+once, also within a run (see ``eastwest.sweep.pool``). Unfinished files have temporary names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TELL_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Setup:
-    """The data that all runs of a sweep share."""
+    """Data that are equal for all runs of a sweep, sent to each process once."""
 
     source: Source
     store: Path
@@ -37,16 +37,16 @@ class Setup:
     build: str
     tables: bool
     warm_up_ps: int
-    #: The user's own mechanisms.
+    #: Recipe from which a process loads the user's own mechanisms.
     mechanisms: Recipe = field(default_factory=Recipe)
-    #: Memory limit of a run: the share of one of the concurrent processes. None: all that is
-    #: available.
+    #: Memory limit of a process in bytes: its share among the concurrent processes. None: the
+    #: default limit of a single run.
     memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run to execute: overrides of the scenario, and a seed."""
+    """A run to execute: its number, overrides of the scenario, identity of the plan, and seed."""
 
     number: int
     overrides: core.Overrides
@@ -58,21 +58,22 @@ class Task:
 
 @dataclass(frozen=True)
 class Event:
-    """Event of one run, sent by the process that executes it."""
+    """Event of a run (``number`` of its task), sent by the process that executes it."""
 
     number: int
-    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``: died too often to
-    #: be tried again; ``world``: an error of the disk or the machine; ``progress``; ``ready``, sent
-    #: once: the process accepts runs.
+    #: Kind of event. ``done``: the run has a result; ``failed``: the simulator reported an error;
+    #: ``died``: the process died; ``lost``: it died too often to be tried again; ``world``: an
+    #: error of the disk or the machine; ``progress``; ``ready``: the process accepts runs.
     what: str
     message: str = ""
-    #: For ``progress``: share of the run that is done (0 to 1), and wall time since it began, in s.
+    #: For ``progress``: share of the run that is done (0 to 1); ``wall_s``: wall time of the run so
+    #: far in s.
     share: float = 0.0
     wall_s: float = 0.0
 
 
 def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
-    """Simulate one run, put it in the store and return the event of its end."""
+    """Simulate one run, write its result to the store, and return the event of its end."""
     plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
     extra = {}
     if setup.warm_up_ps:
@@ -94,7 +95,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         return Event(task.number, "failed", clean(in_one_line(error), 2000))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic of the core is no Exception
+    except BaseException as error:  # a panic in Rust does not derive from Exception
         message = str(error) or "out of memory" * isinstance(error, MemoryError)
         kind = "" if isinstance(error, core.run_error()) else f"{type(error).__name__}: "
         return Event(task.number, "failed", clean(f"{kind}{message}", 2000))
@@ -102,7 +103,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
 
 
 class _ProgressSender:
-    """Progress callback that sends events twice a second."""
+    """Progress callback of a run that sends an event twice a second."""
 
     def __init__(self, number: int, tell: Callable[[Event], None]) -> None:
         self.number = number
@@ -118,14 +119,14 @@ class _ProgressSender:
 
 
 def main(handle: int) -> None:
-    """Execute tasks until the parent closes the pipe."""
+    """Execute the runs that the parent process sends, until it closes the pipe ``handle``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     link: Connection[Any, Any] = Connection(handle)
     setup: Setup = link.recv()
     core.use(setup.mechanisms.restore())
     if core.build() != setup.build:
-        changed = "Eastwest, or a mechanism, was changed while the sweep was starting"
+        changed = "Eastwest, or a mechanism, was changed while the sweep was starting: repeat it"
         link.send(Event(-1, "world", changed))
         return
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run

@@ -32,9 +32,9 @@ class Measured:
     high: float | None = None
     #: Number of seeds (independent runs) of the measurement.
     seeds: int = 1
-    #: Text of the value where the number alone is not enough.
+    #: Text that is shown instead of the value; empty where the number alone is enough.
     text: str = ""
-    #: Rows for a figure and a table.
+    #: Rows for the figure and the table of a claim; empty where there are none.
     rows: list[Row] = field(default_factory=list)
 
 
@@ -42,24 +42,24 @@ class Measured:
 class Sample:
     """A point of a sweep: its settings, and the value of one quantity in every run, by seed."""
 
-    #: Settings by axis; of an axis that moves several settings together, the first.
+    #: Settings of the point by path, one for each axis: the first setting of the axis.
     settings: Settings
     values: Mapping[int, float]
-    #: Settings that the sweep gives to all of its points.
+    #: Settings that are equal at all points of the sweep, by path.
     fixed: Settings = field(default_factory=dict)
-    #: Further settings of axes that move several, by the first.
+    #: Further settings of axes that vary several settings together, by the path of the first.
     moved: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def decided(self) -> dict[str, Any]:
-        """All settings of the point, by path: those of the sweep and of all axes."""
+        """All settings of the point by path: those of the sweep and those of all axes."""
         others = {path: v for moved in self.moved.values() for path, v in moved.items()}
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
         """Return the settings of the axes that have none of the ``named`` paths.
 
-        A named path can be that of a key within the tables of an axis.
+        A named path can also be the path of a key within the tables that are values of an axis.
         """
         axes = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
@@ -81,21 +81,23 @@ class Data:
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
-        #: Functions of values of one run, by name: shared values, and those of a study if given.
+        #: Functions that compute a value of one run, by name: shared values, and those of a study.
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
         """Return the points whose settings equal ``at``, with one value of each of their runs.
 
-        A setting is that of an axis, or one that a sweep gives to all of its points. Where ``at``
-        has a list, any of its members fits; selection.py has the rules for tables. Sweeps without
-        a setting that ``at`` names have no fitting point.
+        A setting is one of an axis, or one that a sweep gives to all of its points. Where ``at``
+        has a list, any member of the list fits; selection.py has the rules for tables. A sweep
+        that lacks a setting of ``at`` has no fitting point.
         """
         wanted = at or {}
         known = {path: None for sweep in self.sweeps for path in _paths(sweep)}
         for path in wanted:
             if not any(each == path or each.startswith(f"{path}.") for each in known):
-                raise MeasureError(f"{path} is not an axis of these runs; {meant(path, known)}")
+                raise MeasureError(
+                    f"{path} is not an axis or setting of these runs; {meant(path, known)}"
+                )
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
             what = shown(wanted) or "any setting"
@@ -103,7 +105,7 @@ class Data:
         return found
 
     def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
-        """Yield the fitting points of one sweep with their numbers."""
+        """Yield (number of the point, ``Sample``) for points of one sweep that fit ``wanted``."""
         groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
@@ -136,7 +138,7 @@ class Data:
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
-        """Return (settings, seed, result with tables) for each run at points equal to ``at``."""
+        """Return (settings, seed, result with tables) of each run at points ``at``."""
         found = [
             (sample.settings, seed, sweep.run(number, seed))
             for sweep in self.sweeps
@@ -163,7 +165,7 @@ class Data:
 
 
 def _paths(sweep: SweepResult) -> Iterator[str]:
-    """Yield the paths of the settings of a sweep: of axes, of keys of tables on them, of all."""
+    """Yield the paths of a sweep's settings: axes, keys of tables on axes, and common ones."""
     for path, values in _axis_values(sweep).items():
         yield path
         for value in values:
@@ -172,7 +174,7 @@ def _paths(sweep: SweepResult) -> Iterator[str]:
 
 
 def _axis_values(sweep: SweepResult) -> dict[str, list[Any]]:
-    """Return the values of each axis by path."""
+    """Return the values of each axis of a sweep, by the path of the setting."""
     return {
         path: [row[place] for row in axis["values"]]
         for axis in sweep.summary["axes"]
@@ -209,15 +211,15 @@ class Known:
     values: dict[str, RunValue] = field(default_factory=dict)
 
 
-#: Measures and values by the module that defines them.
+#: Measures and values of studies, by the name of the module that defines them.
 REGISTERED: dict[str, Known] = {}
-#: Those that every study has.
+#: Measures and values that the claims of every study can use.
 SHARED = Known()
 
 
 def _known(function: Callable[..., Any]) -> Known:
-    """Return a function's registry: of its study, or the shared registry of Eastwest."""
-    module = str(function.__module__)  # None in a namespace without a name
+    """Return the registry for a function: that of its study, or the shared one of Eastwest."""
+    module = str(function.__module__)  # __module__ is None in a namespace without a name
     return SHARED if module.startswith("eastwest.") else REGISTERED.setdefault(module, Known())
 
 
@@ -234,7 +236,8 @@ def run_value(name: str) -> Callable[[RunValue], RunValue]:
 def measure(name: str, *, share: bool = False) -> Callable[[Measure], Measure]:
     """Return a decorator that registers a measure: a function of data and further arguments.
 
-    ``share`` declares that the number is a share: with the unit ``%`` it needs the factor 100.
+    ``share`` declares that the measured number is a share (0.074 for 7.4 %): a claim that uses the
+    unit ``%`` needs the factor 100.
     """
 
     def register(function: Measure) -> Measure:

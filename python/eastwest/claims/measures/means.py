@@ -1,4 +1,4 @@
-"""Means over seeds, and reductions from one setting to another."""
+"""Measures of claims: means over seeds, and reductions from one setting to another."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def mean(data: Data, value: str, at: Settings) -> Measured:
 def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the mean relative reduction of a value from the point ``against`` to ``at``.
 
-    With equal seeds both points have equal jobs and starts; the interval is that of the mean of ``1
-    − a/b`` over the seeds that both have.
+    With equal seeds both points have equal jobs and start times. The interval is that of the mean
+    of ``1 − a/b`` over the seeds that both points have; ``a`` is the value at the point ``at``,
+    ``b`` the value at ``against``.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     shares = [1 - ours / theirs for ours, theirs in pairs if theirs]
     if not shares:
-        raise MeasureError("the value is 0 in all runs of the point of comparison")
+        raise MeasureError(
+            f"{value} is 0 in all runs at the point `against`: a reduction needs another value"
+        )
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
@@ -40,7 +43,8 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
 def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the mean absolute reduction of a value from the point ``against`` to ``at``.
 
-    It has the unit of the value; the interval is that of the mean over the seeds that both have.
+    The reduction has the unit of the value. The interval is that of the mean over the seeds that
+    both points have.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     interval = mean_interval([theirs - ours for ours, theirs in pairs])
@@ -48,10 +52,12 @@ def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
 
 
 def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
-    """Return the values of two points by seed. Raises ``MeasureError`` where they share no seed."""
+    """Return pairs of values of two points with equal seeds; raise ``MeasureError`` if none."""
     seeds = [seed for seed in ours.values if seed in theirs.values]
     if not seeds:
-        raise MeasureError("the two points have no seed in common")
+        raise MeasureError(
+            "the points `at` and `against` have no seed in common: a comparison needs one"
+        )
     return [(ours.values[seed], theirs.values[seed]) for seed in seeds]
 
 
@@ -59,7 +65,7 @@ def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
 def largest(data: Data, value: str, at: Settings) -> Measured:
     """Return the largest value of all runs at one point, for sources that report maxima.
 
-    It has no interval: with more seeds it can only grow.
+    A maximum has no interval: with more seeds it can only grow.
     """
     values = data.sample(value, at).values
     return Measured(max(values.values()), seeds=len(values))

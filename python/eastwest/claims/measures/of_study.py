@@ -1,7 +1,7 @@
-"""Measures and values of one study: those of ``measures.py`` in its folder, beside shared measures.
+"""Measures and values of one study: functions in the file ``measures.py`` of its folder.
 
 The file is Python and is executed when a claim of the study is read. Its functions are registered
-as those of Eastwest are, with ``measure`` and ``run_value`` of ``eastwest.claims.measures``, and
+with ``measure`` and ``run_value`` of ``eastwest.claims.measures``, as the shared measures are, and
 are known to the claims of this study only.
 """
 
@@ -15,7 +15,7 @@ from eastwest import user_code
 from eastwest.claims.measures.base import REGISTERED, SHARED, Known
 from eastwest.errors import InputError
 
-#: Name of the file in the folder of a study.
+#: Name of the Python file with measures and values in the folder of a study.
 FILE = "measures.py"
 _KIND = "eastwest_measures"
 
@@ -34,7 +34,9 @@ def known_in(study: Path) -> Known:
     ):
         for name in names:
             if name in shared:
-                raise InputError(f"{study / FILE}: {name} is the name of a shared {what}")
+                raise InputError(
+                    f"{study / FILE}: {name} is already the name of a shared {what}: choose another"
+                )
     return Known({**SHARED.measures, **own.measures}, {**SHARED.values, **own.values})
 
 

@@ -1,8 +1,8 @@
-"""Counts of ports by kind of packet.
+"""Measures of claims: arrivals, marks and drops at ports, by kind of packet.
 
 The table ``drops`` of a run has a row for each port, kind of packet and ECT. A measure of this
-module adds up a column of it, such as ``drops_early``, over the rows of some kinds at the ports of
-one tier.
+module adds up one column of this table, such as ``drops_early``, over the rows of some kinds of
+packets at the ports of one tier.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastwest.claims.measures.base import (
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 
-#: Columns of the table that can be added.
+#: Columns of the table ``drops`` that the measures of ports can add up.
 _COLUMNS = (
     "arrivals",
     "marks",
@@ -30,7 +30,10 @@ _COLUMNS = (
 
 
 def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str) -> float:
-    """Return the sum of a column over some rows; no kinds, no ECT or no tier select all."""
+    """Return the sum of a column of the table ``drops``, over the rows of kinds, ECT and tier.
+
+    Without ``kinds``, ``ect`` or ``tier``, all kinds, ECT values or tiers count.
+    """
     if column not in _COLUMNS:
         raise MeasureError(
             f"the table drops has no count {column!r}; allowed: {', '.join(_COLUMNS)}"
@@ -50,10 +53,11 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
 def port_count(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean number of packets of some kinds in one count of ports, at one point.
+    """Return the mean over seeds of a count of packets at ports, such as early drops, at one point.
 
-    ``column`` is one of the table ``drops``; without ``ect`` (``ect`` or ``not-ect``) and ``tier``
-    (such as ``host-down``) all count.
+    ``column`` is the column of the table ``drops`` with the count, ``kinds`` are the kinds of
+    packets that count. Without ``ect`` (``ect`` or ``not-ect``), packets with and without ECT
+    count; without ``tier`` (such as ``host-down``), the ports of all tiers count.
     """
     found = [_counted(result, column, kinds, ect, tier) for _, _, result in data.results(at)]
     interval = mean_interval(found)
@@ -64,12 +68,17 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean share of some kinds of packets in one count of ports, at one point."""
+    """Return the mean over seeds of the share (0 to 1) of some kinds of packets in a count.
+
+    The count is a column of the table ``drops``, such as ``drops_early``, at one point of a sweep.
+    """
     shares = []
     for _, _, result in data.results(at):
         whole = _counted(result, column, [], "", tier)
         if not whole:
-            raise MeasureError(f"{result.path}: no port counted {column}")
+            raise MeasureError(
+                f"{result.path}: {column} is 0 at all ports, so that a share of it is not defined"
+            )
         shares.append(_counted(result, column, kinds, ect, tier) / whole)
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)

@@ -10,8 +10,9 @@ from eastwest.results import Result, pick
 def first_map_to_last_task_s(result: Result) -> float:
     """Return the time from the start of the first map to the end of the last task, in s.
 
-    This is the total runtime of the E-EON studies, over all jobs: first start to last end, without
-    the submission and set-up of a job, and without the heartbeat that reports its end.
+    This is the total runtime of the E-EON studies, over all jobs: from the first start of a task to
+    the last end, without submission and set-up of a job, and without the heartbeat that reports its
+    end.
     """
     started, finished = result.tasks["started_s"].min(), result.tasks["finished_s"].max()
     if not isinstance(started, float) or not isinstance(finished, float):
@@ -23,8 +24,8 @@ def first_map_to_last_task_s(result: Result) -> float:
 def shuffle_s(result: Result) -> float:
     """Return the time from the end of the last map to the end of the last fetch, in s.
 
-    This is the phase of shuffle without fetches while maps still run; 0 where all fetches end
-    before.
+    This is the part of the shuffle phase after all maps have ended; 0 where all fetches end before
+    the last map.
     """
     tasks = result.tasks
     mapped = tasks.filter(tasks["kind"] == "map")["finished_s"].max()
@@ -36,10 +37,10 @@ def shuffle_s(result: Result) -> float:
 
 @run_value("job-throughput-bps")
 def job_throughput_bps(result: Result) -> float:
-    """Return the payload of all flows over the number of hosts and the time of all tasks, in bit/s.
+    """Return the mean throughput per host, in bit/s of payload, while tasks run.
 
-    This is the mean throughput per node of the E-EON studies, whose total runtime is that time,
-    from the first task to the last.
+    This is the payload of all flows, divided by the number of hosts and by the time from the start
+    of the first task to the end of the last. The E-EON studies report this throughput per node.
     """
     summary = result.summary
     tasks_s = pick(summary, "jobs", "tasks_s")

@@ -1,7 +1,8 @@
-"""Many settings compared with one: savings, reductions, best settings and order.
+"""Measures that compare many settings with one: savings, reductions, best settings and order.
 
-A *share* is a value at a point over that at the point with which it is compared, seed by seed: with
-equal seeds both have equal blocks and starts. Intervals are Student t intervals over seeds.
+A *share* is the value at a point divided by the value at the point with which it is compared, seed
+by seed: runs with equal seeds have equal blocks and start times. Intervals are Student t intervals
+over seeds.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def reduction_difference(
     ours, others = means
     common = sorted(ours.keys() & others.keys())
     if not common:
-        raise MeasureError("the points have no seed in common")
+        raise MeasureError(
+            "the points `at` and `less` have no seed in common: a comparison needs one"
+        )
     interval = mean_interval([ours[seed] - others[seed] for seed in common])
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
@@ -67,7 +70,9 @@ def saved_share(data: Data, value: str, whole: str, at: Settings, against: Setti
         parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
     ]
     if not shares:
-        raise MeasureError(f"{whole} is equal at both points: there is no reduction")
+        raise MeasureError(
+            f"{whole} is equal at the points `at` and `against`: there is no reduction to share"
+        )
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
@@ -83,10 +88,11 @@ def best_reduction(
     loss: float = 0.0,
     of: str = "",
 ) -> Measured:
-    """Return the largest mean reduction of all points; ``of`` is the value of the other point.
+    """Return the largest mean reduction of a value at any of the points ``at``.
 
-    With ``keeping`` only points count that keep that value: its mean may be lower by the share
-    ``loss`` at most than at ``keeping_against`` (``against`` where that is not given).
+    ``of`` names the value at the point ``against``, if it is another one. With ``keeping``, only
+    points count at which the mean of this second value is lower than at ``keeping_against``
+    (default: ``against``) by at most the share ``loss``.
     """
     pairs = _pairs(data, value, at, against, of)
     if keeping:
@@ -102,7 +108,7 @@ def best_reduction(
 def least_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Return the smallest mean reduction of all points; negative where the worst point has more."""
+    """Return the smallest mean reduction at any of the points ``at``; negative for an increase."""
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
@@ -110,7 +116,7 @@ def least_reduction(
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the share of pairs whose mean at ``at`` is lower than the mean at ``against``.
 
-    Pairs agree in all settings but those of ``at`` and ``against``.
+    The two points of a pair differ only in the settings that ``at`` and ``against`` name.
     """
     apart = {*at, *against}
     theirs = {_key(sample, apart): sample for sample in data.samples(value, against)}
@@ -123,14 +129,16 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
         lower += sample.mean < other.mean
         rows.append({"setting": _words(sample), value: sample.mean, "against": other.mean})
     if not rows:
-        raise MeasureError("no two points have all other settings equal")
+        raise MeasureError(
+            "no two points differ only in the settings of `at` and `against`: nothing to compare"
+        )
     seeds = min(len(sample.values) for sample in theirs.values())
     return Measured(lower / len(rows), seeds=seeds, text=f"{lower} of {len(rows)}", rows=rows)
 
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on an axis where the mean of a value is least; greatest if ``highest``."""
+    """Return the number on the axis ``along`` with the least mean (``highest``: the largest)."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -139,10 +147,15 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 
 @measure("trend")
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
-    """Return Spearman's correlation of a value's mean with its place on an axis: 1 is rising."""
+    """Return Spearman's rank correlation between the numbers of an axis and the mean of a value.
+
+    1 means that the mean rises along the whole axis, -1 that it falls.
+    """
     places = _along(data, value, at, along)
     if len(places) < 3:
-        raise MeasureError(f"{len(places)} values of {along}: a trend needs at least three")
+        raise MeasureError(
+            f"the axis {along} has {len(places)} values: a trend needs at least three"
+        )
     means = list(places.values())
     ranks = [sum(other < mean for other in means) for mean in means]
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -157,14 +170,15 @@ def reversed_pairs(
     """Return the number of pairs of points whose means have the opposite order to those measured.
 
     ``measured`` and ``spread`` are the measured means and standard deviations of the points, in the
-    order of the sweep. A pair counts if its measured means differ by more than the two deviations
-    together. The interval begins at the number of pairs that more seeds will not reverse: those
-    whose simulated means differ by more than half the widths of their two 95 % intervals together.
+    order of the sweep. A pair counts if its measured means differ by more than the sum of the two
+    deviations. The interval begins at the number of pairs whose order is certain: their simulated
+    means differ by more than the sum of the half-widths of their two 95 % intervals.
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
         raise MeasureError(
-            f"{len(samples)} points, but {len(measured)} measured values and {len(spread)} spreads"
+            f"the sweep has {len(samples)} points, but `measured` has {len(measured)} and `spread` "
+            f"{len(spread)} values: give one for each point"
         )
     told = sure = 0
     rows: list[Row] = []
@@ -186,7 +200,7 @@ def reversed_pairs(
 
 
 def _half_width(sample: Sample) -> float:
-    """Return half the width of the 95 % interval of a mean; 0 for one seed, which has no spread."""
+    """Return half the width of the 95 % interval of a mean; 0 if there is only one seed."""
     interval = mean_interval(list(sample.values.values()))
     return 0.0 if interval.low is None else interval.value - interval.low
 
@@ -207,7 +221,9 @@ def _mean(
     pairs = _pairs(data, value, at, against, of)
     seeds = sorted(set.intersection(*({*_shares(*pair)} for pair in pairs)))
     if not seeds:
-        raise MeasureError("the points have no seed in common")
+        raise MeasureError(
+            "the points `at` and `against` have no seed in common: a comparison needs one"
+        )
     each = [_shares(*pair) for pair in pairs]
     values = [math.fsum(read(shares[seed]) for shares in each) / len(each) for seed in seeds]
     interval = mean_interval(values)
@@ -217,21 +233,25 @@ def _mean(
 def _pairs(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> list[tuple[Sample, Sample]]:
-    """Return points with the point with which each is compared: a single one, or the most similar.
+    """Return pairs: each point ``at``, and the point of ``against`` with which it is compared.
 
-    Similar points agree in the axes that both have and ``against`` does not name; of several, those
-    with most settings in common. ``of`` names the value of the other point, if not ``value``.
+    A single point of ``against`` is compared with all. Of several, the one is chosen that agrees in
+    the axes that both points have and ``against`` does not name, and then that has the most equal
+    settings. ``of`` names the value at the second point, if it is not ``value``.
     """
     theirs = data.samples(of or value, against)
     pairs = []
     for sample in data.samples(value, at):
         alike = [other for other in theirs if _agree(sample, other, against)]
-        if len(alike) > 1:  # of other sweeps, too
+        if len(alike) > 1:  # other sweeps have such points, too
             most = max(_agreeing(sample, other) for other in alike)
             alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
         if len(alike) != 1:
-            message = f"{len(alike)} points to compare with {_words(sample)}; exactly one is needed"
+            message = (
+                f"{len(alike)} points of `against` can be compared with {_words(sample)}; exactly "
+                "one is needed"
+            )
             raise MeasureError(message)
         pairs.append((sample, alike[0]))
     return pairs
@@ -244,7 +264,7 @@ def _agree(sample: Sample, other: Sample, named: Settings) -> bool:
 
 
 def _agreeing(sample: Sample, other: Sample) -> int:
-    """Return the number of settings that both points have in common."""
+    """Return the number of settings that have equal values at both points."""
     theirs = other.decided
     return sum(str(theirs.get(path)) == str(setting) for path, setting in sample.decided.items())
 
@@ -256,7 +276,7 @@ def _shares(sample: Sample, other: Sample) -> dict[int, float]:
 
 
 def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
-    """Return by seed the sum over all pairs of the second value minus the first."""
+    """Return by seed the sum of (second value − first value) over all pairs of points."""
     seeds = set.intersection(*({*ours.values} & {*theirs.values} for ours, theirs in pairs))
     return {
         seed: math.fsum(theirs.values[seed] - ours.values[seed] for ours, theirs in pairs)
@@ -265,7 +285,7 @@ def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
-    """Return the reduction at the point with the largest (1) or the smallest (-1) one."""
+    """Return the largest (``sign`` 1) or smallest (``sign`` -1) mean reduction of all pairs."""
     means = {
         place: mean_interval(list(_shares(*pair).values())).value
         for place, pair in enumerate(pairs)
@@ -291,12 +311,12 @@ def _rows(pairs: Sequence[tuple[Sample, Sample]]) -> list[Row]:
 
 
 def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, float]:
-    """Return the mean of a value over all points at each number of an axis, in increasing order."""
+    """Return for each number of an axis, ascending, the mean of a value at all its points."""
     found: dict[float, list[float]] = {}
     for sample in data.samples(value, at):
         bound = Bound.read(sample.settings.get(along))
         if bound is None:
-            raise MeasureError(f"{along} is not an axis of numbers")
+            raise MeasureError(f"{along} is not an axis whose values are numbers")
         found.setdefault(float(bound.number), []).append(sample.mean)
     return {place: math.fsum(found[place]) / len(found[place]) for place in sorted(found)}
 
@@ -313,5 +333,5 @@ def _seeds(samples: Sequence[Sample]) -> int:
 
 
 def _words(sample: Sample) -> str:
-    """Return the settings of a point as a short text."""
+    """Return the settings of a point as a short text: the values without their paths."""
     return ", ".join(str(value) for value in sample.settings.values())

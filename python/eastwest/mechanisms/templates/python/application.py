@@ -1,7 +1,7 @@
-"""``@NAME@``: queries to many workers at once, answered at a deadline, as a sketch in Python.
+"""``@NAME@``: an application in Python: queries to many workers, answered at a deadline.
 
-Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest lists what a process
-knows and can do ("Your own application").
+Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest ("Your own
+application") lists the attributes and methods of a process.
 """
 
 from typing import ClassVar
@@ -28,23 +28,23 @@ class MyMechanism(ew.Application):
 
     def __init__(self) -> None:
         self.asked = 0
-        #: Time, timer and missing responses of each query that is not answered.
+        #: For each query without an answer: its time in ps, its timer, number of missing responses.
         self.open: dict[int, tuple[int, int, int]] = {}
 
     def on_start(self) -> None:
-        """Begin; every process is an object of its own."""
+        """Start the process; every process is a separate object of this class."""
         if self.role == "front_ends":
             self.count("missed", 0)  # a counter that no query increments is still in the summary
             self.plan(self.queries)
             self.await_query()
 
     def await_query(self) -> None:
-        """Start the timer of the next query, if there is one."""
+        """Start the timer for the next query, unless all queries have been sent."""
         if self.asked < self.queries:
             self.timer(self.random.exponential(self.gap), "next")
 
     def on_timer(self, data: object) -> None:
-        """Send a query, or answer one at its deadline."""
+        """Send the next query, or answer a query at its deadline."""
         if data == "next":
             number, workers = self.asked, self.members["workers"]
             for worker in workers:
@@ -69,7 +69,7 @@ class MyMechanism(ew.Application):
                 self.answer(message.data)
 
     def answer(self, number: int) -> None:
-        """Note that a query is answered."""
+        """Answer a query: record its duration and count it as done."""
         asked, _, _ = self.open.pop(number)
         self.measure("query", self.now_ps - asked)
         self.complete()

@@ -1,14 +1,14 @@
-"""``@NAME@``: a congestion control with an increase and a decrease of its own (AIMD), as a sketch.
+"""``@NAME@``: a congestion control in Python: AIMD with its own increase and decrease.
 
-Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest lists what a window
-and an ACK know ("Your own mechanism").
+Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest ("Your own
+mechanism") lists the attributes of a window and an ACK.
 """
 
 import eastwest as ew
 
 
 class MyMechanism(ew.Congestion):
-    """AIMD with constants of its own."""
+    """Additive increase, multiplicative decrease (AIMD) with its own constants."""
 
     name = "@NAME@"
 
@@ -20,7 +20,7 @@ class MyMechanism(ew.Congestion):
         self.credit = 0.0
 
     def on_ack(self, window: ew.Window, ack: ew.Ack) -> int:
-        """Return the new window in bytes. Every sender has an object of its own."""
+        """Return the new window in bytes. Every sender has a separate object of this class."""
         if ack.in_slow_start:
             return window.cwnd + min(ack.acked, 2 * self.segment)
         self.credit += self.increase * self.segment * ack.acked / window.cwnd
@@ -29,5 +29,5 @@ class MyMechanism(ew.Congestion):
         return window.cwnd + whole
 
     def after_loss(self, window: ew.Window, flight: int) -> int:
-        """Return the threshold, which the window follows."""
+        """Return the slow start threshold in bytes after a loss; the window becomes equal to it."""
         return int(flight * self.keep)

@@ -1,7 +1,7 @@
-"""``@NAME@``: a queue discipline that drops early on a linear ramp, as a sketch in Python.
+"""``@NAME@``: a queue discipline in Python that drops early on a linear ramp.
 
-Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest lists what an
-arrival and a queue know ("Your own mechanism").
+Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest ("Your own
+mechanism") lists the attributes of an arrival and a queue.
 """
 
 import eastwest as ew
@@ -18,7 +18,7 @@ class MyMechanism(ew.Queue):
     max_probability: float = 1.0
 
     def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
-        """Let a packet wait, mark or drop it. Every port has an object of its own."""
+        """Enqueue, mark or drop a packet. Every port has a separate object of this class."""
         if not arrival.fits:
             return ew.Verdict.DROP
         ramp = max(1, self.max - self.min)

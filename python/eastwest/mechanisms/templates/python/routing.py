@@ -1,14 +1,14 @@
-"""``@NAME@``: each packet takes the path on which least waits, as a sketch in Python.
+"""``@NAME@``: a routing in Python: the path of the flow, or the path with the shortest queue.
 
-Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest lists what a choice
-knows ("Your own mechanism").
+Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest ("Your own
+mechanism") lists the attributes of a choice.
 """
 
 import eastwest as ew
 
 
 class MyMechanism(ew.Routing):
-    """The path of the flow, unless much more waits there than elsewhere."""
+    """The path of the flow's hash, unless its queue is much longer than the shortest one."""
 
     name = "@NAME@"
 
@@ -16,7 +16,7 @@ class MyMechanism(ew.Routing):
     margin: int = 10
 
     def choose(self, choice: ew.Choice) -> int:
-        """Return the number of a path. Every switch has an object of its own."""
+        """Return the number of a path. Every switch has a separate object of this class."""
         first = choice.flow_hash % choice.paths
         waiting = choice.queued_packets
         least = min(range(choice.paths), key=waiting.__getitem__)
