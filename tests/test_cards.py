@@ -125,7 +125,7 @@ def test_a_sweep_has_points_with_intervals_and_counts(fake: FakeCore) -> None:
     assert card.rows[1][:3] == ["<b>20</b>", "0", "2"]
     assert card.rows[1][3].startswith("12.3 ms")
     assert len(card.rows) == 1 + 16
-    assert "and 4 more points in the frame points" in card.said
+    assert "and 4 more points: see the attribute points" in card.said
     assert "40 of 40 runs" in card.said
 
 

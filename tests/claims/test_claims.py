@@ -333,7 +333,7 @@ def test_points_are_compared_with_the_one_of_another_queue() -> None:
 
 def test_runs_have_no_names_that_lead_elsewhere(papers: Path) -> None:
     found = problems(rewrite(papers, ("[runs.rates]", '[runs."../../rates"]')))
-    assert found["runs"].startswith("names of runs have letters")
+    assert found["runs"].startswith("a name of runs must have")
 
 
 def test_a_band_is_not_upside_down(papers: Path) -> None:
@@ -938,7 +938,7 @@ def test_what_is_missing_is_run_and_nothing_else(papers: Path) -> None:
     path = rewrite(papers, ("low = 20", "low = 99"))
     kept = papers / "tiny" / "results" / "A1.json"
     assert invoke("--record", "--missing")[0] == 1, "it differs"
-    assert "nothing is missing" in invoke("--record", "--missing")[1]
+    assert "no stored results are missing" in invoke("--record", "--missing")[1]
     before = {**json.loads(kept.read_text()), "date": "2026-01-01", "value": 7.0}
     before["metrics"][0] |= {"value": 7.0, "low": None, "high": None, "measured": "7 %"}
     kept.write_text(json.dumps(before))

@@ -225,7 +225,7 @@ def test_how_much_more_is_saved_and_what_of_it_is_one_part() -> None:
     parts = Parts(ROWS.rows)
     base = {"kind": "base"}
     assert many.saved_share(parts, "part", "x", red, base).value == pytest.approx(0.25)
-    with pytest.raises(MeasureError, match="equal at both points"):
+    with pytest.raises(MeasureError, match="equal at the points"):
         many.saved_share(parts, "part", "same", red, base)
 
 

@@ -25,10 +25,10 @@ def test_fuzz_counts_its_cases_and_keeps_a_tally(tmp_path: Path) -> None:
     # A scenario that would take too long is not judged.
     judged = int(text.split(" cases judged")[0])
     assert 1 <= judged <= 3
-    assert "rarest pair of each two settings, times tried" in text
+    assert "number of tries of the rarest pair of values" in text
     assert text.splitlines()[-1] == f"{judged} passed, 0 failed"
     # A second campaign names the pairs that were tried least.
-    assert "pairs were tried less than" in printed(*again)
+    assert "pairs of settings were tried less than" in printed(*again)
     found = json.loads(printed(*again, "--json"))
     assert 1 <= found["cases"] <= 3
     assert found["failures"] == []
@@ -66,7 +66,7 @@ def test_an_imported_topology_is_a_fabric(topology: Path, tmp_path: Path) -> Non
     ("options", "said"),
     [
         (("--format", "visio"), "must be one of htsim, mrperf, topohub"),
-        (("--rate", "5"), "--rate must be"),
+        (("--rate", "5"), "--rate 5: must be"),
         (("--demands", "demands.csv"), "has no traffic matrix"),
     ],
 )
@@ -88,4 +88,4 @@ def test_routes_are_written_with_their_largest_load(tmp_path: Path) -> None:
     assert lines[0] == "from,to,via"
     assert f"{len(lines) - 1} routes in" in text
     assert "the fullest link between switches carries" in text
-    assert "no routes are better" in text
+    assert "proven: no other routes have a lower maximum" in text

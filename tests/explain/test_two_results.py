@@ -57,7 +57,7 @@ def test_equal_digests_are_identical_runs(tmp_path: Path) -> None:
     assert "had no effect" in story.summary
     assert story.facts["digests_equal"]
     assert lines(story, "Settings") == ["tcp.min_rto: 200 ms, then 1 ms"]
-    with pytest.raises(InputError, match="are one result"):
+    with pytest.raises(InputError, match="are the same result folder"):
         difference(one, one)
 
 

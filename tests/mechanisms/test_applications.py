@@ -143,7 +143,7 @@ def test_random_numbers_depend_on_seed_and_process() -> None:
 @pytest.mark.parametrize(
     ("action", "says"),
     [
-        (lambda p: p.send(9, 100), "there is no process 9: there are 0 to 5"),
+        (lambda p: p.send(9, 100), "there is no process 9: processes are 0 to 5"),
         (lambda p: p.send(1, 0), "a message of 0 bytes"),
         (lambda p: p.send("1", 100), "the number of a process is a whole number, not '1'"),
         (lambda p: p.timer("5 parsecs"), "'5 parsecs' is not a time such as '10 ms'"),
@@ -208,7 +208,7 @@ def test_goals_have_counters_and_measures() -> None:
     metrics = [each["metric"] for each in result.summary["goals"]]
     assert metrics == ["applications.app.all_us.max", "applications.app.counters.hops"]
     absent = '[goal]\n"applications.other.all_us.max" = "< 1 s"\n'
-    with pytest.raises(InputError, match=r"after applications\. is a workload"):
+    with pytest.raises(InputError, match=r"after applications\. comes a workload"):
         ew.run(scenario("chain", absent), mechanisms=[Chain])
 
 
@@ -260,13 +260,13 @@ def test_misspelt_hooks_and_taken_names_are_refused() -> None:
             """Do nothing."""
 
     for class_, says in [
-        (Misspelt, "on_mesage is not a hook: hooks are on_start"),
+        (Misspelt, "on_mesage is not a hook; allowed: on_start"),
         (Taken, "number: Application has an attribute of this name"),
         (Late, "2.5 is not a time such as"),
     ]:
         with pytest.raises(InputError, match=says):
             sketch.describe(class_)
-    twice = (InputError, "the application chain is named twice")
+    twice = (InputError, "there are two mechanisms chain of kind application")
     with pytest.raises(twice[0], match=twice[1]):
         ew.run(scenario("chain"), mechanisms=[Chain, Chain])
 

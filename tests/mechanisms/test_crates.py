@@ -183,7 +183,7 @@ def test_a_crate_with_another_source_is_told_what_to_write(asked: Asked, away: P
     (other / "crates" / "bindings" / "Cargo.toml").touch()
     (other / "Cargo.toml").write_text('[workspace.package]\nversion = "99.0.0"\n')
     manifest.write_text(text.replace(ROOT.as_posix(), other.as_posix()))
-    with pytest.raises(ew.InputError, match=r"is of Eastwest 99\.0\.0; for the installed"):
+    with pytest.raises(ew.InputError, match=r"is that of Eastwest 99\.0\.0; for the installed"):
         crate.build(asked.folder)
     assert asked.commands() == []
     # cargo itself says what is wrong with a manifest that it cannot read

@@ -176,11 +176,11 @@ def test_horizon_covers_the_delays() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"interval_s": 0.0}, "interval must be more than 0"),
+        ({"interval_s": 0.0}, "the interval between decisions must be above 0 s"),
         ({"flows": ()}, "at least one queue and one flow"),
-        ({"flows": (Flow("a", ("port",), ()),)}, "a: needs at least one queue, and one delay"),
+        ({"flows": (Flow("a", ("port",), ()),)}, "a: the flow needs at least one queue, and one delay"),
         ({"flows": (Flow("a", ("elsewhere",), (0.0,)),)}, "a: there is no queue 'elsewhere'"),
-        ({"flows": (Flow("a", ("port",), (-1.0,)),)}, "delays must be 0 or more"),
+        ({"flows": (Flow("a", ("port",), (-1.0,)),)}, "all delays of flows and queues must be 0 s or more"),
         ({"loads": (Load("elsewhere", 1.0),)}, "load: there is no queue 'elsewhere'"),
         ({"queues": (Queue("port", 0, 0),)}, "port: the capacity must be more than 0"),
         ({"queues": (Queue("port", C, 9, room=5),)}, "port: the set point must be from 0"),
@@ -245,9 +245,9 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path) -> None:
     assert known["queue"] == pytest.approx(50, abs=1)
     for wrong, said in (
         (["--load", "1.5"], "must be from 0 to 1"),
-        (["--begin", "80 ms"], "--begin must be before --end"),
+        (["--begin", "80 ms"], "--begin must be less than --end"),
         (["--covers", "1"], "must be 2 or more"),
-        (["--room", "20"], "the set point must be from 0 to the room"),
+        (["--room", "20"], "the set point must be from 0 to the maximum, 20"),
         (["--interval", "1 us"], "use a longer interval"),
         (["--changing", "0"], "cost changing must be above 0"),
         (["--delays", "soon"], "must be a time"),

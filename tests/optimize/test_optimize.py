@@ -405,7 +405,7 @@ def test_the_limit_that_nothing_keeps_is_named_with_what_is_missing(land: Landsc
     assert first["limit"] == "energy_j.total at most -60 % against the baseline"
     # a = 50 saves half: ten points of the baseline's hundred are missing.
     assert first["least"] == pytest.approx(0.1, abs=0.08)
-    assert "Nothing keeps the limits: energy_j.total at most -60 %" in found.summary["reason"]
+    assert "No point keeps the limits: energy_j.total at most -60 %" in found.summary["reason"]
     assert "The closest is a " in found.summary["reason"]
 
 
@@ -447,9 +447,9 @@ def test_points_that_fail_are_left_out(land: Landscape) -> None:
     land.fails = lambda given: given["a"] != "0"
     nothing = search(HEAD + GOALS + SPACE + STAGES, "nothing", store="b")
     assert nothing.recommended is not None and nothing.recommended["name"] == "baseline"
-    assert "nothing that was tried is better" in nothing.summary["reason"]
+    assert "no tried point is better" in nothing.summary["reason"]
     land.fails = lambda _: True
-    with pytest.raises(InputError, match="the baseline fails: rough: flow 3"):
+    with pytest.raises(InputError, match="the baseline fails, so that no point can be compared: rough: flow 3"):
         search(HEAD + GOALS + SPACE + STAGES, "none", store="c")
 
 
@@ -501,7 +501,7 @@ def test_the_command_tells_the_front_and_exits_with_1_where_nothing_keeps_the_li
     hard = RUNTIME.replace("+1 %", "-90 %")
     Path("o.toml").write_text(HEAD + GOALS + hard + SPACE + STAGES)
     missed = CliRunner().invoke(app, ["optimize", "o.toml", "--jobs", "0", "--force"])
-    assert missed.exit_code == 1 and "Nothing keeps the limits" in missed.output
+    assert missed.exit_code == 1 and "No point keeps the limits" in missed.output
     Path("o.toml").write_text("scenario = 1")
     assert CliRunner().invoke(app, ["optimize", "o.toml"]).exit_code == 2
 

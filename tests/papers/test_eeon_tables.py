@@ -131,5 +131,5 @@ def test_a_page_without_a_place_for_a_table_is_told_of() -> None:
     assert filled(text, {"x": ["| new |"]}) == (
         "a\n<!-- table of x -->\n\n| new |\n\n<!-- end of x -->\nb\n"
     )
-    with pytest.raises(ValueError, match="0 places for the table of y"):
+    with pytest.raises(ValueError, match="0 pairs of marks for the table of y"):
         filled(text, {"y": []})

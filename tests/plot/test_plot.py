@@ -191,7 +191,7 @@ def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) 
     assert "No utilisation" in plot.link_heat(empty).axes[0].get_title(loc="left")
     with pytest.raises(ew.InputError, match="no finished job 9"):
         plot.job_tasks(empty, 9)
-    with pytest.raises(ew.InputError, match="no numbers in a column 'purpose'"):
+    with pytest.raises(ew.InputError, match="no column 'purpose' with numbers"):
         plot.cdf(empty, "purpose")
     with pytest.raises(ew.InputError, match="utilisation"):
         plot.link_heat(empty, "colour")

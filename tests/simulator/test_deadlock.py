@@ -43,9 +43,9 @@ def test_a_deadlock_is_named_and_has_an_exit_code_of_its_own(tmp_path: Path) -> 
     found = json.loads(run.stdout)["dcb"]["deadlock"]
     assert sorted(found["cycle"]) == ["s0->s1", "s1->s2", "s2->s0"]
     said = " ".join(run.stderr.split())
-    assert "ended by a deadlock" in said and "s0->s1" in said
+    assert "ended by a PFC deadlock" in said and "s0->s1" in said
     page = write_report([tmp_path / "r"]).read_text(encoding="utf-8")
-    assert "The run was ended by a deadlock at" in page
+    assert "The run was ended by a PFC deadlock at" in page
     assert "PFC paused ports" in page
     shown = CliRunner().invoke(app, ["run", str(scenario), "--out", str(tmp_path / "again")])
     assert shown.exit_code == 1

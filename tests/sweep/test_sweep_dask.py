@@ -160,7 +160,7 @@ def test_what_kills_its_process_is_tried_elsewhere_and_then_fails(dask: LocalClu
     )
     assert over.runs["point"].to_list() == [0]
     [failure] = over.failures
-    assert "signal 9, perhaps for lack of memory" in failure["message"]
+    assert "signal 9, perhaps because memory was full" in failure["message"]
     assert failure["settings"] == {"fabric.queue.deadly": "1"}
     assert "on tcp://127.0.0.1:" in failure["message"]
     alone = ew.run("listed.toml", {**sweep["set"], "fabric.queue.deadly": 0}, 1,
@@ -263,7 +263,7 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 def test_files_that_travel_are_bounded(dask: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_cluster, "MOST_INPUT_BYTES", 10)
-    with pytest.raises(InputError, match="files that travel"):
+    with pytest.raises(InputError, match="that are sent to workers"):
         ew.sweep(SWEEP, dask=dask.address)
     assert threading.active_count() < 20 + default_jobs()
 

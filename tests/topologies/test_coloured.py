@@ -70,7 +70,7 @@ def test_the_study_network_gets_three_fifths_and_the_file_runs(tmp_path: Path) -
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert "carries 0.6 of its rate" in done.output
-    assert "no routes are better" in done.output
+    assert "proven: no other routes have a lower maximum" in done.output
     with (tmp_path / "routes.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 30
     result = ew.run(tmp_path / "scenario.toml")

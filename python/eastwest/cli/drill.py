@@ -114,7 +114,7 @@ def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, b
         more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
         message = f"the script still passes after one alteration of {named}{more}"
         return Outcome(str(file), False, message), True
-    message = f"as expected, it fails after each of {result['alterations']} alterations"
+    message = f"fails after each of {result['alterations']} alterations, as expected"
     return Outcome(str(file), True, message if mutate else ""), True
 
 
