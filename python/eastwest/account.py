@@ -175,7 +175,7 @@ class Entry:
     kind: str
     count: int
     reason: str
-    #: Place of the first record; empty where it is not known.
+    #: File and line of the first record that the entry counts; empty where they are not known.
     first: str
     #: Consequence for the user of the result; empty where it is obvious.
     consequence: str

@@ -29,7 +29,8 @@ _WHOLE_RUN = 0.9
 _QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))
 
 
-#: Units that decide when a workload is active: the first kind of these units that the workload has.
+#: Kinds of units that define when a workload is active, in order of preference: the first kind that
+#: the workload has is used.
 #: Exchanges and transactions are too short and too many to define a window for other workloads.
 _ACTIVITY = ("jobs", "ranks", "rounds", "flows")
 

@@ -194,7 +194,7 @@ class Keeper(Protocol):
         """Return the path for a new checkpoint, or None where none is to be written."""
 
     def take(self, tables: Tables, first: int) -> None:
-        """Store rows of tables; ``first`` is the number of the first of these rows in its table."""
+        """Store new rows of tables; ``first`` is the number of the first new row in its table."""
 
     def writing(self) -> None:
         """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
@@ -253,7 +253,7 @@ def extras() -> Extras:
 
 @contextlib.contextmanager
 def using(wanted: Extras) -> Iterator[None]:
-    """Make these mechanisms available to scenarios within the context."""
+    """Make the user's mechanisms ``wanted`` available to scenarios within a ``with`` block."""
     before = _extras.set(wanted)
     try:
         yield
@@ -262,7 +262,7 @@ def using(wanted: Extras) -> Iterator[None]:
 
 
 def use(wanted: Extras) -> None:
-    """Make these mechanisms available to scenarios until the process ends."""
+    """Make the user's mechanisms ``wanted`` available to scenarios until the process ends."""
     _extras.set(wanted)
 
 
@@ -408,7 +408,7 @@ def mpi_record(
 
 
 def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
-    """Return the problems of an MPI trace whose ranks have these files (name and path)."""
+    """Return the problems of an MPI trace; ``files`` has the name and path of each rank's file."""
     return _core.mpi_check([(name, str(path)) for name, path in files])
 
 

@@ -168,7 +168,7 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
     import polars as pl  # noqa: PLC0415
 
     if name == "links" and (written == 1 or column in {"drops_early", "marks"}):
-        # In these formats all drops are drops at full queues, and no packet was marked.
+        # Runs in formats without the column dropped packets only at full queues and marked none.
         return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
     return pl.lit(None)
 

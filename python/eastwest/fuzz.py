@@ -32,8 +32,8 @@ REFUSED_AFTER = 12
 #: Wall time in s after which a case counts as endless.
 LONGEST_S = 300.0
 
-#: Counts that are summed over campaigns, without those of pairs: fields of ``Tally``, and keys of
-#: the tally file.
+#: Fields of ``Tally``, and keys of the tally file, that are summed over campaigns. The counts for
+#: pairs of values are kept separately.
 SUMS = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
 
 Level = tuple[str, str]
@@ -89,7 +89,10 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return (level, level, refused) of pairs that ``check`` often refused, never allowed."""
+        """Return pairs of values that ``check`` never allowed, with the number of refusals.
+
+        Pairs with fewer than ``REFUSED_AFTER`` refusals are left out.
+        """
         return [
             (*pair, refused)
             for pair, (tried, refused) in self.pairs.items()

@@ -124,7 +124,7 @@ def _description(key: dict[str, Any]) -> str:
     if "default" in key:
         lines.append(f"Default: {key['default']}")
     if "absent" in key:
-        lines.append(f"If it is not given: {key['absent']}")
+        lines.append(f"Without this key: {key['absent']}")
     if "min" in key or "max" in key:
         lines.append(f"Range: {key.get('min', '')} to {key.get('max', '')}")
     if key.get("kinds"):

@@ -64,7 +64,8 @@ def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFra
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8")
     for name, table in tables.items():
-        # Written through memory: a full disk raises an OSError with its number, none of polars.
+        # The table is made in memory first, so that a full disk raises an OSError with an error
+        # number, and not an exception of polars.
         stream = io.BytesIO()
         table.write_parquet(stream)
         (folder / f"{name}.parquet").write_bytes(stream.getbuffer())

@@ -146,7 +146,7 @@ def _remove_abandoned(path: Path) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(handle, path):  # and not renamed to its final name meanwhile
+            if _is(handle, path):  # no other process has renamed it
                 remove(path)
         finally:
             os.close(handle)

@@ -87,7 +87,7 @@ class RunWords:
 
 
 def describe(progress: Progress, left_s: float | None) -> str:
-    """Return as text: simulated time, wall time and its rest, jobs done, packet-hops per second."""
+    """Return as text: simulated time, wall time so far and left, jobs done, packet-hops per s."""
     wall_s = progress["wall_s"]
     parts = [f"{span(progress['simulated_s'])} simulated in {span(_rounded(wall_s))}"]
     if left_s is not None:

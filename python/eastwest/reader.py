@@ -250,7 +250,7 @@ class Table:
         return flat(given)
 
     def table(self, key: str, wanted: str = "a table") -> Table:
-        """Return the reader of a table inside this table; empty if the key is missing."""
+        """Return a reader for the table under ``key``; for an empty table if the key is missing."""
         given = self.content.get(key, {})
         if not isinstance(given, Mapping):
             self._not(key, given, wanted)

@@ -88,7 +88,7 @@ class Cost(TypedDict):
 
 
 class Expected(NamedTuple):
-    """Sentence on the expected time and memory of a run, and whether earlier runs tell them."""
+    """Sentence on the expected time and memory of a run; ``known``: whether it has estimates."""
 
     sentence: str
     known: bool
@@ -339,7 +339,7 @@ class Store:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(shared, target)
-        except OSError:  # a file system without links, or too many of them
+        except OSError:  # no hard links in this file system, or too many links to the file
             target.write_bytes(content)
 
     def _place(self, partial: Path, final: Path) -> None:

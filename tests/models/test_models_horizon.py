@@ -178,9 +178,15 @@ def test_horizon_covers_the_delays() -> None:
     [
         ({"interval_s": 0.0}, "the interval between decisions must be above 0 s"),
         ({"flows": ()}, "at least one queue and one flow"),
-        ({"flows": (Flow("a", ("port",), ()),)}, "a: the flow needs at least one queue, and one delay"),
+        (
+            {"flows": (Flow("a", ("port",), ()),)},
+            "a: the flow needs at least one queue, and one delay",
+        ),
         ({"flows": (Flow("a", ("elsewhere",), (0.0,)),)}, "a: there is no queue 'elsewhere'"),
-        ({"flows": (Flow("a", ("port",), (-1.0,)),)}, "all delays of flows and queues must be 0 s or more"),
+        (
+            {"flows": (Flow("a", ("port",), (-1.0,)),)},
+            "all delays of flows and queues must be 0 s or more",
+        ),
         ({"loads": (Load("elsewhere", 1.0),)}, "load: there is no queue 'elsewhere'"),
         ({"queues": (Queue("port", 0, 0),)}, "port: the capacity must be more than 0"),
         ({"queues": (Queue("port", C, 9, room=5),)}, "port: the set point must be from 0"),

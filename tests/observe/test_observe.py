@@ -434,7 +434,9 @@ def test_a_damaged_folder(tmp_path: Path) -> None:
         open_spans(folder)
     done = run("import", NEZHA, "-o", folder)
     assert done.exit_code == 2
-    assert "already exists: name another folder, or replace it with --force" in " ".join(done.output.split())
+    assert "already exists: name another folder, or replace it with --force" in " ".join(
+        done.output.split()
+    )
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x").touch()
     assert run("import", NEZHA, "-o", tmp_path / "other", "--force").exit_code == 2

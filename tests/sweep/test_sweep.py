@@ -201,7 +201,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     again = ["sweep", "shared.toml", "--jobs", "0", "--resume"]
     narrow = {"COLUMNS": "60", "TERM": "xterm"}
     terminal = CliRunner(env={**narrow, "FORCE_COLOR": "1"}).invoke(app, again).stdout
-    assert "columns without space: flow FCT mean; a wider terminal, a pipe" in " ".join(
+    assert "columns that do not fit: flow FCT mean; a wider terminal, a pipe" in " ".join(
         terminal.split()
     )
     piped = CliRunner(env={**narrow, "FORCE_COLOR": None}).invoke(app, again).stdout

@@ -296,7 +296,8 @@ def _seen_start(
             continue
         hosts = len({a.host for a in attempts if a.kind == "map"})
         shuffled = sum(_shuffled(a) for a in attempts if a.kind == "reduce")
-        # The bytes on a node's link are its shuffled bytes without those from the node itself.
+        # Each node reads 1/hosts of the shuffled bytes, of which 1/hosts lies on the node itself
+        # and does not use its link.
         per_node = shuffled * (hosts - 1) / hosts**2 if hosts else 0.0
         passing_s = 0.01 * 8 * per_node / (_PAYLOAD * rate_bps) if rate_bps else 0.0
         starts.append(max(0.0, first_s - passing_s))

@@ -32,7 +32,10 @@ _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 
 def windows(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw congestion windows over time: the beginning and the whole flow, for each metric."""
+    """Draw congestion windows over time: one row for each metric, with two panels.
+
+    The left panel shows the beginning of the flow, the right panel the whole flow.
+    """
     parts = [part for part in shown if part.measured and part.measured.rows]
     rows = max(1, len(parts))
     figure = Figure(figsize=(10.6, 2.9 * rows + 0.4), layout="constrained")

@@ -154,7 +154,8 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
         axes.axvspan(min(ends) - 0.25, max(ends) + 0.25, color=AMBER, alpha=0.2, lw=0)
     axes.set_xlabel("senders")
     axes.set_ylabel("goodput")
-    # The axis ignores intervals: if runs differ by powers of ten, an interval reaches below 0.
+    # The range of the logarithmic axis is set by the means and not by their confidence intervals:
+    # if runs differ by powers of ten, an interval reaches below 0.
     models = [row[name] for row in rows for name in ("equation_1", "equation_2")]
     axes.set_ylim(min([*means, *models]) / 2, max([*means, *models]) * 1.5)
     log_axis(axes, "y")

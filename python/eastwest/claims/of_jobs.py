@@ -91,7 +91,10 @@ def _has(part: Part, key: str) -> bool:
 
 
 def _apart(part: Part, argument: str) -> str:
-    """Return the settings of ``argument`` that differ from the other selection, as a label."""
+    """Return a label with the settings of a metric's argument ``at`` or ``against``.
+
+    It has only settings that differ between the two arguments.
+    """
     ours = part.metric.arguments[argument]
     other = part.metric.arguments["against" if argument == "at" else "at"]
     apart = {path: value for path, value in ours.items() if other.get(path) != value}

@@ -53,8 +53,8 @@ measured value must lie. {{committed}}A \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
 the verdict. {{guide}} describes how to run, read and add claims.
 """
-#: Texts of the index for Eastwest's own studies, and below for studies of others. The Git history
-#: of the own studies shows that bands were committed before results.
+#: Texts of the index for studies in Eastwest's repository, and (``_OTHERS``) for studies of users.
+#: Only the Git history of the former shows that bands were committed before results.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
@@ -170,8 +170,8 @@ def _counts(
 ) -> Iterator[str]:
     """Yield a table of claims that hold, are undecided and differ, by study and reading.
 
-    ``others`` has by the id of a claim its stored results under other readings and profiles;
-    ``variants`` has by the id and the reading the claim itself.
+    ``others``: the stored results of a claim under other readings and profiles, by the claim's id.
+    ``variants``: the claim under each reading, by the claim's id and the name of the reading.
     """
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"

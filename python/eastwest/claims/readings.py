@@ -76,7 +76,7 @@ class Value:
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
-        """Whether runs with these values by path have the settings that this value needs.
+        """Whether runs with the values ``decided`` (by path) have the settings this value needs.
 
         Raises ``InputError`` where some of the runs have these settings and others do not.
         """

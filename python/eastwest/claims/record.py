@@ -61,7 +61,7 @@ class Record:
         return self._seeds_of(asked)
 
     def _seeds_of(self, metrics: Iterable[Metric]) -> bool:
-        """Whether the runs of these metrics had at least as many seeds as the claim asks for."""
+        """Whether the stored runs of the given metrics have the number of seeds the claim needs."""
         had = self.content.get("run_seeds", {}) if self.content else {}
         names = {name for metric in metrics for name in metric.runs}
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
@@ -165,7 +165,10 @@ def write(
 
 
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
-    """Return the file endings of a claim's stored figure; empty unless it gives the verdict."""
+    """Return the file endings of a claim's stored figure; empty for other readings and profiles.
+
+    Only the reading and profile of the claim file itself decide the verdict and have a figure.
+    """
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 

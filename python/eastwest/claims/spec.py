@@ -197,7 +197,7 @@ def load(path: Path, variant: str = "", named: str = "") -> Claim:
 
 
 class _Reader:
-    """Reader of one claim, which collects problems."""
+    """Reader of one claim file; collects all problems of the file."""
 
     def __init__(
         self,
@@ -535,7 +535,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return any(_fits(value, option) for option in inner)
     if origin is list:
         return isinstance(value, list) and all(_fits(entry, inner[0]) for entry in value)
-    if origin is not None:  # mappings of settings
+    if origin is not None:  # the argument is a mapping of settings
         return isinstance(value, dict) and all(map(_a_setting, value.values()))
     if kind is float:
         return type(value) in {int, float} and math.isfinite(value)

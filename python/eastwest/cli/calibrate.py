@@ -68,7 +68,7 @@ def command(
         typer.Option(
             min=1,
             metavar="N",
-            help="With --cores: number of workers on a machine, in the order of their names.",
+            help="With --cores: number of workers per machine; workers are placed by name.",
         ),
     ] = 1,
     details: Annotated[

@@ -137,7 +137,10 @@ def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> N
 
 
 def _least(tally: campaign.Tally) -> Table:
-    """Return a table: number of tries of the rarest allowed values, for each two main settings."""
+    """Return a table that shows which values of the main settings have seldom been tried together.
+
+    For each two settings, it has the number of tries of their rarest allowed pair of values.
+    """
     least: dict[tuple[str, str], int] = defaultdict(lambda: 1 << 62)
     for ((a, _), (b, _)), (tried, _) in tally.pairs.items():
         if tried:

@@ -29,7 +29,7 @@ def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
 
 
 def room_of(names: Iterable[str], width: int) -> int:
-    """Return the number of columns for the texts beside these names in a grid."""
+    """Return the number of characters left for a text beside the longest of ``names`` in a line."""
     return width - max(map(len, names), default=0) - _GAP
 
 

@@ -40,9 +40,7 @@ def incast(
     ] = "1 Gbit/s",
     alpha: Annotated[
         float,
-        typer.Option(
-            help="Mean number of timeouts that a round waits for, α of (4); can be above 1."
-        ),
+        typer.Option(help="Mean number of timeouts per round, α of equation (4); can be above 1."),
     ] = 1.0,
     csv_file: CsvOption = None,
     plot: Annotated[

@@ -45,7 +45,7 @@ def several_seconds(option: str, text: str) -> list[float]:
 
 
 def several(option: str, text: str) -> list[float]:
-    """Return numbers separated by commas; ``option`` is named in errors."""
+    """Return the numbers of a text with commas between them; errors name ``option``."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:

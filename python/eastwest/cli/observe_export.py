@@ -84,7 +84,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free port.")] = 9464,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     speed: Annotated[
-        float, typer.Option(help="Simulated seconds per second; inf: only the end of the run.")
+        float, typer.Option(help="Simulated seconds per real second; inf: only the end of the run.")
     ] = 1.0,
 ) -> None:
     """Replay a run for a monitoring system that scrapes /metrics, until interrupted."""

@@ -262,7 +262,7 @@ class Overall(Bar):
 def run(
     part: Part, missing: Sequence[Missing], bar: Overall, store: Store, dask: str | None = None
 ) -> None:
-    """Run those runs of a part that the store lacks, here or on workers of a Dask scheduler."""
+    """Execute the runs of a part that the store lacks, here or on workers of a Dask scheduler."""
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue

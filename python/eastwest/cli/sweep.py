@@ -206,7 +206,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
     print_table(console, table)
     if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
-            f"columns without space: {clean(', '.join(rest))}; a wider terminal, a pipe (| cat) "
+            f"columns that do not fit: {clean(', '.join(rest))}; a wider terminal, a pipe (| cat) "
             "and the table points.parquet have them",
             markup=False,
         )

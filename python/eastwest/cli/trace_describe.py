@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PageOption = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="PAGE.html", help="Also write a self-contained page."),
+    typer.Option("--out", "-o", metavar="PAGE.html", help="Also write a self-contained HTML file."),
 ]
 
 PictureOption = Annotated[

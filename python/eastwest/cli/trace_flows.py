@@ -58,13 +58,13 @@ def flows(
         typer.Option("--pair", help="One flow for each connection: its larger direction."),
     ] = False,
     least: Annotated[
-        int, typer.Option(min=1, max=10**15, help="Least payload of a flow in bytes.")
+        int, typer.Option(min=1, max=10**15, help="Leave out flows with a smaller payload (bytes).")
     ] = 1,
     within: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NETWORK",
-            help="Only flows with both ends in this network (10.0.0.0/8); may be repeated.",
+            help="Only flows with both ends in a network such as 10.0.0.0/8; may be repeated.",
         ),
     ] = None,
     hosts: Annotated[

@@ -54,7 +54,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.moments = flows.whole_connection(evidence, number, first_s, last_s)
     slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]
     result.add(
-        "Its messages, the slowest first",
+        "Messages of the connection, the slowest first",
         *(f"{flows.line(evidence, row)}, {plural(row['timeouts'], 'timeout')}" for row in slowest),
     )
     if len(rows) > _MOST_LISTED:

@@ -49,7 +49,10 @@ class Division:
     waits_us: list[tuple[int, float]]
 
     def is_mostly_at_sender(self, links: Collection[int]) -> bool:
-        """Whether the longest part is waiting at the sender's network card, before ``links``."""
+        """Whether the longest part of a flow's time is waiting at the sender's own network card.
+
+        ``links`` are the numbers of the sender's links; waiting in their queues counts, too.
+        """
         at_sender = [self.parts_us["host_queue_us"]]
         others = [
             us for name, us in self.parts_us.items() if name not in {"host_queue_us", "queueing_us"}

@@ -310,7 +310,9 @@ def _unknown(
         counted = f"{plural(row['retransmits'], 'segment')} sent again"
         if row["timeouts"]:
             counted += f" and {plural(row['timeouts'], 'timeout')}"
-        result.unknown.append(f"Counted meanwhile, on its whole connection: {counted}.")
+        result.unknown.append(
+            f"Losses of this flow alone; during the flow, its whole connection had {counted}."
+        )
     divided = "path_us" in result.facts
     if not evidence.divides(row["workload"]):
         result.unknown.append(

@@ -36,7 +36,7 @@ class Ahead:
 
     @property
     def words(self) -> str:
-        """Number of these earlier messages and their bytes, as text."""
+        """Number and bytes of the earlier messages on the connection, as text."""
         return f"{plural(self.messages, 'earlier message')} ({size(self.bytes)})"
 
 

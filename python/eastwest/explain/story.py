@@ -59,7 +59,7 @@ class Story:
     unknown: list[str] = field(default_factory=list)
 
     def add(self, title: str, *lines: str) -> None:
-        """Add a section with this title and these lines; without lines, add nothing."""
+        """Add a section with a title and lines of text; without lines, add nothing."""
         if lines:
             self.sections.append(Section(title, list(lines)))
 

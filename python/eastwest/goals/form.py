@@ -38,7 +38,7 @@ PARTS = (
     "simulated_s", "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace",
     "throughput_bps", "transactions",
 )  # fmt: skip
-#: Keys of a summary that exist only if a workload has one of these kinds or transports.
+#: Keys of a summary that not all runs have: for each, the kinds or transports of workloads with it.
 _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}
 #: Measures of workloads that are a single number, without statistics such as mean and p99.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
@@ -209,7 +209,7 @@ _WRITTEN_UNITS = {
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
-# Scenarios
+# Goals of a scenario
 
 
 def of_text(scenario: str) -> Goals:
@@ -263,7 +263,7 @@ def _resolved(source: Source, overrides: core.Overrides) -> str:
     return found["scenario_toml"]
 
 
-# Names of measures
+# Checks of the names of measures
 
 
 @dataclass(frozen=True)

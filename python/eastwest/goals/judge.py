@@ -35,7 +35,7 @@ class Told:
     """Mean of one metric at a point, and its relative change against the baseline."""
 
     value: Interval
-    #: Change as a share; None where the baseline is 0.
+    #: Change of the mean against the baseline (0.1: 10 % more); None where the baseline is 0.
     change: Interval | None
 
 
@@ -92,7 +92,8 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
     found = told(limit.metric, ours, base, confidence)
     interval = found.value
     if limit.relative:
-        # A baseline of 0 has no share: any increase is unlimited.
+        # With a baseline of 0 there is no relative change: a value above 0 counts as an infinite
+        # increase.
         interval = found.change or Interval(found.value.n, math.inf, None, None)
     judged = judge(limit, interval)
     return Kept(found, judged.missed, judged.state == MET)

@@ -160,7 +160,7 @@ class Application(Base):
         return self._numbered()
 
     def _numbered(self) -> int:
-        # The simulator numbers messages and timers in the order of these calls, too.
+        # The simulator numbers messages and timers in the same order: the order of the calls.
         self._next += 1
         return self._next - 1
 

@@ -24,11 +24,11 @@ class Recipe:
     library: Path | None = None
     library_sha256: str = ""
     files: tuple[Path, ...] = ()
-    #: Names of classes that were not loaded from a file.
+    #: Names of mechanism classes that no file contains, so that other processes cannot load them.
     classes: tuple[str, ...] = ()
 
     def restore(self) -> core.Extras:
-        """Load the mechanisms without compiling anything, and return them."""
+        """Load the mechanisms of this recipe without compiling anything, and return them."""
         found = _Loaded()
         if self.library is not None:
             module = crate.load(self.library)

@@ -119,12 +119,15 @@ def frame_time_s(phy: Phy, frame_bytes: float) -> float:
 
 
 def legacy(load: float, frame_s: float) -> Point:
-    """Return power and mean wait of a link that never sleeps: full power, the wait of M/D/1."""
+    """Return power and mean wait of a link that never sleeps (an M/D/1 queue at full power)."""
     return Point(1.0, _sending_wait_s(load, frame_s), 0.0)
 
 
 def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
-    """Return power and mean wait with ideal sleep: φ + (1 − φ) ρ of full power, wait of M/D/1."""
+    """Return power and mean wait of a link with ideal sleep: it sleeps whenever it does not send.
+
+    Changing the state takes no time, so the mean wait is that of an M/D/1 queue.
+    """
     power = sleep_share + (1 - sleep_share) * load
     return Point(power, _sending_wait_s(load, frame_s), 1 - load)
 

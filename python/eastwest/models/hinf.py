@@ -87,7 +87,8 @@ class Design:
     stable: bool
     rightmost: float
     peak: float
-    #: Gain and phase margin of a loop with one output, by python-control; infinite for others.
+    #: Gain margin (dB) and phase margin (degrees) by python-control; infinite for a loop with
+    #: several outputs.
     gain_db: float
     phase_deg: float
 

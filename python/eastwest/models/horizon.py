@@ -245,7 +245,8 @@ class RecedingHorizon:
                 ]
             )
             besides = (known - self._before) / h - comes + capacity
-            # For a link that was idle, the change of the queue gives only an upper bound.
+            # The change of the queue gives the load only of a link that was busy in the interval,
+            # and an upper bound of the load of a link that was idle.
             busy = (known > 0) | (self._before > 0)
             newer = self._besides + _NEWEST * (besides - self._besides)
             self._besides = np.where(busy, newer, np.minimum(self._besides, besides))

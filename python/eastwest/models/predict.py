@@ -58,7 +58,8 @@ class Predictor:
             gain = spread / (self._forgetting + known @ spread)
             self._weights = self._weights + gain * (y - self._weights @ known)
             self._spread = (self._spread - np.outer(gain, spread)) / self._forgetting
-            self._spread = np.clip(self._spread, -1e4, 1e4)  # it grows while inputs are constant
+            # The covariance grows without limit while the inputs are constant.
+            self._spread = np.clip(self._spread, -1e4, 1e4)
         keep = max(self._order, self._inputs + self._dead) + 1
         self._outputs = [*self._outputs, y][-keep:]
         self._acted = [*self._acted, u][-keep:]

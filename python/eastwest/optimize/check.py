@@ -33,7 +33,7 @@ def load(origin: str | Path) -> Spec:
     if not problems:
         variants = (overrides(spec, stage, settings) for stage, settings in _variants(spec))
         problems = refused(source, variants)
-    with contextlib.suppress(core.scenario_error()):  # ``problems`` has them already
+    with contextlib.suppress(core.scenario_error()):  # ``problems`` has this error already
         spec, more = _with_goals(spec, source)
         problems += more
     if problems:

@@ -129,7 +129,7 @@ class Search:
             self._measure(alive, stage)
             self.foretold[stage - 1] = self._stage_correlation(stage - 1, alive)
 
-    # Comparison
+    # Comparison of points
 
     def order(self, stage: int, points: Sequence[Point]) -> list[Point]:
         """Return the points that were measured at a stage, from the best to the worst."""
@@ -151,7 +151,7 @@ class Search:
             for limit in self.spec.limits
         ]
 
-    # Measurement
+    # Measurement of points
 
     def _measure(self, points: Sequence[Point], number: int) -> None:
         stage = self.spec.stages[number]
@@ -228,7 +228,7 @@ class Search:
             runs += points * len(stage.seeds)
         return runs
 
-    # Proposals
+    # Proposals of new points
 
     def _propose(self, study: Study | None) -> None:
         spec = self.spec
@@ -265,7 +265,7 @@ class Search:
         return self._point(*self.spec.space.point(choose))
 
     def _point(self, settings: Settings, choices: dict[int, int]) -> Point:
-        """Return the point with these settings; create it if it does not exist yet."""
+        """Return the point with the given settings; create it if it does not exist yet."""
         key = _key(settings)
         if key not in self._by_settings:
             name = self.spec.space.say(choices)

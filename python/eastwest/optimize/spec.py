@@ -130,7 +130,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
     )
 
 
-# The space
+# Axes of the space that is searched
 
 
 def _axes(table: Table) -> tuple[Axis, ...]:
@@ -261,7 +261,7 @@ def _candidates(table: Table) -> tuple[Named, ...]:
     return tuple(found)
 
 
-# Stages
+# Stages of the search
 
 
 def _stages(table: Table) -> tuple[Stage, ...]:

@@ -31,7 +31,7 @@ def selection(found: Selection) -> Figure:
         for place, each in zip(places, found.chosen, strict=True):
             said = [f"lag {each.lag}"] if each.lag else []
             if each.frequency is not None and math.isfinite(each.frequency):
-                said.append(f"selected again: {each.frequency:.0%}")
+                said.append(f"selected in {each.frequency:.0%} of resamples")
             end = max(each.relevance, each.redundancy) + 0.01 * most
             axes.text(end, place, ", ".join(said), va="center", color=MUTED)
         axes.set_yticks(places, [clean(each.metric, 70) for each in found.chosen])

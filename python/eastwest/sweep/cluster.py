@@ -208,7 +208,7 @@ class Cluster:
                 )
         return sha256, self._given[sha256]
 
-    # Orders
+    # Orders: runs that are sent to workers
 
     def _feed(self) -> None:
         while self._queue and len(self._sent) < max(_AHEAD, 4 * sum(self._threads.values())):
@@ -277,7 +277,7 @@ class Cluster:
         self._count(at_once=True)
         return [address for address in self._threads if address not in died] or None
 
-    # Answers
+    # Answers of workers: progress and results of runs
 
     def _queue_progress(self, event: tuple[float, dict[str, Any]]) -> None:
         """Queue a progress event of a run; this function is called in a thread of Dask."""
@@ -343,7 +343,7 @@ class Cluster:
             return Event(0, "world", clean(message, 1000))
         return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
 
-    # Workers
+    # Workers that are connected
 
     def _count(self, at_once: bool = False) -> None:
         """Update the known workers, at most every few seconds unless ``at_once``."""

@@ -149,7 +149,7 @@ class Driver(Executor[Point]):
         finally:
             self.pool.close()
 
-    # Estimates
+    # Estimates of the time of the sweep
 
     def _rough_estimate(self) -> Estimate:
         """Return an estimate of the time from three points, without resolving all points."""
@@ -191,7 +191,7 @@ class Driver(Executor[Point]):
                 f"the sweep was not confirmed and is not started: {estimate.sentence()}"
             )
 
-    # Running
+    # Execution of runs
 
     def _resolved(self, number: int) -> Point:
         values = self.spec.at(number)
@@ -307,7 +307,7 @@ class Driver(Executor[Point]):
         while point.given < point.target:
             self._start_next_seed(point)
 
-    # Results
+    # Tables and result of the sweep
 
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec

@@ -34,7 +34,7 @@ class Estimate:
     """Number of runs of a sweep, and estimated time and memory of the runs not in the store."""
 
     runs: int
-    #: Number of these runs that are in the store already.
+    #: Number of the sweep's runs that are in the store already, and are not run again.
     reused: int
     jobs: int
     #: Sum of the wall times of the runs that are not in the store, in s; None if unknown.

@@ -148,7 +148,9 @@ class Executor(Generic[Place]):
                 continue
             if event.what == "done":
                 self.store.forget_failure(run.key)
-            elif event.what == "failed":  # a repetition fails, too; after a crash it may succeed
+            # An error of the simulation occurs at each repetition, so it is stored; the death of a
+            # process may not occur again.
+            elif event.what == "failed":
                 self.store.put_failure(run.key, event.message)
             yield run, event
         if time.monotonic() - self._told >= _LOOK_EVERY_S:

@@ -100,7 +100,7 @@ class Here:
 
     def events(self, timeout_s: float) -> list[Event]:
         """Execute the next run of the queue, and return its events."""
-        del timeout_s  # a run cannot be interrupted
+        del timeout_s  # not used: in this pool, a run cannot be interrupted
         if not self._queue:
             return []
         heard: list[Event] = []
@@ -131,7 +131,7 @@ class Processes:
 
     def __init__(self, setup: Setup, size: int, sharing: int | None = None) -> None:
         self.size = size
-        # A process gets its share of the available memory, which `sharing` processes use.
+        # Each of `sharing` processes may use an equal share of the available memory.
         self._setup = replace(setup, memory_bytes=allowed_bytes(sharing or size))
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []

@@ -245,7 +245,7 @@ def _warm_up(table: Table) -> int:
 
 
 def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
-    """Add problems of paths of the baseline that no axis has, and of values that its axis lacks."""
+    """Check that each path of the baseline is an axis and its value is a value of this axis."""
     for path in spec.baseline:
         if path not in named:
             message = "is not the path of an axis; the baseline selects values of axes"

@@ -34,8 +34,8 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes", size),
     ("_j", joules),
 )
-#: Function that formats a ratio, by the last part of its path; the ending of an earlier part is
-#: not the unit of a ratio.
+#: Functions that format ratios, by the last part of a metric's path. A ratio has no unit, even if
+#: an earlier part of its path ends with the name of one.
 RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
 #: By the ending of a part of a metric's path: the kind of unit that limits may have (values.py),
 #: and the metric's unit as a multiple of the smallest unit of this kind.

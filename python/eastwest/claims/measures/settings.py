@@ -243,7 +243,7 @@ def _pairs(
     pairs = []
     for sample in data.samples(value, at):
         alike = [other for other in theirs if _agree(sample, other, against)]
-        if len(alike) > 1:  # other sweeps have such points, too
+        if len(alike) > 1:  # points of several sweeps agree with this one
             most = max(_agreeing(sample, other) for other in alike)
             alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
@@ -285,7 +285,10 @@ def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
-    """Return the largest (``sign`` 1) or smallest (``sign`` -1) mean reduction of all pairs."""
+    """Return the mean reduction of the pair of points where it is largest or smallest.
+
+    ``sign``: 1 for the largest, -1 for the smallest.
+    """
     means = {
         place: mean_interval(list(_shares(*pair).values())).value
         for place, pair in enumerate(pairs)
