@@ -37,7 +37,7 @@ class DeclaredColumn(TypedDict):
     name: str
     kind: Dtype
     since: int
-    """First result format of which every folder has the column, if its table is older."""
+    """First result format whose folders all have the column; 1 if it is as old as its table."""
     about: str
     """The column's meaning, in Markdown."""
 

@@ -152,7 +152,7 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
 
 @dataclass
 class Watchdog:
-    """Progress callback that ends the process where a case does not end."""
+    """Progress callback that ends the process if a case takes longer than ``LONGEST_S``."""
 
     progress: Callable[[int, int], None]
     seed: int

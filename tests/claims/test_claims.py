@@ -788,7 +788,7 @@ def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: 
         ("a = 3", "a = 3: must be a table"),
         ('[a]\nabout = ""\nset = {}\nseeds = 0', "a.seeds = 0: allowed: 1 to 1000"),
         ('[a]\nabout = ""\nset = {}\nbecause = 3', "a table of claims"),
-        ('["../a"]\nabout = ""\nset = {}', "small letters"),
+        ('["../a"]\nabout = ""\nset = {}', "a to z, 0 to 9"),
         ('[slow]\nabout = "x"\nset = {}', "did you mean slow"),
         ("", "it has no profiles.toml"),
     ],
@@ -1002,7 +1002,7 @@ def test_what_holds_by_construction_says_so(papers: Path) -> None:
         ("[first]\nabout = ''\nsince = 'today'", "a day such as"),
         ("[first]\nsince = '2026-11-23'", "first.about: is missing: a text"),
         ("[first]\nsinse = '2026-11-23'", "did you mean since?"),
-        ("['../a']\nabout = ''\nsince = '2026-11-23'", "small letters"),
+        ("['../a']\nabout = ''\nsince = '2026-11-23'", "a to z, 0 to 9"),
         (READINGS.replace('words = "windows of 20 packets"\n', ""), "testbed.value.0"),
         (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "testbed.seeds = 0: allowed: 1 to"),
         (

@@ -23,7 +23,7 @@ def test_fuzz_counts_its_cases_and_keeps_a_tally(tmp_path: Path) -> None:
     again = ("fuzz", "--cases", "3", "--jobs", "1", "--tally", str(tally), "--out", str(tmp_path))
     text = printed(*again)
     # A scenario that would take too long is not judged.
-    judged = int(text.split(" cases judged")[0])
+    judged = int(text.split(" scenarios checked")[0])
     assert 1 <= judged <= 3
     assert "number of tries of the rarest pair of values" in text
     assert text.splitlines()[-1] == f"{judged} passed, 0 failed"

@@ -129,7 +129,7 @@ def test_a_study_says_what_is_missing_runs_it_and_goes_on(
     command(["tiny", "--draw"], parts, finish)
     assert told == [(0, True), (10, True), (10, False)]
     assert outlook(missing_of(part, store)) == "no runs are missing"
-    with pytest.raises(SystemExit, match="unknown: chapter9; known:"):
+    with pytest.raises(SystemExit, match="unknown arguments: chapter9; allowed:"):
         command(["chapter9"], parts, finish)
     with pytest.raises(SystemExit, match="--dask needs the address"):
         command(["tiny", "--dask"], parts, finish)

@@ -103,7 +103,7 @@ def test_another_run_is_not_taken_for_this_one(tmp_path: Path) -> None:
     summary.write_text(json.dumps(changed))
     story = explain(result.path, "flow", 0, rerun_s=math.inf)
     assert "path_us" not in story.facts
-    assert any("has another digest" in line for line in story.unknown)
+    assert any("its digest changes" in line for line in story.unknown)
 
 
 def test_an_exchange_is_its_request_the_server_and_its_response(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_an_exchange_tells_what_was_beside_both_of_its_flows(tmp_path: Path) -> 
     told = {section.title: section.lines for section in story.sections}
     for name in ("request", "response"):
         flow = explain(result, "flow", row[name], rerun_s=math.inf)
-        assert told[f"Beside the {name}"] == next(
-            each.lines for each in flow.sections if each.title == "Beside it"
+        assert told[f"At the same time as the {name}"] == next(
+            each.lines for each in flow.sections if each.title == "At the same time"
         )
         count = flow.facts["flows_beside_src"]
         assert story.facts[f"beside_{name}"]["flows_beside_src"] == count
@@ -163,7 +163,7 @@ def test_a_flow_behind_others_at_its_network_card_names_the_largest(tmp_path: Pa
     assert small.facts["largest_beside_src"] == {
         "flow": rows[1_000_000], "dst": "h1", "bytes": 1_000_000, "purpose": "flow",
     }  # fmt: skip
-    beside = next(each.lines for each in small.sections if each.title == "Beside it")
+    beside = next(each.lines for each in small.sections if each.title == "At the same time")
     assert f"The largest of them is flow {rows[1_000_000]} to h1, 1 MB (flow)." in beside
     assert "largest_beside_src" not in explain(result, "flow", rows[2000]).facts
 

@@ -239,7 +239,7 @@ def test_what_was_beside_a_flow_is_counted(tmp_path: Path) -> None:
     story = explain(folder(tmp_path / "r", tables), "flow", 0)
     assert story.facts["flows_beside_dst"] == 3
     assert story.facts["flows_beside_src"] == 1
-    beside = next(s for s in story.sections if s.title == "Beside it").lines
+    beside = next(s for s in story.sections if s.title == "At the same time").lines
     assert beside[0] == "3 other flows to h3 in progress meanwhile, at most 2 at once."
     # Half of what 1 Gbit/s carries in a millisecond; ten samples lie wholly within.
     assert beside[1] == (
@@ -326,7 +326,7 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
     assert story.facts["slowest_chunk"] == 4
     text = story.text()
     assert "The last one ended the shuffle: flow 1 from h1" in text
-    assert "Beside it 1 flow of others (100 kB) went to h3." in text
+    assert "Meanwhile 1 flow of others (100 kB) went to h3." in text
     assert explain(result, "job", "sort").to_dict() == story.to_dict()
 
 
@@ -462,10 +462,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert command("slowest") == 0
     assert "flow 0: h0 → h3" in capsys.readouterr().out
     assert command("flow") == 2
-    assert "ID: name a flow; candidates" in capsys.readouterr().err
+    assert "ID is missing: name a flow; to list" in capsys.readouterr().err
     assert command("flow", "3") == 2
     assert command("exchange") == 2
-    assert "ID: name an exchange; candidates" in capsys.readouterr().err
+    assert "ID is missing: name an exchange; to list" in capsys.readouterr().err
     assert command("flow", "0", "--workload", "ww") == 2
     assert "has no workload 'ww'; it has w; did you mean w?" in capsys.readouterr().err
     assert command("flow", "0", "--workload", "w") == 0

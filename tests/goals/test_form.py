@@ -161,7 +161,7 @@ def test_unknown_measures_are_refused_before_the_run(
 
 def test_an_unknown_purpose_of_flows_is_refused() -> None:
     [problem] = ew.check(TINY, {"goal.flows.by_purpose.shufle.fct_us.p99": "< 1 s"})
-    assert "allowed are flow, incast" in problem["message"]
+    assert "allowed: flow, incast" in problem["message"]
     assert problem["hint"] == "flows.by_purpose.shuffle.fct_us.p99"
 
 

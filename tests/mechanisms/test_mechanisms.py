@@ -262,7 +262,7 @@ class Red(Negative):
         (Nothing, "must define at least one of the methods at_enqueue, at_dequeue, rank"),
         (Untyped, "an int, a float, a bool or a Duration"),
         (Unset, "needs a default"),
-        (Negative, "not a whole number from 0 on"),
+        (Negative, "not a whole number from 0 to"),
         (Limit, "every queue has a setting of this name"),
         (Red, "a built-in mechanism has this name"),
         (int, "is not derived from eastwest.Queue"),

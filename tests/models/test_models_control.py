@@ -223,7 +223,7 @@ def test_a_predictor_foresees_what_follows_a_law() -> None:
             still.append(abs(outputs[-1] - twice))
     assert np.mean(errors) < 0.1 * np.mean(still)
     assert Predictor().ahead(5) == 0.0
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(ValueError, match="order must be 1 or more"):
         Predictor(order=0)
 
 
@@ -306,7 +306,7 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
         (["--link", "switch0->h9"], "did you mean switch0->h8"),
         (["--set-point", "0"], "set point must be"),
         (["--horizon", "100 us"], "horizon must be"),
-        (["--interval", "1500 ns"], "whole microseconds"),
+        (["--interval", "1500 ns"], "whole numbers of microseconds"),
         (["--warm-up", "1499 ms"], "too few"),
         ([], "already"),
     ):

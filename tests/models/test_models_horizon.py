@@ -188,7 +188,7 @@ def test_horizon_covers_the_delays() -> None:
             "all delays of flows and queues must be 0 s or more",
         ),
         ({"loads": (Load("elsewhere", 1.0),)}, "load: there is no queue 'elsewhere'"),
-        ({"queues": (Queue("port", 0, 0),)}, "port: the capacity must be more than 0"),
+        ({"queues": (Queue("port", 0, 0),)}, "port: the capacity must be above 0"),
         ({"queues": (Queue("port", C, 9, room=5),)}, "port: the set point must be from 0"),
         ({"queues": (*ONE.queues, Queue("other", C, 0))}, "other: no flow passes this queue"),
         ({"queues": ONE.queues * 2}, "two queues have the same name"),
@@ -200,11 +200,11 @@ def test_networks_that_cannot_be(change: dict[str, Any], message: str) -> None:
 
 
 def test_errors_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="cost changing must be above 0"):
+    with pytest.raises(InputError, match="weight changing must be above 0"):
         Costs(changing=0)
     with pytest.raises(InputError, match="use a shorter horizon"):
         Programme(ONE, 900)
-    with pytest.raises(InputError, match="more than 200,000"):
+    with pytest.raises(InputError, match="at most 200,000"):
         play(ONE, lambda _now, queues: queues, 1e3)
     with pytest.raises(InputError, match="fill no link"):
         replace(ONE, flows=tuple(replace(f, most_pps=9) for f in ONE.flows)).linear()
@@ -255,7 +255,7 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path) -> None:
         (["--covers", "1"], "must be 2 or more"),
         (["--room", "20"], "the set point must be from 0 to the maximum, 20"),
         (["--interval", "1 us"], "use a longer interval"),
-        (["--changing", "0"], "cost changing must be above 0"),
+        (["--changing", "0"], "weight changing must be above 0"),
         (["--delays", "soon"], "must be a time"),
     ):
         done = CliRunner().invoke(app, [*command, *wrong])

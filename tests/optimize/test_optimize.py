@@ -210,7 +210,7 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     assert told["optimise"]["hint"] == "optimize"
     assert '"+1 %"' in told["limit.0.at_most"]["message"]
     path.write_text(HEAD + GOALS + '[[axis]]\npath = "a"\nvalues = [1, 2]\n' * 101)
-    assert "more than 100" in read(path)[1][0]["message"]
+    assert "at most 100" in read(path)[1][0]["message"]
     values = ",".join(str(value) for value in range(10_001))
     path.write_text(HEAD + GOALS + f'[[axis]]\npath = "a"\nvalues = [{values}]\n')
     assert "more than 10,000 values" in read(path)[1][0]["message"]

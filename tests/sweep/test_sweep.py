@@ -205,7 +205,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
         terminal.split()
     )
     piped = CliRunner(env={**narrow, "FORCE_COLOR": None}).invoke(app, again).stdout
-    assert "not shown" not in piped, "a pipe has room for all"
+    assert "columns that do not fit" not in piped, "a pipe has room for all"
     assert any("makespan" in line and "flow FCT mean" in line for line in piped.splitlines())
     page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
     assert 'id="factors"' in page
@@ -733,7 +733,7 @@ def test_metrics_that_a_terminal_has_no_space_for_are_named(fake: FakeCore) -> N
     )
     narrow = {"COLUMNS": "45", "TERM": "xterm", "FORCE_COLOR": "1"}
     shown = CliRunner(env=narrow).invoke(app, ["sweep", "plain.toml", "--jobs", "0"]).stdout
-    assert "not shown, for lack of space: " in shown
+    assert "columns that do not fit: " in shown
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in shown.splitlines()]
     assert max(map(len, lines[:8])) <= 45
     assert not [line for line in lines[3:6] if line.endswith("…")]

@@ -74,7 +74,7 @@ def story(evidence: Evidence, number: int) -> Story:
         result.add(f"What happened to the {name}, and how long after it was written", *lines)
         result.add(f"The {name}, flow {row[name]}", told.summary)
         beside = next((s.lines for s in told.sections if s.title == neighbours.BESIDE), [])
-        result.add(f"Beside the {name}", *beside)
+        result.add(f"At the same time as the {name}", *beside)
         result.facts[f"beside_{name}"] = {
             key: told.facts[key] for key in neighbours.FACTS if key in told.facts
         }

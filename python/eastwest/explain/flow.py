@@ -20,9 +20,9 @@ from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, number, propagation_us
 from eastwest.views.labels import plural
 
-#: Purposes of flows whose sender opens the connection, and below of flows that answer on an open
-#: connection.
+#: Purposes of flows whose sender opens the connection.
 _OPENS = {"flow", "request", "replica"}
+#: Purposes of flows that answer on a connection that the receiver has opened.
 _ANSWERS = {"response", "shuffle", "map-input"}
 #: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2

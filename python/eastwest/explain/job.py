@@ -187,7 +187,7 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     if rivals.height:
         carried = size(int(rivals["bytes"].sum()))
         lines.append(
-            f"Beside it {plural(rivals.height, 'flow')} of others ({carried}) went to {host}."
+            f"Meanwhile {plural(rivals.height, 'flow')} of others ({carried}) went to {host}."
         )
     else:
         lines.append(f"No flow of others went to {host} meanwhile.")
@@ -319,7 +319,7 @@ def _others(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
     if jobs.height:
         others, tasks = plural(jobs.height, "other job"), plural(running.height, "task")
         text = f"{others} in the cluster meanwhile, with {tasks}."
-    result.add("Beside it", text)
+    result.add("At the same time", text)
 
 
 def _unknown(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from eastwest.views.series import most_at_once
 _ALIKE = 2
 _ENOUGH = 5
 #: Heading of the section on the flows in progress at the same time.
-BESIDE = "Beside it"
+BESIDE = "At the same time"
 #: Keys of the facts that belong to the section on flows in progress at the same time.
 FACTS = ("flows_beside_dst", "flows_beside_src", "largest_beside_src")
 

@@ -41,8 +41,9 @@ _GRID = (1e-4, 60.0, 3000)
 _ABOVE = (1.05, 1.1, 1.2)
 #: Accepted ratio of the norm of the closed loop to the controller's γ, because of rounding errors.
 _NEAR = 1.01
-#: Value of γ at which the bisection for the least γ starts, and below its relative tolerance.
+#: Value of γ at which the bisection for the least γ starts.
 _FIRST = 1e4
+#: Relative tolerance of the bisection for the least γ.
 _EXACT = 1e-4
 
 

@@ -35,8 +35,9 @@ from eastwest.errors import InputError
 from eastwest.models.delayed import Numbers
 from eastwest.models.network import Network
 
-#: Maximum number of intervals of a horizon; below, maximum number of unknowns of a programme.
+#: Maximum number of intervals of a horizon.
 MOST = 1000
+#: Maximum number of unknowns of a quadratic programme.
 _MOST_UNKNOWNS = 2000
 #: Weight of the newest interval in the estimate of the undeclared load.
 _NEWEST = 0.2

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 
-#: Default round-trip time; below, default link rate and minimum retransmission timeout. They are
-#: those of the incast study.
+#: Round-trip time of the incast study in s, used by default.
 RTT_S = 1e-3
+#: Link rate of the incast study in bit/s, used by default.
 LINK_BPS = 1e9
+#: Minimum retransmission timeout of the incast study in s, used by default.
 RTO_S = 0.2
 #: First window of a sender in table 1 of the study: payload bytes of one packet with timestamps.
 INITIAL_BYTES = 1448

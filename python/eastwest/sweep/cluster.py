@@ -225,7 +225,7 @@ class Cluster:
         order = Order(
             plain_build=self._plain_build,
             build=setup.build,
-            # The settings are in the text of the resolved scenario.
+            # The resolved scenario (``text``) has the settings, so the task has no overrides.
             task=Task(number, [], task.identity, task.seed),
             key=key,
             text=point.text,

@@ -48,8 +48,9 @@ from eastwest.sweep.worker import Event
 if TYPE_CHECKING:
     import polars as pl
 
-#: Number of runs above which a sweep needs a confirmation, and below, expected wall time in s.
+#: Number of runs above which a sweep needs a confirmation by the user.
 ASK_FROM_RUNS = 10_000
+#: Expected wall time, in s, above which a sweep needs a confirmation by the user.
 ASK_FROM_S = 8 * 3600.0
 
 

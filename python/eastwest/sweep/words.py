@@ -46,8 +46,9 @@ _UNITS: dict[str, tuple[str, int]] = {
     "_bytes": ("size", 1),
     "_j": ("energy", 10**6),
 }
-#: Parts of paths that are omitted in names of metrics; below, spellings of other parts.
+#: Parts of metrics' paths that are omitted in the short names of metrics.
 _UNSAID = {"flows", "by_purpose", "classes"}
+#: Spelling of parts of metrics' paths in the short names of metrics.
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
 _WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switches": "with switches"}
 
