@@ -128,7 +128,7 @@ def test_the_first_bytes_on_a_link_tell_the_start_where_they_were_seen() -> None
     # earliest of four starts has a fifth of the jitter; four cores are enough for four tasks
     start = seen.value("costs.task_start") + seen.value("costs.task_start_jitter") / 5
     assert start == pytest.approx(2.6 - 0.175 - 0.2, abs=0.01)
-    with pytest.raises(ValueError, match="2 first bytes are given for 1 histories"):
+    with pytest.raises(ValueError, match="2 times of first bytes are given for 1 histories"):
         calibrate([TERASORT[1]], [50e6], cluster=one, first_percents_s=[2.6, 2.5])
 
 

@@ -634,7 +634,7 @@ def test_a_study_brings_its_own_measures(papers: Path) -> None:
         ("import eastwest.nothing", "could not be loaded: ModuleNotFoundError"),
         (
             "from eastwest.claims.measures import measure\n@measure('mean')\ndef m(data): ...",
-            "mean is the name of a shared measure",
+            "mean is already the name of a shared measure",
         ),
     ],
 )

@@ -174,7 +174,7 @@ def test_a_wrong_name_of_a_counter_ends_the_run() -> None:
 def test_roles_that_cannot_be_keys_are_refused() -> None:
     wrong: list[tuple[Any, str]] = [
         ({}, "a mapping of 1 to 20"),
-        ({"Clients": ""}, "'Clients' is no name"),
+        ({"Clients": ""}, "'Clients' cannot be a name"),
         ({"start": ""}, "every workload has a setting start"),
         ("clients", "a mapping of 1 to 20"),
     ]

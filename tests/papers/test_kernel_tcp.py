@@ -76,7 +76,7 @@ def test_reversed_pairs_are_those_that_the_measurement_tells_apart() -> None:
     assert reversed_in([1, 0, 3], [1, 2, 9], [1, 1, 1]).value == 0
     assert {row["second"] for row in found.rows} == {"2"}
     assert (found.low, found.high) == (2, 2)
-    with pytest.raises(MeasureError, match="3 points, but 2"):
+    with pytest.raises(MeasureError, match="the sweep has 3 points"):
         reversed_in([1, 2, 3], [1, 2], [0, 0])
 
 

@@ -217,8 +217,10 @@ def test_workers_of_another_build_or_without_eastwest_are_refused(
         ours = core.build().replace(" ", " (build ")[:20]
         with pytest.raises(InputError) as caught:
             ew.sweep(SWEEP, dask=dask.address)
-        assert "has Eastwest 0.0.9 (build 0123456789ab), this is " in str(caught.value)
-        assert "has no Eastwest, this is" in str(caught.value) and ours in str(caught.value)
+        assert "has Eastwest 0.0.9 (build 0123456789ab), but this machine has " in str(caught.value)
+        assert "has no Eastwest, but this machine has" in str(caught.value) and ours in str(
+            caught.value
+        )
         assert not Path("results").exists()
     finally:
         for stranger in strangers:

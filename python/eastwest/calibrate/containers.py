@@ -10,23 +10,24 @@ A map computes from its start to its end. A reduce computes while its virtual ma
 after its shuffle; during the shuffle it waits for the network and counts as idle.
 
 ====================  =========================================================================
-``costs.task_start``  core time of a virtual machine's start: of the time from the start of a reduce
-                      to its first byte, less ``yarn.container_launch``. Where the first byte was
-                      not seen: of the shortest time from the start of a reduce to the end of its
-                      shuffle, less the time its bytes from other nodes take on its link
-``costs.task_start_jitter`` width of the uniform time that starts take beyond that: √12 times the
-                      standard deviation of the maps' core times up to the end of their function,
-                      for maps of equal splits differ by their start alone in the model. The
-                      earliest of n starts takes 1 / (n + 1) of it, taken off ``task_start``
+``costs.task_start``  core time of a virtual machine's start: from the start of a reduce to its
+                      first byte, minus ``yarn.container_launch``. If the first byte is unknown:
+                      the shortest core time from the start of a reduce to the end of its shuffle,
+                      minus the time that bytes from other nodes take on the link
+``costs.task_start_jitter`` width of the uniform distribution of extra time that starts take: √12
+                      times the standard deviation of the maps' core times up to the end of their
+                      function, because in the model only starts differ between maps of equal
+                      splits. The earliest of n starts has 1 / (n + 1) of this width, which is
+                      subtracted from ``task_start``
 ``costs.map_rate``    bytes a map read by its core time up to the end of its function, without start
                       and half of the jitter
 ``costs.sort_rate``   bytes of a map's output by its core time after the end of its function
 ``costs.merge_rate``  bytes a reduce shuffled by the core time of its merge
 ``costs.reduce_rate`` bytes a reduce shuffled by its core time after the merge, without commit. The
-                      model writes while the function runs, so no time of a disk is taken off
+                      model writes while the function runs, so no time of a disk is subtracted
 ``yarn.am_start``     from the start of the application master to the job's initialisation
-``control.job_setup`` from submission to the start of the application master, less the mean wait
-                      for the first heartbeat of a node, less ``yarn.container_launch``
+``control.job_setup`` from submission to the start of the application master, minus the mean wait
+                      for the first heartbeat of a node, minus ``yarn.container_launch``
 ``control.job_cleanup`` from the end of the last task to the end of the job
 ====================  =========================================================================
 """

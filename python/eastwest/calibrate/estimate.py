@@ -6,9 +6,9 @@ or one history with another load on the cluster, has little influence. Residuals
 relative difference of observed phases from the estimate, median and worst.
 
 =================  ============================================================================
-``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time
-                   its bytes from other nodes take on its link where the link's rate is known:
-                   the start of a container and its virtual machine before the first byte. It
+``task_start``     shortest time from the start of a reduce to the end of its shuffle. If the rate
+                   of its link is known, minus the time of its bytes from other nodes on this link.
+                   It is the start of a container and virtual machine before the first byte. It
                    includes losses and slow starts of the network; where the first bytes on a
                    link were recorded (``first_percents_s``), they are used instead
 ``disk_rate``      bytes a reduce shuffled by the time its merge took
@@ -16,7 +16,7 @@ relative difference of observed phases from the estimate, median and worst.
 ``reduce_rate``    bytes a reduce shuffled by its time after the merge without writing the last
                    piece of the output, at most 16 MiB, at ``disk_rate``: the model writes the
                    earlier pieces while the function runs
-``job_setup``      from submission to the first map, less half a heartbeat
+``job_setup``      from submission to the first map, minus half a heartbeat
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
 

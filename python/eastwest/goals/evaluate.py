@@ -89,7 +89,7 @@ class Cell:
     limit: Limit
     #: Mean of the measure over the seeds, with its confidence interval.
     value: Interval
-    #: ``met``, ``missed`` or ``undecided``.
+    #: State of the limit at the point: ``met``, ``missed`` or ``undecided``.
     state: str
     #: Distance of the mean from the limit as a share of the limit; negative if beyond; None for 0.
     margin: float | None

@@ -70,7 +70,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB; negative for an unstable loop: the reduction of gain that it needs.
+    #: Gain margin in dB. It is negative for an unstable loop, whose gain must be reduced by it.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
