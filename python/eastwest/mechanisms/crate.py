@@ -120,7 +120,7 @@ class Cargo:
 
     @property
     def _stamp(self) -> Path:
-        """Path of an empty file that exists after the first build with this profile and features."""
+        """Path of an empty file that exists after a build with this profile and these features."""
         profile = "release" if self.release else "dev"
         return self.target / f"eastwest-built-{profile}{'-complete' if self.complete else ''}"
 
@@ -209,9 +209,10 @@ def build(
 ) -> Path:
     """Compile a mechanism crate, unless it is compiled already, and return its library.
 
-    ``release`` optimises across crates and compiles all functions of Eastwest. ``complete`` compiles
-    all of them for development too. ``show`` lets cargo write its progress to standard error.
-    Raises ``MechanismError`` with the compiler's messages where the crate does not compile.
+    ``release`` optimises across crates and compiles all functions of Eastwest. ``complete``
+    compiles all functions for development, too. With ``show``, cargo writes its progress to
+    standard error. Raises ``MechanismError`` with the compiler's messages where the crate does not
+    compile.
     """
     folder = folder.resolve()
     cargo = Cargo(folder, _target(folder), release, complete or release, show)
