@@ -146,7 +146,9 @@ def test_what_stands_beside_a_column_does_not_change_its_neighbours() -> None:
     assert some.between(0, 1) == whole.between(3, 1)
     assert some.against(0, whole.column(1)) == whole.between(3, 1)
     assert Neighbours(values, 3, 2, names).between(3, 1) != whole.between(3, 1)
-    with pytest.raises(InputError, match="20 rows have no 50 neighbours each"):
+    with pytest.raises(
+        InputError, match="50 nearest neighbours need more than 50 rows, but there are 20"
+    ):
         few = Metrics(("x", "t"), random.normal(size=(20, 2)))
         select(few, "t", Wanted(method=Method.NEIGHBOURS, neighbours=50))
 
@@ -423,10 +425,10 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has the column 'cpu' twice"):
         read(path)
     path.write_text("time,cpu\nNaN,2\n2,3\n")
-    with pytest.raises(InputError, match="every row needs a time"):
+    with pytest.raises(InputError, match="a row has no time; every row needs one"):
         read(path)
     pl.DataFrame({"time": [1.0, math.nan], "cpu": [1.0, 2.0]}).write_parquet(tmp_path / "m.parquet")
-    with pytest.raises(InputError, match="every row needs a time, not NaN"):
+    with pytest.raises(InputError, match="the time of a row is not a finite number"):
         read(tmp_path / "m.parquet")
 
 
@@ -435,7 +437,7 @@ def test_rows_that_are_not_evenly_spaced_are_said() -> None:
     times = np.concatenate((np.arange(30.0), [29.0], np.arange(90.0, 120.0)))
     metrics = Metrics(("t", "m"), random.normal(size=(61, 2)), np.sort(times))
     assert select(metrics, "t").notes == (
-        "1 rows have the time of the previous row: all rows are used",
+        "1 rows have the same time as the row before: all rows are used",
     )
     lagged = select(metrics, "t", Wanted(lags=2)).notes
     assert "2 of 60 steps between rows differ from the usual 1 s: a lag is" in lagged[1]
@@ -449,7 +451,7 @@ def test_resets_and_counters_are_said() -> None:
     assert found.notes[0] == "before"
     assert found.notes[1].startswith("1 metrics are counters by their names")
     assert (
-        "1 of their values are below the previous one: the counter was reset there"
+        "1 values of these counters are below the previous value: the counter was reset there"
         in found.notes[2]
     )
 
@@ -496,10 +498,10 @@ def test_selected_metrics_are_sorted_into_controllable_and_not(tmp_path: Path) -
     ("text", "why"),
     [
         ("rule = 1", "must have tables"),
-        ("[[rule]]\nmetric = 'a'\n", "metric, controllable and actuation"),
+        ("[[rule]]\nmetric = 'a'\n", "the keys metric, controllable and actuation"),
         ("[[rule]]\nmetric = []\ncontrollable = true\nactuation = ''\n", "a name or a glob"),
         ("[[rule]]\nmetric = 'a'\ncontrollable = 'yes'\nactuation = ''\n", "true or false"),
-        ("[[", "not TOML"),
+        ("[[", "is not valid TOML"),
     ],
 )
 def test_tables_of_actuations_are_checked(tmp_path: Path, text: str, why: str) -> None:
@@ -507,6 +509,6 @@ def test_tables_of_actuations_are_checked(tmp_path: Path, text: str, why: str) -
     with pytest.raises(InputError, match=why):
         actuation.read(tmp_path / "rules.toml")
     with pytest.raises(
-        InputError, match=r"rule\.toml: the table of actuations does not exist; .* built-in"
+        InputError, match=r"rule\.toml: the file of actuation rules does not exist; .* built-in"
     ):
         actuation.read(tmp_path / "rule.toml")

@@ -269,9 +269,12 @@ def edited(change: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"traceId": None}, "traceId is missing, or not an identifier"),
-        ({"spanId": "x" * 200}, "spanId is missing, or not an identifier, found 'xxx"),
-        ({"spanId": 7}, "spanId is missing, or not an identifier, found '7'"),
+        ({"traceId": None}, "traceId is missing, or is not text of 1 to 128"),
+        ({"spanId": "x" * 200}, "spanId is missing, or is not text of 1 to 128 ASCII characters"),
+        (
+            {"spanId": 7},
+            "spanId is missing, or is not text of 1 to 128 ASCII characters, found '7'",
+        ),
         ({"startTimeUnixNano": "soon"}, "startTimeUnixNano is not a whole number, found 'soon'"),
         ({"startTimeUnixNano": 1700000000}, "lies outside 1980 to 2100: is it in another unit?"),
         ({"endTimeUnixNano": "9" * 40}, "endTimeUnixNano is not a whole number"),
@@ -280,7 +283,7 @@ def edited(change: dict[str, Any]) -> bytes:
         ({"attributes": [{"value": 1}]}, "an attribute is not a key with a value"),
         (
             {"attributes": [{"key": "k", "value": {"stringValue": "x" * 70_000}}]},
-            "its attributes are longer than 65,536 characters",
+            "the attributes of the span are longer than 65,536 characters",
         ),
     ],
 )
@@ -346,17 +349,20 @@ def test_units_of_csv(tmp_path: Path, head: str, row: str, length_ns: int) -> No
     [
         ("", "is empty"),
         ("trace_id,span_id,start_ns,duration\nt,s,1,2\n", "the unit of 'duration' is not in its"),
-        ("trace_id,span_id,start_ns\nt,s,1\n", "has no column end_ns or duration_ns"),
+        (
+            "trace_id,span_id,start_ns\nt,s,1\n",
+            "has no column end_ns (end of a span) or duration_ns",
+        ),
         ("trace_id,span_id,start,end\nt,s,77,78\n", "is not a time between 1980 and 2100 in ns"),
         ("trace_id,trace_id,span_id,start_ns,end_ns\n", "has the column 'trace_id' twice"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId', "has no usable span"),
         ('{"resourceSpans": {}}', "is not JSON: an array is expected"),
         ('{"resourceSpans": [' + "[" * 100_000, "is not JSON"),
-        ('{"resourceSpans": [{"x": NaN}]}', "nan is not a number of json"),
+        ('{"resourceSpans": [{"x": NaN}]}', "nan is not a number that json allows"),
         ('{"resourceSpans": []}', "has no usable span"),
         ('[{"traceId": "a", "id": "b"}]', "timestamp is not a whole number"),
         ('{"data": [{"traceID": "a", "spans": 3}], "processes": {}}', "has no list of spans"),
-        ("\n\x05" * 40, "is not protobuf from a byte on: a field is longer than its message"),
+        ("\n\x05" * 40, "is not valid protobuf: a field is longer than its message"),
         ("hello", "holds spans of no known format; it starts with 'hello'"),
     ],
 )

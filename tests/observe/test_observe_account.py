@@ -291,7 +291,7 @@ def test_annotations_of_zipkin_are_events(tmp_path: Path) -> None:
     told = noted(taken(path))
     assert told["an event of a span"] == 1
     assert told["an annotation without a time or a value: left out"] == 1
-    assert told["a kind that is unknown: treated as missing"] == 1
+    assert told["an unknown kind of a span: treated as missing"] == 1
     assert told["unknown field: left out"] == 1
     resources = pl.read_parquet(tmp_path / "spans" / "resources.parquet")
     assert json.loads(resources["attributes"][0])["ipv6"] == "fe80::1"
@@ -335,12 +335,12 @@ def test_values_that_cannot_be_kept_as_they_are_are_told(tmp_path: Path) -> None
     for reason in (
         "a doubleValue that is not a finite number: kept as text",
         "an attribute whose value is bytes",
-        "a value that OTLP does not have: left out",
+        "a value of a type that OTLP does not have: left out",
         "an attribute whose name is longer than 1,024 characters",
-        "a kind that is unknown: treated as missing",
-        "a status that is unknown: treated as missing",
+        "an unknown kind of a span: treated as missing",
+        "an unknown status of a span: treated as missing",
         "unknown field: left out",
-        "an operation's name that is not text, or above 4,096 characters: changed",
+        "the name of an operation is not text, or longer than 4,096 characters: changed",
     ):
         assert told.get(reason) == 1, (reason, told)
     attributes = json.loads(frame(path).sort("span_id")["attributes"][1])
@@ -432,7 +432,7 @@ def test_steps_of_a_clock_are_no_skew(tmp_path: Path, step_ns: int) -> None:
         assert skew["outside_after"] == skew["outside_before"]
         assert any("counts time in steps of" in reason for reason in imported.account.noted)
     assert skew["outside_within_resolution"] == 60
-    reason = "a call that lies outside its caller by no more than their clocks' steps"
+    reason = "a call that lies outside its caller, but by no more than the steps of their clocks"
     assert imported.account.noted[reason].count == 60
 
 
@@ -601,10 +601,10 @@ def test_values_of_tables_that_are_not_kept_are_told(tmp_path: Path) -> None:
     )
     assert found.sort("span_id")["kind"].to_list() == ["server", "client", None]
     told = taken(tmp_path / "in.csv").account.noted
-    assert told["a kind that is unknown: treated as missing"].places == [
+    assert told["an unknown kind of a span: treated as missing"].places == [
         (str(tmp_path / "in.csv"), 4, "weird")
     ]
-    assert told["a status that is unknown: treated as missing"].count == 1
+    assert told["an unknown status of a span: treated as missing"].count == 1
     assert told["attributes is not an object of JSON: left out"].count == 1
     assert told["operation is longer than 4,096 characters: it is cut"].count == 1
 
@@ -618,7 +618,7 @@ def test_codes_of_http_are_attributes_and_no_status(tmp_path: Path) -> None:
     codes = [json.loads(text) for text in found["attributes"]]
     assert codes == [{"status_code": str(200 + n)} for n in range(3)]
     told = noted(taken(tmp_path / "in.csv"))
-    assert told["status_code holds no status that is known: kept as an attribute"] == 1
+    assert told["status_code holds no known status: it is used as an attribute"] == 1
 
 
 def test_pods_give_services_row_by_row_whatever_the_blocks(tmp_path: Path) -> None:

@@ -106,7 +106,9 @@ def test_what_is_wrong_with_a_file_is_told_as_here(
         for name, address in (("here", None), ("there", dask.address))
     ]
     assert skipped[0] == skipped[1]
-    with pytest.raises(InputError, match="has no such file: workers read the files themselves"):
+    with pytest.raises(
+        InputError, match="does not exist on worker .*: every worker must find the files"
+    ):
         import_spans([tmp_path / "gone"], tmp_path / "gone-too", dask=dask.address)
     assert not list(tmp_path.glob(".partial-*"))
 
@@ -138,5 +140,5 @@ def test_a_scheduler_that_ends_is_told(files: list[Path], tmp_path: Path) -> Non
 
 def test_spans_of_a_file_have_a_greatest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(take_cluster, "MOST_PACKED", 1000)
-    with pytest.raises(InputError, match="too much for one worker: divide the file"):
+    with pytest.raises(InputError, match="the limit for one worker: divide the file"):
         take_cluster._read(str(NEZHA), NEZHA.name, "auto", True)

@@ -119,7 +119,7 @@ def test_places_by_spans_by_a_file_and_assumed(tmp_path: Path) -> None:
         span.host = {"a": "h1", "b": "h2"}[span.host]
     known = build(frame_of(tmp_path, spans), FABRIC)
     assert (known.host_of, known.placed_by) == ({"web": "h1", "db": "h2"}, "spans")
-    with pytest.raises(InputError, match="db is on 'h9', which is no host here"):
+    with pytest.raises(InputError, match="db is on 'h9', which is no host of the scenario"):
         build(frame, FABRIC, {"web": "h0", "db": "h9"})
     with pytest.raises(InputError, match="db is on no host"):
         build(frame, FABRIC, {"web": "h0"})
@@ -130,7 +130,7 @@ def test_places_by_spans_by_a_file_and_assumed(tmp_path: Path) -> None:
     [
         ("pod,host\na,b\n", ":1: the header must have the columns instance and host"),
         ("instance,host\na\n", ":2: 2 values are expected, found 1"),
-        ("instance,host\na,b\na,c\n", ":3: 'a' is on two hosts"),
+        ("instance,host\na,b\na,c\n", ":3: the instance 'a' is assigned to two hosts"),
         ("", ":1: the header must have the columns instance and host"),
     ],
 )
@@ -213,9 +213,9 @@ def test_the_path_of_a_transaction(tmp_path: Path) -> None:
         ("h2", "leaf1"): 1,
     }
     assert frame["trace_id"][choose(forest, frame, f"{2:032x}")] == f"{2:032x}"
-    with pytest.raises(InputError, match="there is no transaction 'x'"):
+    with pytest.raises(InputError, match="there is no transaction whose id begins with 'x'"):
         choose(forest, frame, "x")
-    with pytest.raises(InputError, match="2 transactions begin with '000'"):
+    with pytest.raises(InputError, match="2 transactions have an id that begins with '000'"):
         choose(forest, frame, "000")
 
 

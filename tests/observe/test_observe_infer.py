@@ -271,7 +271,7 @@ def test_every_problem_of_a_file_of_rules_at_once(tmp_path: Path) -> None:
         "stitch[2].match",
     ]
     rules.write_text("[[stitch]")
-    with pytest.raises(InputError, match="is not TOML"):
+    with pytest.raises(InputError, match="is not valid TOML"):
         grey.read_rules(rules)
 
 
@@ -312,7 +312,10 @@ def test_what_infer_says(nezha: Path, tmp_path: Path) -> None:
         (["--method", "linking", "--by", "hots"], "expected a column of spans"),
         (["--method", "linking", "--by", "attributes.x"], "no span has the attribute"),
         (["--method", "stitching"], "stitching needs a file of rules"),
-        (["--method", "stitching", "--rules", "no.toml"], "the file of rules does not exist"),
+        (
+            ["--method", "stitching", "--rules", "no.toml"],
+            "the file of stitching rules does not exist",
+        ),
         (["--method", "convolution", "-o", "x"], "finds no single transactions"),
         (["--method", "convolution", "--step", "0.001"], ""),
         (["--speeds", "fast"], "expected up to 20 numbers from 0.01 to 1000"),

@@ -328,7 +328,9 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     refused = CliRunner().invoke(
         app, ["observe", "export", str(one.path), "-o", str(tmp_path / "o")]
     )
-    assert refused.exit_code == 2 and re.search("sample_interval is too long", refused.output)
+    assert refused.exit_code == 2 and re.search(
+        "set a shorter measure.sample_interval", refused.output
+    )
     assert not (tmp_path / "o").exists()
     refused = CliRunner().invoke(app, ["observe", "serve", str(one.path), "--speed", "0"])
     assert refused.exit_code == 2 and "must be above 0" in refused.output
@@ -345,7 +347,7 @@ def test_what_a_server_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.notes == (
         "the server says (warnings): a store is down",
         "the server says (infos): x",
-        "1 series are native histograms and are left out: ask for histogram_quantile or "
+        "1 series are native histograms and are left out: query histogram_quantile or "
         "histogram_sum of them",
         "1 infinite values in 1 metrics, such as a, count as missing",
     )

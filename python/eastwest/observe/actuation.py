@@ -35,8 +35,8 @@ class Control(StrEnum):
 class Rule:
     """Rule that assigns an actuation to the metrics whose names match one of its globs."""
 
-    #: Globs, compared without case: with the name before its labels, or with name and labels where
-    #: the glob contains ``{``.
+    #: Globs that are compared without regard to case. A glob with ``{`` is compared with the
+    #: metric's name and labels, any other glob with the name before the labels.
     metrics: tuple[str, ...]
     control: Control
     actuation: str
@@ -51,10 +51,11 @@ class Rule:
         )
 
 
-#: Rule of a metric that no other rule matches.
+#: Rule of a metric that no other rule matches: nobody knows whether it can be controlled.
 UNKNOWN = Rule(("*",), Control.UNKNOWN, "")
 
-#: Both kinds of metrics of the study: names of Eastwest, Prometheus exporters and Kubernetes.
+#: Built-in rules for links and CPUs, as in Gusat et al. 2009. The globs cover the names of
+#: Eastwest, of Prometheus exporters and of Kubernetes.
 BUILT_IN = (
     Rule(
         ("eastwest_link_*", "*network*", "*packet*", "*bandwidth*", "*interface*", "ifhc*"),
@@ -81,19 +82,22 @@ def read(path: Path) -> tuple[Rule, ...]:
     """
     if not path.exists():
         raise InputError(
-            f"{clean(str(path), 200)}: the table of actuations does not exist; "
-            f"the name of the standard rules is built-in"
+            f"{clean(str(path), 200)}: the file of actuation rules does not exist; "
+            "the name of the standard rules is built-in"
         )
     if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any table of actuations")
+        raise InputError(
+            f"{path}: is larger than {_LARGEST_FILE:,} bytes, the limit for a file of "
+            "actuation rules"
+        )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML: {clean(str(error), 200)}") from None
+        raise InputError(f"{path}: is not valid TOML: {clean(str(error), 200)}") from None
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules or {*content} != {"rule"}:
         raise InputError(
-            f"{path}: must have tables, each beginning with [[rule]], and nothing else"
+            f"{path}: must consist of one or more tables [[rule]] and have nothing else"
         )
     if len(rules) > _MOST_RULES:
         raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
@@ -102,12 +106,18 @@ def read(path: Path) -> tuple[Rule, ...]:
 
 def _rule(where: str, entry: Any) -> Rule:
     if not isinstance(entry, dict) or {*entry} != {"metric", "controllable", "actuation"}:
-        raise InputError(f"{where}: must be a table with metric, controllable and actuation")
+        raise InputError(
+            f"{where}: must be a table with exactly the keys metric, controllable and actuation"
+        )
     given, able, actuation = entry["metric"], entry["controllable"], entry["actuation"]
     metrics = given if isinstance(given, list) else [given]
     if not metrics or not all(isinstance(each, str) and each for each in metrics):
-        raise InputError(f"{where}: metric is a name or a glob, or a list of them")
+        raise InputError(
+            f"{where}: metric must be a name or a glob, or a list of them, and none may be empty"
+        )
     if not isinstance(able, bool) or not isinstance(actuation, str):
-        raise InputError(f"{where}: controllable is true or false, actuation a text")
+        raise InputError(
+            f"{where}: controllable must be true or false, and actuation must be a text"
+        )
     control = Control.CONTROLLABLE if able else Control.NOT_CONTROLLABLE
     return Rule(tuple(metrics), control, actuation.strip())

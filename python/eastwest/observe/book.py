@@ -51,9 +51,10 @@ RESPONSE_KEYS = (
 #: Attributes that name the callee of a client-side span without a called span.
 PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", "server.address")
 
-#: Ways to count the time between both sides of a call.
+#: Allowed values of ``between``: the time between the client side and the server side of a call
+#: counts as computing of the called component (``host``), or is left out (``network``).
 BETWEEN = ("host", "network")
-#: Maximum number of predecessors of a call that are kept (``after``), and largest message in
+#: Maximum number of predecessors stored for a call (``after``), and size of the largest message in
 #: payload bytes.
 MOST_AFTER = 1000
 MOST_BYTES = 10**12
@@ -62,7 +63,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(slots=True)
 class Call:
-    """Call of a transaction; times in nanoseconds."""
+    """One call of a transaction: request, work of the called component, response; times in ns."""
 
     parent: int
     component: str
@@ -75,14 +76,17 @@ class Call:
     #: Payload of the request in bytes; 0 where it is not known.
     request_bytes: int = 0
     response_bytes: int = 0
-    #: Departure of the request and arrival of the response, in ns after the transaction's arrival.
+    #: Departure of the request and arrival of the response, in ns after the transaction's start.
     sent_ns: int = 0
     done_ns: int = 0
 
 
 @dataclass(slots=True)
 class Tree:
-    """Transaction: calls, each behind its caller; ``start_ns`` counts from the first arrival."""
+    """Transaction: a list of calls in which callers precede callees.
+
+    ``start_ns`` counts from the start of the first transaction.
+    """
 
     name: str
     start_ns: int
@@ -90,7 +94,7 @@ class Tree:
 
     @property
     def response_ns(self) -> int:
-        """Response time of the transaction in nanoseconds: from first request to its response."""
+        """Response time of the transaction in ns: from its first request to the response to it."""
         return self.calls[0].done_ns
 
 
@@ -101,8 +105,9 @@ class Book:
     trees: list[Tree]
     #: Arrival of the first transaction, in nanoseconds since 1970.
     began_ns: int
-    #: ``host`` or ``network``: how the time between both sides of a call is counted; its sum in ns;
-    #: number of calls to another component.
+    #: ``between``: ``host`` or ``network``, how the time between client side and server side of a
+    #: call is counted. ``between_ns``: sum of this time in ns. ``remote``: number of calls to
+    #: another component.
     between: str
     between_ns: int = 0
     remote: int = 0
@@ -119,7 +124,7 @@ class Book:
 def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
     """Return the transactions of spans (all columns); raise ``InputError`` where there are none."""
     if between not in BETWEEN:
-        raise InputError(f"between {between!r:.40}: expected one of {', '.join(BETWEEN)}")
+        raise InputError(f"between is {between!r:.40}, but must be one of {', '.join(BETWEEN)}")
     reader = _Reader(spans, between)
     trees = [reader.tree(root) for root in reader.roots]
     order = sorted(range(len(trees)), key=lambda i: (trees[i].start_ns, i))
@@ -133,7 +138,7 @@ def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
 
 
 def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
-    """Return the payload bytes that attributes of each span state; 0 where they state none."""
+    """Return for each span the payload bytes from its first attribute among ``keys``, or 0."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [0] * len(text)
@@ -149,7 +154,7 @@ def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
 
 
 class _Reader:
-    """Columns of spans as lists, with the walk through their trees."""
+    """Builder of transactions: holds the columns of the spans as lists and walks their trees."""
 
     def __init__(self, spans: pl.DataFrame, between: str) -> None:
         parents = parent_rows(spans)
@@ -187,7 +192,8 @@ class _Reader:
         trace = self.trace[root]
         tree = Tree(trace, self.start[root])
         zero = self.start[root]
-        # (outer span, index of the calling call, predecessors, gap in ns, whether it is awaited)
+        # Stack of spans to visit: (row of the outer span, index of the calling call, rows of the
+        # predecessors, gap in ns, whether the caller waits for the response)
         waiting: list[tuple[int, int, list[int], int, bool]] = [(root, -1, [], 0, True)]
         numbers: dict[int, int] = {}
         while waiting:
@@ -217,7 +223,8 @@ class _Reader:
                 if child_waited:
                     last = max(last, self.end[row])
             call.rest_ns = max(0, end - last)
-            # The first call is pushed last onto the stack: calls are numbered by their starts.
+            # Children are pushed in reverse order, so that calls are numbered in the order of their
+            # starts.
             waiting.extend(
                 (row, number, before, gap, child_waited)
                 for row, before, gap, child_waited in reversed(children)
@@ -225,7 +232,7 @@ class _Reader:
         return tree
 
     def _called(self, outer: int) -> tuple[int, str, str]:
-        """Return the row of the server-side span (or the span itself), the callee, its service."""
+        """Return the row of the called span (or ``outer`` itself), its component and service."""
         below = self.below.get(outer, ())
         if len(below) == 1 and self.client[outer]:
             inner = below[0]
@@ -264,7 +271,8 @@ class _Reader:
                 over.append((ended, other))
                 latest = max(latest, self.start[other])
             after: list[int] = []
-            # A call that ended before another predecessor began is awaited through that other call.
+            # A call that ended before another predecessor began is left out: that predecessor
+            # already depends on it.
             for ended, other in reversed(over):
                 if after and ended <= latest and self.start[other] < latest:
                     break
@@ -281,7 +289,7 @@ class _Reader:
 
 
 def _peers(spans: pl.DataFrame) -> list[str]:
-    """Return the peer named by the attributes of each span; empty where they name none."""
+    """Return for each span the name of the called peer in its attributes; empty without one."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [""] * len(text)

@@ -23,7 +23,7 @@ _FILE = "transactions.tsv"
 
 
 def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], Numbers]:
-    """Return core seconds by workload, component and host: arrays of the sum until each time.
+    """Return the core seconds used until each of ``times``, by workload, component and host.
 
     Unfinished transactions are not included, because the run records no calls of them.
     """
@@ -38,14 +38,15 @@ def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], N
         ):
             begin, end = part["begin_s"].to_numpy(), part["end_s"].to_numpy()
             sums = _passed(begin, times) - _passed(end, times)
-            # By rounding, a difference of large sums can be below the difference before it.
+            # Rounding can make a later sum smaller than an earlier one, but used core time never
+            # decreases.
             grown: Numbers = np.maximum.accumulate(np.maximum(sums, 0.0))
             found[workload, str(component), int(host)] = grown
     return found
 
 
 def _tables(result: Result) -> list[tuple[str, Path]]:
-    """Return the names of workloads of transactions, each with the table that it replays."""
+    """Return the name of each workload of transactions with the path of the table it replays."""
     workloads = tomllib.loads(result.scenario).get("workload", [])
     of_it = [each for each in workloads if each.get("kind") == "transactions"]
     paths = [(each["name"], result.path / each["file"]) for each in of_it]
@@ -64,7 +65,8 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
         pl.col("transaction").rle_id(), pl.col("call").cast(pl.UInt32),
         pl.col("start_s", "gap_s", "rest_s").cast(pl.Float64),
     )  # fmt: skip
-    # Transactions of the run are numbered in the order of arrival.
+    # ``recorded`` is the position of a transaction in the order of arrival: the run numbers its
+    # transactions in this order, while the table may have another one.
     starts = book.filter(pl.col("call") == 0).sort("start_s", maintain_order=True)
     order = starts.select("transaction").with_row_index("recorded")
     book = book.join(order, on="transaction").select(
@@ -94,7 +96,7 @@ def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame without overlaps in a call: its computations share one processor."""
+    """Return the intervals without overlap in a call, whose computations share one processor."""
     over = ["transaction", "call"]
     before = pl.col("end_s").cum_max().shift(1).over(over).fill_null(-np.inf)
     return (
@@ -105,7 +107,7 @@ def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passed(at: Numbers, times: Numbers) -> Numbers:
-    """Return the sum, for each of ``times``, of the seconds since every earlier moment ``at``."""
+    """Return for each of ``times`` the sum of the seconds passed since every earlier ``at``."""
     order = np.sort(at)
     sums = np.concatenate(([0.0], np.cumsum(order)))
     count = np.searchsorted(order, times, side="right")

@@ -31,7 +31,7 @@ OUTSIDE = "(outside)"
 class Calls:
     """Call pairs, in the order of their requests; a call is identified by its row number."""
 
-    #: Names of nodes; ``caller`` and ``callee`` are their numbers.
+    #: Names of the nodes; ``caller`` and ``callee`` are indices into this tuple.
     nodes: tuple[str, ...]
     caller: Integers
     callee: Integers
@@ -43,7 +43,7 @@ class Calls:
     answered_ns: Integers
     #: True parent: a row, −1 for a request from outside. Hidden from methods that infer it.
     parent: Integers
-    #: True transaction: number of its root.
+    #: Number of the true transaction of each call.
     transaction: Integers
     #: Row of the called span in the table of spans.
     span: Integers
@@ -53,11 +53,14 @@ class Calls:
 
     @property
     def inside(self) -> Flags:
-        """Mask of the calls from a node of the data: those whose parents are to be inferred."""
+        """Mask of the calls whose caller is a recorded node: only their parents are inferred."""
         return np.not_equal(self.caller, 0)
 
     def compressed(self, factor: float) -> Self:
-        """Return the calls with transactions ``factor`` times as frequent, of equal durations."""
+        """Return the calls with ``factor`` times as many transactions per second.
+
+        Equal durations.
+        """
         if factor == 1.0:
             return self
         number = int(self.transaction.max(initial=-1)) + 1
@@ -169,7 +172,10 @@ def transactions(parents: Integers) -> Integers:
 
 
 def _ends(above: Integers) -> Integers:
-    """Return the end of each row's chain; ``above`` has the next row, at an end the row itself."""
+    """Return for each row the last row of its chain; ``above`` links a row to the next one.
+
+    The last row links to itself.
+    """
     while not ((further := above[above]) == above).all():
         above = further
     return above

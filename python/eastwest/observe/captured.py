@@ -30,17 +30,24 @@ def packet_times(path: Path) -> dict[str, Numbers]:
     at = 0
     while at < len(data):
         if at + _HEAD.size > len(data):
-            raise InputError(f"{path}: damaged at byte {at}")
+            raise InputError(
+                f"{path}: damaged at byte {at}: the file ends within the head of a block"
+            )
         kind, length = _HEAD.unpack_from(data, at)
         if length < _LEAST.get(kind, 12) or at + length > len(data):
-            raise InputError(f"{path}: damaged at byte {at}")
+            raise InputError(
+                f"{path}: damaged at byte {at}: a block cannot have the length {length}"
+            )
         if kind == _INTERFACE:
             names.append(_name(data[at + 16 : at + length - 4]))
             times.append([])
         elif kind == _PACKET:
             port, high, low = _WHEN.unpack_from(data, at + _HEAD.size)
             if port >= len(times):
-                raise InputError(f"{path}: damaged at byte {at}")
+                raise InputError(
+                    f"{path}: damaged at byte {at}: a packet of interface {port}, which "
+                    "is not described before"
+                )
             times[port].append((high << 32) | low)
         at += length
     return {

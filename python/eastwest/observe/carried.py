@@ -24,8 +24,8 @@ MOST_EXTRA = 1 << 18
 
 _UNUSED = "kept for export; graphs, transactions and workloads do not use them"
 _DROPPED = "the tracer dropped them: their content is unknown"
-#: Fields that are kept: their type, and the remark and its consequence for the account. Fields
-#: without influence on transactions have no remark.
+#: Fields of a span that are stored in ``extra``: type, remark in the account of the import, and
+#: consequence. Fields without influence on transactions have no remark.
 _KEPT: dict[str, tuple[type, str, str]] = {
     "links": (
         list,
@@ -40,7 +40,7 @@ _KEPT: dict[str, tuple[type, str, str]] = {
     "droppedAttributesCount": (
         int,
         "an attribute that was dropped at recording",
-        f"{_DROPPED}; sizes that they gave are filled by a rule",
+        f"{_DROPPED}; message sizes in these attributes are replaced by a rule",
     ),
     "droppedEventsCount": (int, "an event that was dropped at recording", _DROPPED),
     "droppedLinksCount": (
@@ -68,7 +68,7 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
     elif scope and not isinstance(scope, dict):
-        remarks.note("a scope is not an object: left out", scope, "exports do not name it")
+        remarks.note("a scope is not an object: left out", scope, "exported spans do not name it")
     if resource_rest:
         fields["resource"] = dict(resource_rest)
     if not fields:
@@ -78,7 +78,7 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
 
 
 def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | None:
-    """Return the text of ``extra`` with a remark for each thing in it; None for empty values.
+    """Return the JSON text of ``extra``, None without content; add a remark for each of its fields.
 
     ``found`` has fields of a span in OTLP's JSON. Unknown fields are left out, with a remark.
     """
@@ -138,7 +138,9 @@ def _text(fields: Mapping[str, Any], remarks: Remarks) -> str | None:
     try:
         text = dumped(fields)
     except SpanError:
-        remarks.note("links, events or scope cannot be written: left out", "", "not exported")
+        remarks.note(
+            "links, events or scope cannot be written: left out", "", "they are not exported"
+        )
         return None
     if len(text) > MOST_EXTRA:
         reason = f"links, events and scope are longer than {MOST_EXTRA:,} characters: left out"

@@ -34,19 +34,20 @@ DEVIATIONS = 8.0
 STEP_NS = 1_000_000
 #: Longest delay of the search, in steps.
 MOST_STEPS = 2000
-#: Steps of one transform; longer recordings are cut into overlapping pieces.
+#: Number of time steps of one Fourier transform; longer recordings are cut into overlapping pieces.
 _PIECE = 1 << 16
 #: Minimum number of messages of a kind that is analysed.
 LEAST_MESSAGES = 8
-#: Nodes: source of the arriving message, the node itself, destination of the departing message.
+#: Kind of cause, as three numbers of nodes: source of the arriving message, the node itself,
+#: destination of the departing message.
 Kind = tuple[int, int, int]
-#: Maximum number of pieces; a longer recording needs a longer step.
+#: Maximum number of pieces of ``_PIECE`` time steps; a longer recording needs longer time steps.
 _MOST_PIECES = 4096
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages: source, destination and times on the clocks of both nodes."""
+    """Messages between nodes: source, destination, and times on the clocks of both nodes."""
 
     nodes: tuple[str, ...]
     source: Integers
@@ -81,11 +82,14 @@ def messages_of(calls: Calls) -> Messages:
 def causes(
     messages: Messages, step_ns: int = STEP_NS, deviations: float = DEVIATIONS
 ) -> list[Cause]:
-    """Return the causes that the messages show, one for each spike of a pair of kinds."""
+    """Return the inferred causes, one per pair of arriving and departing kinds with a spike."""
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
     if length > _PIECE * _MOST_PIECES:
-        raise ValueError(f"{length:,} steps of {step_ns} ns are too many: use longer steps")
+        raise ValueError(
+            f"the recording has {length:,} time steps of {step_ns} ns, more than the "
+            f"maximum of {_PIECE * _MOST_PIECES:,}: use longer steps"
+        )
     classes: dict[tuple[int, int], list[int]] = {}
     pairs = zip(messages.source.tolist(), messages.target.tolist(), strict=True)
     for row, pair in enumerate(pairs):
@@ -107,7 +111,10 @@ def causes(
 
 
 def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.NDArray[np.float64]:
-    """Return the cross-correlation of two sets of times in steps, an array over the delay."""
+    """Return the cross-correlation of arrivals and departures; all times are in steps.
+
+    The result is an array over the delay.
+    """
     most = min(MOST_STEPS, length)
     total = np.zeros(most)
     for first in range(0, length, _PIECE):
@@ -133,7 +140,7 @@ def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, flo
 
 
 def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
-    """Count by kind the pairs of messages that belong together, and those with a direct cause."""
+    """Count, by kind, the pairs of messages of one call, and the pairs with a direct cause."""
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(calls.parent.tolist()):
         if parent >= 0:
@@ -162,10 +169,13 @@ def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
 
 @dataclass(frozen=True)
 class CauseAccuracy:
-    """Accuracy of causes; only kinds with at least ``LEAST_MESSAGES`` messages count as true."""
+    """Accuracy of found causes.
+
+    Only kinds with ``LEAST_MESSAGES`` or more messages count as true.
+    """
 
     found: int
-    #: Number of found kinds that belong together.
+    #: Number of found causes whose two messages belong to one call.
     right: int
     #: Number of true direct causes, and of those found among them.
     direct: int
@@ -173,7 +183,7 @@ class CauseAccuracy:
 
     @property
     def precision(self) -> float:
-        """Share of the found causes that are true: both messages belong together."""
+        """Share of the found causes whose two messages belong to one call."""
         return self.right / self.found if self.found else 1.0
 
     @property

@@ -27,7 +27,7 @@ from eastwest.units import clean
 
 #: Longest line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
-#: Number of bytes that are parsed at once.
+#: Size in bytes of the blocks in which a file is parsed.
 _BLOCK = 4 << 20
 #: Longest identifier, in characters.
 _MOST_ID = 128
@@ -36,7 +36,7 @@ _OPEN = {
     "kind": ["", "unspecified", "span_kind_unspecified"],
     "status": ["", "unset", "status_code_unset"],
 }
-#: Prefixes of OpenTelemetry's names.
+#: Prefixes that OpenTelemetry puts before the names of kinds and status codes.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
 #: Maximum number of columns of a file.
 _MOST_COLUMNS = 1000
@@ -54,7 +54,7 @@ NAMES = {
     "status": ("status", "statuscode"),
     "attributes": ("attributes", "tags"),
 }
-#: Prefixes of the names of times, without a unit.
+#: Names of columns with times, in lower case, without the unit that may follow.
 _TIMES = {
     "start": ("start", "starttime", "timestamp", "starttimestamp", "startts"),
     "end": ("end", "endtime", "endtimestamp", "endts", "finish"),
@@ -77,10 +77,10 @@ class _Columns:
     names: list[str]
     separator: str
     known: dict[str, str] = field(default_factory=dict)
-    #: Column and its unit in nanoseconds; None where the unit is not known yet.
+    #: Column of each time (start, end, duration), and its unit in ns; None while it is unknown.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Columns of kind and status whose values have been checked.
+    #: Columns (kind, status) whose values have been checked.
     settled: set[str] = field(default_factory=set)
 
     @property
@@ -119,7 +119,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole rows with the number of their first line; quotes are closed."""
+    """Yield blocks of whole rows, each with its first line number; no block ends within quotes."""
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
@@ -172,7 +172,9 @@ def _check(columns: _Columns, file: str) -> None:
     if "end" in columns.times:
         columns.times.pop("duration", None)
     elif "duration" not in columns.times:
-        raise InputError(f"{file}:1: has no column end_ns or duration_ns")
+        raise InputError(
+            f"{file}:1: has no column end_ns (end of a span) or duration_ns (duration of a span)"
+        )
     elif columns.times["duration"][1] is None:
         name = columns.times["duration"][0]
         raise InputError(
@@ -233,7 +235,7 @@ def _parsed_slowly(
 
 
 def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
-    """Make attributes of columns that are named kind or status and hold something else.
+    """Use a column named kind or status as an attribute if it holds something else.
 
     An example is ``status_code`` with codes of HTTP. The first rows with values decide.
     """
@@ -248,7 +250,7 @@ def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
         columns.settled.add(name)
         if not words.str.strip_prefix(f"{_PREFIX[name]}_").is_in(known).any():
             del columns.known[name]
-            reason = f"{clean(column, 40)} holds no {name} that is known: kept as an attribute"
+            reason = f"{clean(column, 40)} holds no known {name}: it is used as an attribute"
             then = f"the {name} of the spans is not known"
             problems.note(file, 1, reason, words[0], consequence=then)
 
@@ -355,7 +357,7 @@ def _tell(
     file: str,
     problems: Account,
 ) -> None:
-    """Report the values that are not kept as they are to the account."""
+    """Report to the account the values that are cut or left out."""
 
     def tell(marks: pl.Series, column: str, reason: str, then: str) -> None:
         if marks.any():
@@ -371,7 +373,7 @@ def _tell(
         text = given[column].str.strip_chars()
         if name in _OPEN:
             lost = cast[name].is_null() & ~text.str.to_lowercase().is_in(_OPEN[name])
-            reason = f"a {name} that is unknown: treated as missing"
+            reason = f"an unknown {name} of a span: treated as missing"
             tell(
                 lost.fill_null(False),
                 column,
@@ -435,7 +437,7 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
         if not isinstance(value, int) or not EARLIEST_NS <= value <= LATEST_NS:
             reason = f"{column} lies outside 1980 to 2100: is it in another unit?"
             return reason, columns.times[time][0]
-    return f"its attributes are longer than {MOST_ATTRIBUTES:,} bytes", ""
+    return f"the attributes of the span are longer than {MOST_ATTRIBUTES:,} bytes", ""
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:

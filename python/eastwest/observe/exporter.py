@@ -31,11 +31,11 @@ def server(
     Port 0 selects a free port (``server_port``). With an infinite ``speed`` the run is at its end.
     """
     if not speed > 0:
-        raise ValueError(f"the speed must be above 0, not {speed}")
+        raise ValueError(f"the speed must be above 0 simulated seconds per second, but is {speed}")
     begin = clock()
 
     class Handler(BaseHTTPRequestHandler):
-        """Handler of scrapes."""
+        """Handler of HTTP requests: answers ``/metrics`` with the values at the simulated time."""
 
         server_version = "eastwest"
         sys_version = ""
@@ -43,7 +43,7 @@ def server(
 
         def do_GET(self) -> None:
             if self.path.partition("?")[0] != "/metrics":
-                self.send_error(404, "there is /metrics only")
+                self.send_error(404, "only /metrics is served")
                 return
             elapsed = clock() - begin
             reached = np.inf if np.isinf(speed) else elapsed * speed

@@ -36,7 +36,7 @@ KINDS = ("internal", "server", "client", "producer", "consumer")
 #: Outcomes of spans; null where the source does not state it.
 STATUSES = ("ok", "error")
 
-#: Repairs of a span; null for most spans.
+#: Values of the column ``mended``: how a damaged span was repaired; null where nothing was.
 MENDED = ("lost-parent", "cycle", "shared-id")
 
 #: Earliest and latest accepted time: 1980 and 2100. Other values are in another unit.
@@ -72,7 +72,7 @@ TABLES: dict[str, dict[str, str]] = {
     "resources": {"resource": "u32", "attributes": "str"},
 }
 
-#: Columns that folders of earlier versions lack; they are null there.
+#: Columns that older folders of spans do not have; they are null when such a folder is read.
 LATER = ("extra",)
 
 #: Columns of spans that are never null.

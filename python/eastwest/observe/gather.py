@@ -14,13 +14,13 @@ from eastwest.errors import InputError
 from eastwest.observe.form import TABLES, schema
 from eastwest.observe.span import Place, written
 
-#: Number of spans that are passed on at once.
+#: Maximum number of spans in the buffer; when it is reached, they are passed on as one frame.
 FLUSH_ROWS = 1 << 16
-#: Characters of attributes and extras that are passed on at once, also with fewer spans.
+#: Number of characters of attributes and extras in the buffer at which it is passed on.
 FLUSH_TEXT = 64 << 20
 #: Maximum number of sets of attributes that spans share.
 MOST_RESOURCES = 100_000
-#: Columns that come from a source; the others come from mending.
+#: Columns of spans that a reader fills; the other columns come from mending.
 READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
 
 
@@ -30,9 +30,9 @@ class Gathering:
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
         self._schema = {name: schema("spans")[name] for name in READ}
-        #: Shared attributes as JSON, with their numbers.
+        #: Number of each set of shared attributes, by its JSON text.
         self.resources: dict[str, int] = {}
-        #: Number of spans so far, and characters of attributes and extras passed on.
+        #: Number of spans so far, and bytes of attributes and extras passed on so far.
         self.spans = 0
         self.text_bytes = 0
         self._held = 0
@@ -53,7 +53,10 @@ class Gathering:
         """
         number = self.resources.setdefault(text, len(self.resources))
         if number >= MOST_RESOURCES:
-            raise InputError(f"the spans come from more than {MOST_RESOURCES:,} resources")
+            raise InputError(
+                f"the spans come from more than {MOST_RESOURCES:,} resources (sets of "
+                "shared attributes), the maximum"
+            )
         return number
 
     def add(

@@ -52,7 +52,7 @@ class Graphs:
     host_of: dict[str, str]
     #: Source of the hosts: ``spans``, ``file`` or ``assumed``.
     placed_by: str
-    #: Component and instance of each span.
+    #: Component and instance of each span, in the order of the table of spans.
     component: list[str] = field(repr=False, default_factory=list)
     instance: list[str] = field(repr=False, default_factory=list)
 
@@ -84,7 +84,7 @@ def build(
     topology: Mapping[str, Any] | None = None,
     placement: Mapping[str, str] | None = None,
 ) -> Graphs:
-    """Return the graphs of spans; ``topology`` is the extension's description of a scenario."""
+    """Return the graphs of spans; ``topology`` has the nodes and cables of a scenario, if any."""
     unknown = "(unknown)"
     named = spans.select(
         pl.coalesce("service", "instance").fill_null(unknown).alias("service"),
@@ -118,7 +118,7 @@ def build(
 
 
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
-    """Return the nodes of one level, with an edge from each span's parent's node to its own."""
+    """Return the graph of calls between services or components; ``level`` says which."""
     graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
         pl.len().alias("spans"),
@@ -182,13 +182,17 @@ def _place(
             given = host_of.get(wrong)
             raise InputError(
                 f"placement: {clean(wrong, 80)} is on "
-                + ("no host" if given is None else f"{clean(given, 60)!r}, which is no host here")
+                + (
+                    "no host"
+                    if given is None
+                    else f"{clean(given, 60)!r}, which is no host of the scenario"
+                )
                 + _nearest(given or "", hosts)
             )
         return graph, host_of, "file"
     if said and set(said.values()) <= set(hosts) and len(said) == len(instances):
         return graph, said, "spans"
-    # Instances of one recorded host are placed on one host.
+    # Instances that were recorded on one host are placed together on one host of the scenario.
     together = sorted({said.get(name, name) for name in instances})
     on = {name: hosts[place % len(hosts)] for place, name in enumerate(together)}
     return graph, {name: on[said.get(name, name)] for name in instances}, "assumed"
@@ -226,9 +230,12 @@ def _nearest(name: str, among: list[str]) -> str:
 def read_placement(path: Path) -> dict[str, str]:
     """Return the host of each instance from a CSV file with columns ``instance`` and ``host``."""
     if not path.is_file():
-        raise InputError(f"{path}: the file of places does not exist")
+        raise InputError(f"{path}: the file that assigns instances to hosts does not exist")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:
-        raise InputError(f"{path}: is too large for a file of places")
+        raise InputError(
+            f"{path}: is larger than {_MOST_PLACEMENT_BYTES:,} bytes, the limit for a "
+            "file that assigns instances to hosts"
+        )
     text = path.read_text("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")
     try:
         rows = list(csv.reader(text.splitlines()))
@@ -246,7 +253,9 @@ def read_placement(path: Path) -> dict[str, str]:
             raise InputError(f"{path}:{number}: {len(head)} values are expected, found {len(row)}")
         name = row[place].strip()
         if found.setdefault(name, row[host].strip()) != row[host].strip():
-            raise InputError(f"{path}:{number}: {clean(name, 60)!r} is on two hosts")
+            raise InputError(
+                f"{path}:{number}: the instance {clean(name, 60)!r} is assigned to two hosts"
+            )
     return found
 
 

@@ -177,7 +177,7 @@ def _value(name: str, strip: str) -> pl.Expr:
 def check_field(name: object) -> str:
     """Return the error of an attribute's name as text; empty if the name is valid."""
     if not isinstance(name, str) or not name:
-        return "the name of an attribute is expected"
+        return "the name of an attribute is expected, as a text that is not empty"
     if name in _FIELDS:
         return ""
     if name.startswith("attributes.") and len(name) > 11 and "'" not in name and "\\" not in name:
@@ -199,13 +199,16 @@ class _Check:
 def read_rules(path: Path) -> list[Rule]:
     """Return the rules of a file; raise ``ProblemsError`` with all that is wrong with it."""
     if not path.is_file():
-        raise InputError(f"{path}: the file of rules does not exist")
+        raise InputError(f"{path}: the file of stitching rules does not exist")
     if path.stat().st_size > _MOST_RULES_BYTES:
-        raise InputError(f"{path}: is too large for a file of rules")
+        raise InputError(
+            f"{path}: is larger than {_MOST_RULES_BYTES:,} bytes, the limit for a file "
+            "of stitching rules"
+        )
     try:
         tree = tomllib.loads(path.read_text("utf-8", errors="replace"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: is not TOML: {clean(str(error), 120)}") from None
+        raise InputError(f"{path}: is not valid TOML: {clean(str(error), 120)}") from None
     check = _Check()
     for name in tree:
         if name != "stitch":
@@ -230,7 +233,11 @@ def _rule(table: Any, path: str, check: _Check) -> Rule:
             check.wrong(f"{path}.{name}", table[name], f"expected one of {', '.join(known)}")
     match = table.get("match")
     if not isinstance(match, dict) or not match:
-        check.wrong(f"{path}.match", match, "expected attributes of parent and child")
+        check.wrong(
+            f"{path}.match",
+            match,
+            "expected a table of pairs: attribute of the parent = attribute of the child",
+        )
         match = {}
     differ = table.get("differ", [])
     if not isinstance(differ, list):

@@ -1,8 +1,8 @@
-"""Infers transactions of spans by a method, compares them with the truth, and writes them.
+"""Infers the transactions of spans by a method, compares them with the truth, and writes them.
 
-The input of a method is made first: parents are removed, and for a black-box method everything but
-source, destination and times of messages. The result is spans in the normal form with the inferred
-parents and transactions, so that graphs and workloads are made of them as of any spans.
+The method does not see the recorded parents. A black-box method sees only source, destination and
+times of messages. The result is spans in the normal form with the inferred parents and
+transactions, so that graphs and workloads can be derived from them as from recorded spans.
 """
 
 from __future__ import annotations
@@ -34,28 +34,29 @@ from eastwest.observe.write import SpanWriter
 #: Inference methods with the information that they use.
 METHODS = {
     "ids": "white-box: the parents that the spans name",
-    "linking": "grey-box: spans that share one attribute",
-    "stitching": "grey-box: spans whose attributes match as rules say",
-    "nesting": "black-box: calls that lie within calls",
-    "convolution": "black-box: messages that follow messages",
+    "linking": "grey-box: spans that share the value of one attribute",
+    "stitching": "grey-box: spans whose attributes match by a file of rules",
+    "nesting": "black-box: calls that lie within other calls in time",
+    "convolution": "black-box: messages that follow other messages after a typical delay",
 }
 _COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_ns", "mended"}]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Method of an inference, with the settings that the methods have."""
+    """Method of an inference with its settings; each setting names the methods that use it."""
 
     method: str
     #: linking: the attribute that all spans of a transaction share.
     by: str = ""
-    #: stitching: the file of rules.
+    #: stitching: the file of stitching rules.
     rules: Path | None = None
-    #: nesting: rounds of refinement.
+    #: nesting: number of times that parents are assigned again and the estimate is repeated.
     rounds: int = nesting.ROUNDS
-    #: convolution: step of time.
+    #: convolution: time step in ns, the resolution of the delays.
     step_ns: int = convolution.STEP_NS
-    #: nesting, convolution: factors by which transactions start faster in a measurement.
+    #: nesting, convolution: factors by which the rate of transactions is raised when accuracy is
+    #: measured.
     speeds: Sequence[float] = (1.0,)
 
 
@@ -66,19 +67,22 @@ class Inferred:
     method: str
     #: Spans with inferred parents; None where the method finds no single transactions.
     spans: pl.DataFrame | None
-    #: Summary: counts, and the accuracy where the spans state the truth.
+    #: Summary as JSON: counts, and the accuracy where the spans name their true parents.
     said: dict[str, Any] = field(default_factory=dict)
 
 
 def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inferred:
-    """Infer transactions; raise ``InputError`` where spans or settings do not allow it."""
+    """Return the transactions that a method infers from spans.
+
+    Raises ``InputError`` where spans or settings do not allow it.
+    """
     method = wanted.method
     frame = spans.frame(*_COLUMNS)
     if method == "linking":
         return _joined(frame, method, grey.link(frame.drop("parent_id"), wanted.by))
     if method == "stitching":
         if wanted.rules is None:
-            raise InputError("stitching needs a file of rules")
+            raise InputError("the method stitching needs a file of rules")
         rules = grey.read_rules(wanted.rules)
         return _joined(frame, method, grey.stitch(frame.drop("parent_id"), rules))
     if method == "ids":
@@ -93,17 +97,20 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
         return _nesting(frame, calls, wanted, told)
     if method == "convolution":
         return _convolution(calls, wanted.speeds, wanted.step_ns)
-    raise InputError(f"method {method!r:.60}: expected one of {', '.join(METHODS)}")
+    raise InputError(f"the method is {method!r:.60}, but must be one of {', '.join(METHODS)}")
 
 
 def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> dict[str, Any]:
     """Write inferred spans as a folder in the normal form; return the content of ``spans.json``.
 
-    The account of the ``source`` spans is copied into it.
+    This content includes the account of the import of ``source``, the spans that were analysed.
     """
     if inferred.spans is None:
-        raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
-    # Contradictions in the spans were resolved when they were imported.
+        raise InputError(
+            f"the method {inferred.method} finds no single transactions, so there are no "
+            "spans to write"
+        )
+    # Nothing is refused here: contradictions in the spans were resolved when they were imported.
     problems = Account(stop=False, lossy=True)
     made = inferred.spans
     if "extra" in made.columns and made["extra"].null_count() < made.height:
@@ -172,7 +179,7 @@ def _nesting(
 
 
 def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFrame:
-    """Return spans of calls: one at the caller and one at the called node, as a tracer records."""
+    """Return two spans for each call, one at the caller and one at the callee."""
     services = dict(
         frame.select(pl.coalesce("instance", "service").fill_null("(unknown)"), "service")
         .unique("instance", keep="first", maintain_order=True)

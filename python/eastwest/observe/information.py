@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from eastwest.observe.metrics import Numbers
 
-#: Minimum mean of rows in a cell of a table of two metrics, for the default classes (Cochran).
+#: Minimum mean number of rows for each cell of a contingency table of two metrics (Cochran); limits
+#: the default number of classes.
 _ROWS_PER_CELL = 5
 MOST_BINS = 100
 _NOISE = 1e-10
@@ -45,14 +46,14 @@ class Estimator(Protocol):
         """Return a column in the form that ``against`` accepts, also in another process."""
 
     def against(self, number: int, other: Any) -> float:
-        """Return the mutual information, in nats, of a column and one of another table.
+        """Return the mutual information, in nats, of a column of this table and one of another.
 
-        Both tables have the same number of rows.
+        Both tables have the same number of rows. ``other`` comes from ``column``.
         """
 
 
 def default_bins(rows: int) -> int:
-    """Return the default number of classes: ten, or fewer for a mean of five rows in a cell."""
+    """Return the default number of classes: at most ten, with five or more rows per cell."""
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
 
@@ -63,15 +64,15 @@ def average_ranks(values: Numbers) -> Numbers:
 
 
 def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
-    """Return the class of each value, from 0: one for each distinct value, or by rank."""
+    """Return the class of each value, from 0: one per distinct value, or by rank in equal parts."""
     groups = _groups(values)
     return groups.spread(groups.classes(bins))
 
 
 def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
-    """Return the numbers of distinct values and of classes, where ties reduce the classes.
+    """Return the numbers of distinct values and of used classes, if ties leave classes empty.
 
-    Returns None where each value has a class of its own, or all ``bins`` classes are in use.
+    Returns None if each distinct value has a class, or if all ``bins`` classes are in use.
     """
     groups = _groups(values)
     used = len(np.unique(groups.classes(bins)))
@@ -115,7 +116,7 @@ class Discretised:
 
     def __init__(self, values: Numbers, bins: int) -> None:
         if not 2 <= bins <= MOST_BINS:
-            raise ValueError(f"there must be 2 to {MOST_BINS} classes, not {bins}")
+            raise ValueError(f"the number of classes must be from 2 to {MOST_BINS}, but is {bins}")
         self._bins = bins
         self._columns = [_column(values[:, i], bins) for i in range(values.shape[1])]
 
@@ -150,7 +151,7 @@ def _column(values: Numbers, bins: int) -> Column:
 
 
 def _entropy(counts: NDArray[np.int64]) -> float:
-    """Return the entropy in nats of counted frequencies."""
+    """Return the entropy in nats of a distribution given by the count of each value."""
     some = counts[counts > 0].astype(np.float64)
     total = some.sum()
     return float(np.log(total) - (some * np.log(some)).sum() / total)
@@ -168,7 +169,9 @@ class Neighbours:
     ) -> None:
         rows, columns = values.shape
         if not 1 <= neighbours < rows:
-            raise ValueError(f"there must be 1 to {rows - 1} neighbours, not {neighbours}")
+            raise ValueError(
+                f"the number of neighbours must be from 1 to {rows - 1}, but is {neighbours}"
+            )
         names = [str(number) for number in range(columns)] if names is None else names
         self._columns = [
             _points(values[:, number], seed, name) for number, name in enumerate(names)
@@ -184,7 +187,7 @@ class Neighbours:
         return self._columns[number]
 
     def against(self, number: int, other: Points) -> float:
-        """Return the mutual information, in nats, of a column and another of equal rows."""
+        """Return the mutual information, in nats, of a column and another of equal length."""
         from scipy.spatial import cKDTree  # noqa: PLC0415  slow to load
         from scipy.special import digamma  # noqa: PLC0415
 
@@ -207,8 +210,8 @@ class Points:
     def within(self, reach: Numbers) -> NDArray[np.int64]:
         """Return for each point the number of points nearer than ``reach``, itself included."""
         ordered = self.ordered
-        # The k-th neighbour lies at exactly this distance along one axis: rounding must not
-        # include it.
+        # The k-th neighbour lies at exactly the distance ``reach`` along one axis. It must not be
+        # counted, so ``reach`` is reduced by more than the rounding error.
         rounding = 4 * np.finfo(np.float64).eps * max(abs(ordered[0]), abs(ordered[-1]))
         inside = np.maximum(0.0, reach * (1 - 1e-9) - rounding)
         low = np.searchsorted(ordered, self.values - inside, side="left")

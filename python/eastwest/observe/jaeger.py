@@ -1,9 +1,9 @@
 """Jaeger's JSON, as its query service and web page return it (``data`` → ``spans``, ``processes``).
 
-A trace has its processes beside its spans, mostly behind them, so each trace is parsed as a whole:
-at most ``json_stream.MOST_VALUE`` characters. Times are microseconds. The parent is the first
-reference of kind ``CHILD_OF`` in this trace, else the first ``FOLLOWS_FROM``. Other references
-become links and logs become events (``carried``); warnings become the attribute
+A trace has its processes beside its spans, mostly after them, so each trace is parsed as a whole:
+at most ``json_stream.MOST_VALUE`` characters. Times are in microseconds. The parent of a span is
+its first reference of kind ``CHILD_OF`` to the same trace, else the first ``FOLLOWS_FROM``. Other
+references become links and logs become events (``carried``); warnings become the attribute
 ``jaeger.warnings``.
 """
 
@@ -35,15 +35,17 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Usual lengths of the identifiers of trace, span and parent, in characters.
+#: Usual lengths in characters of the identifiers of trace, span and parent (0: no parent).
 _LENGTHS = {(trace, 16, parent) for trace in (16, 32) for parent in (0, 16)}
-#: Cache of places by their description, which every trace repeats.
+#: Cache: place (service, instance, host) of a process by its name and tags, which every trace
+#: repeats.
 _Places = dict[tuple[Any, ...], Place]
 _MOST_PLACES = 10_000
-#: Kind of reference of a parent; the default where a reference has no kind.
+#: Kind of a reference to the parent; a reference without a kind has this one.
 _CHILD = "CHILD_OF"
 _PARENTS = (_CHILD, "FOLLOWS_FROM")
-#: Fields of a span that are read: fields with columns, and other fields in use.
+#: Fields of a span that are read: ``_PLAIN`` by the fast and the slow path, ``_USED`` only by the
+#: slow path.
 _PLAIN = frozenset(
     (
         *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
@@ -51,7 +53,7 @@ _PLAIN = frozenset(
     )
 )
 _USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
-#: Texts of ``extra`` for the usual flags: none, or sampled.
+#: Text of ``extra`` for the usual values of ``flags``: 0 (not sampled) and 1 (sampled).
 _USUAL_FLAGS = {0: None, 1: '{"flags":1}'}
 _STATUSES = ("OK", "ERROR", "UNSET")
 _NO_SERVICE = "spans have no service, instance and host"
@@ -71,7 +73,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Remarks) -> None:
-    """Read an answer of the query service, or a single trace."""
+    """Read an answer of Jaeger's query service, or one trace, and pass its spans to ``writer``."""
     alone: dict[str, Any] = {}
     line = stream.line
     found = False
@@ -124,7 +126,7 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
 
 
 def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remarks) -> Place:
-    """Return the place of a process, from the cache or new."""
+    """Return the place (service, instance, host) of a process, from the cache where possible."""
     try:
         name, tags = process["serviceName"], process.get("tags") or ()
         key = (name, *((tag["key"], type(tag["value"]), tag["value"]) for tag in tags))
@@ -139,9 +141,10 @@ def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remar
 
 
 def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
-    """Add a span in the usual form of clients; return False, with nothing added, for any other.
+    """Add a span in the form that clients usually write; return False if it has another form.
 
-    Fast path of ``_add`` with its checks inlined: a million spans take it.
+    If it returns False, nothing was added and ``_add`` must read the span. This is the fast path of
+    ``_add`` with its checks inlined, because files have millions of spans.
     """
     try:
         trace, own, name = span["traceID"], span["spanID"], span["operationName"]
@@ -215,9 +218,10 @@ def _flat(tags: object, remarks: Remarks) -> dict[str, Any]:
 def _parent(
     span: dict[str, Any], trace: str, remarks: Remarks
 ) -> tuple[str | None, list[dict[str, Any]]]:
-    """Return the parent's identifier, from references or the older parentSpanID; other references.
+    """Return the id of the parent (or None), and the other references as links.
 
-    Raises ``SpanError`` where they do not have Jaeger's form.
+    The parent comes from ``references``, or from the older field ``parentSpanID``. Raises
+    ``SpanError`` where references do not have Jaeger's form.
     """
     references = span.get("references")
     if not references:
@@ -247,7 +251,7 @@ def _parent(
 
 
 def _trace_of(reference: dict[str, Any], trace: str) -> str:
-    """Return the trace that a reference names, or else the trace of its span."""
+    """Return the trace that a reference names; where it names none, the trace of its own span."""
     named = reference.get("traceID")
     return id_of(named, "the traceID of a reference") if named else trace
 

@@ -1,7 +1,7 @@
-"""Reads JSON documents as a stream: nested values are returned while the rest is not yet parsed.
+"""Reads JSON documents as a stream: returns nested values before the whole file is parsed.
 
-Documents of spans grow to gigabytes. A reader descends to the spans with ``fields`` and ``items``
-and reads each with ``value``; memory holds at most one of them and one block of text.
+Files of spans grow to gigabytes. A reader descends to the spans with ``fields`` and ``items`` and
+reads each span with ``value``; memory holds at most one value and one block of text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._lines = 1
-        #: Offset in the text up to which lines were counted.
+        #: Offset in ``_text`` up to which newlines were counted.
         self._counted = 0
         self._ended = False
         if source.peek(3) == codecs.BOM_UTF8:
@@ -97,7 +97,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Read the next value if it is null; return whether it was."""
+        """Consume the next value if it is null; return whether it was."""
         if self._peek() != "n":
             return False
         if self.value() is not None:
@@ -119,7 +119,7 @@ class JsonStream:
             except ValueError as error:
                 self._wrong(str(error).lower())
             else:
-                # A number at the end of the block may continue in the next one.
+                # A number that ends with the block may have more digits in the next block.
                 if end < len(self._text) or self._ended or isinstance(found, (dict, list, str)):
                     self._at = end
                     return found
@@ -167,7 +167,7 @@ class JsonStream:
 def read_documents(
     source: Source, problems: Account, document: Callable[[JsonStream], None]
 ) -> None:
-    """Call ``document`` for each document of a file; report what is not JSON to the account."""
+    """Call ``document`` for each JSON document of a file; report invalid JSON to the account."""
     stream = JsonStream(source)
     while stream.more():
         try:
@@ -184,4 +184,4 @@ def read_documents(
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a number that JSON allows")

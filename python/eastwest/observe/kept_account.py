@@ -1,8 +1,9 @@
-"""Account of an import, copied into results of the spans: inferences, workloads, runs, pages.
+"""Account of an import of spans, copied into results that are made from these spans.
 
-A folder's JSON has the account of its own reader (``rows_skipped``, ``skipped``, ``changed``,
-``noted``: see ``eastwest.account``), and in ``accounts`` those of the spans that it was made of.
-Folders come from anywhere: invalid accounts are ignored, and texts are bounded.
+The JSON file of a folder has the account of its own import (``rows_skipped``, ``skipped``,
+``changed``, ``noted``: see ``eastwest.account``), and in ``accounts`` the accounts of the spans
+from which the folder was made. Folders can come from untrusted people: invalid accounts are
+ignored, and the length of texts is limited.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Maximum number of accounts that are copied, one behind the other.
+#: Maximum number of accounts in a result, where folders were made from other folders.
 MOST_ACCOUNTS = 8
 #: Maximum number of bytes of a file with accounts, and maximum number of lines in a run's notes.
 _MOST_BYTES = 16 << 20
@@ -26,7 +27,7 @@ Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """Return the accounts in a folder's JSON: its own, and accounts of spans it was made of."""
+    """Return the accounts in a folder's JSON: its own, and those of the spans it was made from."""
     own = _account(about, name)
     before = about.get("accounts")
     found = [own] if any(own[kind] for kind in KINDS) else []
@@ -67,9 +68,10 @@ def _place(first: Mapping[str, Any]) -> str:
 
 
 def beside(table: Path) -> Accounts:
-    """Return the accounts of the spans of which a table of calls was made; none where none is kept.
+    """Return the accounts of the spans from which a table of calls was made; empty without any.
 
-    They are in ``workload.json`` beside the table, or where a run has kept them.
+    The accounts are in ``workload.json`` beside the table, or, for a table in the result of a run,
+    in ``<table>.account.json``.
     """
     for file in (table.with_name(f"{table.stem}.account.json"), table.with_name("workload.json")):
         try:
@@ -84,10 +86,11 @@ def beside(table: Path) -> Accounts:
 
 
 def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tuple[str, bytes]]]:
-    """Return notes of a run that replays transactions, and files that keep their accounts with it.
+    """Return notes of a run that replays transactions, and the files with accounts for its result.
 
     ``text`` is the given scenario, with file names relative to ``base_dir``; ``resolved`` is the
-    scenario kept in the result, with the names of the copied files.
+    scenario stored in the result, with the names of the copied files. A file is a pair: name in the
+    result, content.
     """
     notes: list[str] = []
     kept = []
@@ -98,7 +101,9 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
         said = list(lines(found))
         notes += [f"workload {name}: spans: {line}" for line in said[:_MOST_LINES]]
         if len(said) > _MOST_LINES:
-            notes.append(f"workload {name}: spans: and {len(said) - _MOST_LINES} more")
+            notes.append(
+                f"workload {name}: spans: and {len(said) - _MOST_LINES} more remarks of the import"
+            )
         data = json.dumps({"accounts": found}, indent=1, ensure_ascii=False, allow_nan=False)
         file = Path(copy).with_name(f"{Path(copy).stem}.account.json")
         kept.append((file.as_posix(), (data + "\n").encode()))
@@ -106,7 +111,7 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
 
 
 def _tables(text: str) -> Sequence[tuple[str, str]]:
-    """Return names and files of a scenario's workloads of transactions."""
+    """Return the name and the file of each workload of transactions in a scenario (TOML text)."""
     workloads = tomllib.loads(text).get("workload", [])
     return [
         (str(each.get("name", "")), str(each["file"]))

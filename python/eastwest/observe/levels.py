@@ -35,13 +35,15 @@ from eastwest.observe.book import Book, Tree
 
 Floats = npt.NDArray[np.float64]
 
-#: Idle time that ends a work, in mean gaps between arrivals.
+#: Idle time after which the next transaction begins a new work, as a multiple of the mean gap
+#: between arrivals.
 IDLE = 10.0
-#: Largest Kolmogorov–Smirnov distance of a fit that is named.
+#: Largest Kolmogorov–Smirnov distance at which a fitted distribution represents the sample.
 CLOSE = 0.05
 #: Payload of a full packet in bytes: 1,500 less 52 of IPv4 and TCP headers with timestamps.
 SEGMENT = 1448
-#: Maximum number of values that a fit uses, evenly spaced by rank; and minimum number.
+#: Maximum number of values that a fit uses (evenly spaced by rank), and the minimum number for any
+#: fit.
 MOST_VALUES = 5_000
 LEAST_VALUES = 20
 #: Number of quantiles that represent a sample.
@@ -62,7 +64,7 @@ class Fit:
 
     name: str
     parameters: dict[str, float]
-    #: Kolmogorov–Smirnov distance.
+    #: Kolmogorov–Smirnov distance from the sample, 0 to 1.
     distance: float
 
 
@@ -79,7 +81,7 @@ class Variable:
 
     @property
     def best(self) -> Fit | None:
-        """Distribution with the least KS distance, or None above ``CLOSE``."""
+        """Distribution with the least KS distance, or None if this distance is above ``CLOSE``."""
         return self.fits[0] if self.fits and self.fits[0].distance <= CLOSE else None
 
     def as_json(self) -> dict[str, Any]:
@@ -127,16 +129,16 @@ def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats)
 
 
 def fits(values: Floats) -> tuple[Fit, ...]:
-    """Return the distributions fitted to positive values, the nearest first.
+    """Return the distributions fitted to positive values, the smallest KS distance first.
 
-    The tuple is empty for too few values.
+    The tuple is empty for fewer than ``LEAST_VALUES`` values, or if all values are equal.
     """
     if len(values) < LEAST_VALUES or values.min() == values.max():
         return ()
     ordered = np.sort(values)
     place = np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_VALUES)).round().astype(int)
     sample = ordered[place]
-    # A gap of 0 has no logarithm.
+    # Values of 0 are raised to a small positive value, because fits use logarithms.
     positive = np.maximum(sample, max(1e-9, 1e-6 * float(sample.mean())))
     found = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -160,7 +162,7 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 
 
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
-    """Draw values from the distribution that fits, else from the sample."""
+    """Return random values from the best distribution, or from the sample if none is close."""
     best = of.best
     if best is None:
         return random.choice(of.values, count) if len(of.values) else np.zeros(count)
@@ -181,7 +183,7 @@ class _Samples:
         self.burst_gaps: list[float] = []
 
     def add(self, tree: Tree) -> None:
-        """Add the messages between components of a transaction."""
+        """Add the messages of a transaction between different components."""
         times: dict[tuple[str, str], list[int]] = defaultdict(list)
         for call in tree.calls:
             if call.parent < 0:
@@ -213,7 +215,7 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def _packets(sizes: Sequence[float]) -> Floats:
-    """Return the payload bytes of each packet of messages."""
+    """Return the payload bytes of each packet, for messages of the given sizes."""
     if not sizes:
         return np.zeros(0)
     of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)

@@ -1,7 +1,7 @@
 """Opens spans: a folder in the normal form, or a recorded file of any known format.
 
-A file is imported into a temporary folder first. Folders come from anywhere: format version and
-columns are checked before the spans can be read.
+A file is imported into a temporary folder first. Folders can come from untrusted people: format
+version and columns are checked before the spans are read.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from eastwest.traces.opened import Opened, open_imported, read_about, sound
 
 
 class Spans(Opened):
-    """Open spans; close them by ``with`` or ``close``, as they may lie in a temporary folder."""
+    """Open folder of spans; close it by ``with`` or ``close``, because it may be temporary."""
 
     def scan(self) -> pl.LazyFrame:
-        """Return the table of spans; columns that an earlier version did not write are null."""
+        """Return the table of spans; columns that an older Eastwest did not write are null."""
         scan = pl.scan_parquet(self.path / "spans.parquet", glob=False)
         there, kinds = set(scan.collect_schema()), schema("spans")
         missing = [name for name in LATER if name not in there]
         return scan.with_columns(pl.lit(None, kinds[name]).alias(name) for name in missing)
 
     def resources(self) -> list[str]:
-        """Return the attributes that spans share, each a JSON object, in the order of numbers.
+        """Return the shared attributes of spans: one JSON object for each resource number, from 0.
 
         Raises ``InputError`` where the table is damaged.
         """

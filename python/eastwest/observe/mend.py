@@ -41,11 +41,11 @@ class Mended:
     lost: int = 0
     cycles: int = 0
     negative: int = 0
-    #: Trace and span of the first repair of each kind.
+    #: ``trace/span`` ids of the first repaired span, by kind of repair.
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Keep the first of some repaired spans as the example of a repair; return their number."""
+        """Record the first of ``rows`` as the example of a repair; return the number of rows."""
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height
@@ -88,7 +88,7 @@ _CHANGED = {
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
-    """Return mended spans in normal order, and the repairs; ``frame`` is in file order."""
+    """Return repaired spans in the normal order, and the repairs; ``frame`` is in file order."""
     found = Mended()
     frame = frame.with_columns(
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
@@ -130,7 +130,7 @@ def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
 
 
 def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
-    """Separate both sides of shared ids, and leave out other repeated spans."""
+    """Rename the client span of each shared id, and remove other spans with a repeated id."""
     double = frame.filter(pl.struct(_KEY).is_duplicated())
     if not double.height:
         return frame
@@ -153,7 +153,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
             pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
         )
-        # Where a third span has the id too, the server's side is kept.
+        # If more than two spans have the id, the server's side is the one that keeps it.
         frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")
@@ -168,8 +168,9 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
 def _cycle_cuts(parents: Integers, start: Integers) -> list[int]:
     """Return one row of each cycle: the span that loses its parent.
 
-    After more steps towards the root than there are spans, only spans at or below a cycle are not
-    at a root, and the rows reached are exactly those of the cycles.
+    Each step doubles the distance towards the root. After more steps than there are spans, only
+    spans in or below a cycle have not reached a root, and the rows that they reached are exactly
+    the rows of the cycles.
     """
     reached, steps = parents, 1
     while steps < len(parents) and (reached >= 0).any():

@@ -26,11 +26,11 @@ Numbers = NDArray[np.float64]
 
 #: Maximum number of values that a table may hold, of 8 bytes each.
 MOST_VALUES = 400_000_000
-#: Rows of a CSV file from which the types of its columns are inferred.
+#: Number of rows of a CSV file from which the types of its columns are inferred.
 _INFERRED = 10_000
-#: Maximum number of columns that a remark names.
+#: Maximum number of columns that are named in a remark.
 _MOST_TOLD = 3
-#: Names of a column of times, where none is given, in lower case.
+#: Names, in lower case, by which the column of times is found if the user names none.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
 
 
@@ -103,9 +103,9 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
 def joined(
     series: Mapping[str, tuple[Sequence[float] | Numbers, Sequence[float] | Numbers]],
 ) -> Metrics:
-    """Join series of unequal times (seconds) into one table; gaps are missing values."""
+    """Return one table of series with different times (seconds); gaps are missing values (NaN)."""
     if not series:
-        raise InputError("there are no series")
+        raise InputError("metrics: there are no series to join")
     repeated = 0
     for name, (times, values) in series.items():
         if len(times) != len(values):
@@ -120,12 +120,15 @@ def joined(
         table[np.searchsorted(grid, np.asarray(times, dtype=float)), column] = values
     notes = _infinite(tuple(series), table)
     if repeated:
-        notes += (f"{repeated:,} values have the time of another of their series: the last counts",)
+        notes += (
+            f"{repeated:,} values have the same time as another value of their series: "
+            "the last one is used",
+        )
     return Metrics(tuple(series), table, grid, notes)
 
 
 def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
-    """Make infinite values missing (in place), and return a remark on them."""
+    """Replace infinite values by NaN (in place), and return remarks about them."""
     infinite = np.isinf(values)
     if not infinite.any():
         return ()
@@ -151,7 +154,7 @@ def read(path: Path, time: str | None = None) -> Metrics:
 def frame_of(
     path: Path, columns: Sequence[str] | None = None, rows: int | None = None
 ) -> pl.DataFrame:
-    """Return the frame of a file, or some of its columns, or its first rows.
+    """Return a file as a frame: all of it, or only some columns or the first rows.
 
     Raises ``InputError`` where it is not a table, or exceeds the limit of values in memory.
     """
@@ -179,7 +182,7 @@ def frame_of(
         )
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         what = str(error).splitlines()[0] if str(error) else "unreadable"
-        raise InputError(f"{path}: not a table of metrics: {clean(what, 300)}") from None
+        raise InputError(f"{path}: is not a table of metrics: {clean(what, 300)}") from None
 
 
 def _refuse_doubles(path: Path) -> None:
@@ -203,7 +206,7 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """Return the name of the column of times, and the names of the columns of numbers."""
+    """Return the name of the column of times (or None), and the names of the numeric columns."""
     import polars as pl  # noqa: PLC0415
 
     column = _time_column(frame.columns, time, path)
@@ -221,7 +224,9 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
     column, numeric = columns_of(frame, time, path)
     times_s = None if column is None else _seconds(frame[column], path)
     if not numeric or frame.height == 0:
-        raise InputError(f"{path}: has no metrics: a column of numbers for each, and rows of them")
+        raise InputError(
+            f"{path}: has no metrics: a table needs at least one column of numbers and one row"
+        )
     values = np.column_stack(
         [
             frame[name].cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
@@ -252,7 +257,7 @@ def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> t
     return (f"{len(others):,} columns are not numbers and are left out: {', '.join(some)}{more}",)
 
 
-#: Suffix of times that programs written in Go print, such as Nezha's collector.
+#: Regular expression: end of a time as programs in Go print it, such as Nezha's collector.
 _GO = r" \+0000 UTC( m=[+-][0-9.]+)?$"
 
 
@@ -267,7 +272,7 @@ def _time_column(columns: Sequence[str], time: str | None, path: Path) -> str | 
 
 
 def _seconds(column: pl.Series, path: Path) -> Numbers:
-    """Return times in seconds: numbers unchanged, dates and texts of dates since 1970."""
+    """Return times in seconds: numbers unchanged; dates, also as text, as seconds since 1970."""
     import polars as pl  # noqa: PLC0415
 
     found: Any = column
@@ -276,14 +281,18 @@ def _seconds(column: pl.Series, path: Path) -> Numbers:
             found = column.str.replace(_GO, "").str.to_datetime(time_zone="UTC")
         except pl.exceptions.PolarsError:
             raise InputError(
-                f"{path}: {clean(column.name, 80)}: times must be numbers or such as "
-                "2026-01-31T12:00:00"
+                f"{path}: {clean(column.name, 80)}: times must be numbers, or dates "
+                "such as 2026-01-31T12:00:00"
             ) from None
     if found.dtype in (pl.Date, pl.Datetime):
         found = found.cast(pl.Datetime("us")).dt.timestamp("us") / 1e6
     if not found.dtype.is_numeric() or found.null_count():
-        raise InputError(f"{path}: {clean(column.name, 80)}: every row needs a time")
+        raise InputError(
+            f"{path}: {clean(column.name, 80)}: a row has no time; every row needs one"
+        )
     seconds: Numbers = found.cast(pl.Float64).to_numpy()
     if not np.isfinite(seconds).all():
-        raise InputError(f"{path}: {clean(column.name, 80)}: every row needs a time, not NaN")
+        raise InputError(
+            f"{path}: {clean(column.name, 80)}: the time of a row is not a finite number"
+        )
     return seconds

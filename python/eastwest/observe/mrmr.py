@@ -36,15 +36,15 @@ class Scheme(StrEnum):
 class Pick:
     """Metric that the selection has chosen; its relevance and redundancy are in nats."""
 
-    #: Number of the candidate.
+    #: Column number of the chosen metric among the candidates.
     column: int
     relevance: float
-    #: Mean information shared with the metrics chosen before.
+    #: Mean mutual information with the metrics chosen before, in nats.
     redundancy: float
     score: float
 
 
-#: Mutual information of two candidates, in nats, by their numbers.
+#: Function of two candidates' column numbers; returns their mutual information in nats.
 Information = Callable[[int, int], float]
 
 
@@ -52,7 +52,8 @@ def select(
     relevance: list[float], information: Information, count: int, scheme: Scheme
 ) -> list[Pick]:
     """Return up to ``count`` chosen candidates, given their relevance for the target."""
-    shared = [0.0] * len(relevance)  # information shared with the first `known` chosen ones
+    # For candidate i: sum of its mutual information with the first ``known[i]`` chosen metrics.
+    shared = [0.0] * len(relevance)
     known = [0] * len(relevance)
     chosen: list[Pick] = []
     while len(chosen) < min(count, len(relevance)):
@@ -77,7 +78,11 @@ def select(
 
 
 def _score(relevance: float, shared: float, chosen: int, scheme: Scheme) -> float:
-    """Return the score from ``shared`` information with ``chosen`` metrics, or an upper bound."""
+    """Return the score of a candidate after ``chosen`` picks.
+
+    ``shared`` is its mutual information with them, summed. Where terms of the sum are missing, the
+    result is an upper bound.
+    """
     if chosen == 0:
         return relevance
     redundancy = shared / chosen

@@ -41,22 +41,24 @@ RATIO = 1.3
 ROUNDS = 6
 #: Number of earlier destinations on which a hazard may depend.
 HISTORY = 3
-#: Weight of an estimate from a shorter history, in observations.
+#: Weight of the estimate from a history that is one destination shorter, as a number of
+#: observations.
 _SMOOTH = 2.0
-#: Hazard of an event that was never observed.
+#: Lower bound of a hazard, used for an event that was never observed.
 _LEAST = 1e-3
 #: Maximum number of candidates of one call that are considered: those that started last.
 MOST_CANDIDATES = 256
 
 Told = Callable[[str, float], None]
-#: Events within a call, in their order at equal times: responses come first.
+#: Events within a call. Their numbers order events at equal times: responses come first.
 _ANSWER, _BEGIN, _SEND, _END = 0, 1, 2, 3
-#: Node, last event, node of that event, whether a response is awaited, and earlier destinations.
+#: State of a node in a call: (node, last event, node of that event, whether a response is awaited,
+#: earlier destinations …).
 State = tuple[int, ...]
 
 
 def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Integers:
-    """Return the parent of each call: a row, or −1. Without rounds, by the published algorithm."""
+    """Return the parent of each call (row, or −1); with ``rounds`` 0 by the published algorithm."""
     found = candidates(calls)
     parents = scoreboard(calls, found)
     for turn in range(rounds):
@@ -141,12 +143,12 @@ def _bucket(gap_ns: int) -> int:
 
 @dataclass
 class _Hazards:
-    """Hazards of requests by state, destination and gap."""
+    """Hazards: how likely a request to a destination is after a state and a gap, from counts."""
 
     history: int
-    #: Number of requests by state, then destination and bucket of the gap.
+    #: Number of requests, by state, then by (destination, bucket of the gap).
     events: dict[State, dict[tuple[int, int], int]]
-    #: Number of times without an event until each bucket, by state.
+    #: For each state and bucket: number of times that no event had happened up to this bucket.
     risks: dict[State, list[int]]
 
     @classmethod
@@ -167,7 +169,7 @@ class _Hazards:
         return cls(history, events, risks)
 
     def rate(self, state: State, past: tuple[int, ...], to: int, gap: int) -> float:
-        """Return the hazard of a request to ``to``, per nanosecond up to a common factor."""
+        """Return the hazard of a request to ``to`` in a state, per ns, up to a common factor."""
         bucket = _bucket(gap)
         hazard = _LEAST
         none: dict[tuple[int, int], int] = {}
@@ -184,7 +186,10 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield (states before it, shortest history first; kind and node; gap bucket) per event."""
+    """Yield for each event its possible states before it, (kind, node), and the bucket of its gap.
+
+    The states of an event differ in the length of their history; the shortest comes first.
+    """
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):
         if parent >= 0:
@@ -217,11 +222,11 @@ def _steps(
 
 
 def follow(calls: Calls, found: list[list[int]], table: _Hazards) -> Integers:
-    """Return each call's parent (row, or −1) by greatest hazard, in the order of requests."""
+    """Return each call's parent (row, or −1): the candidate with the highest hazard."""
     caller, callee, sent, received = _lists(calls)
     returned = calls.returned_ns.tolist()
     chosen = np.full(len(calls), -1, np.int64)
-    # Of every parent: last event (time, kind, node), awaited responses, last destinations.
+    # For each parent: last event (time, kind, node), awaited responses, last destinations.
     past: dict[int, tuple[int, int, int, tuple[tuple[int, int], ...], tuple[int, ...]]] = {}
     for child, parents in enumerate(found):
         if not parents:

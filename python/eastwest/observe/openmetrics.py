@@ -49,7 +49,7 @@ def _stamps(times_s: list[float]) -> list[str]:
 
 
 def snapshot(families: Iterable[Family], place: int) -> str:
-    """Return the text of the values at the end of an interval; ``place`` −1: before the first."""
+    """Return the values at the end of interval ``place`` as text; −1: before the first interval."""
     lines = []
     for family in families:
         lines += _head(family)
@@ -73,7 +73,7 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return untrusted text escaped; other control characters become spaces."""
+    """Return untrusted text with the escapes of OpenMetrics; control characters become spaces."""
     plain = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return plain.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 

@@ -1,10 +1,10 @@
 """OpenTelemetry's spans in JSON (OTLP 1.x, opentelemetry-proto's ``trace.proto``).
 
-The input is one document (``resourceSpans`` → ``scopeSpans`` → ``spans``), or documents one after
-the other, as the Collector's file exporter writes them. The protobuf names (``resource_spans``),
-the older ``instrumentationLibrarySpans`` and Tempo's ``batches`` are accepted too. Times and kinds
-may be numbers or text. A document of logs or metrics is skipped with a remark. Data of a span that
-has no column (links, events, its scope …) is kept in ``extra`` (``carried``).
+The input is one document (``resourceSpans`` → ``scopeSpans`` → ``spans``), or several documents in
+sequence, as the Collector's file exporter writes them. The protobuf names (``resource_spans``), the
+older ``instrumentationLibrarySpans`` and Tempo's ``batches`` are accepted too. Times and kinds may
+be numbers or text. A document of logs or metrics is skipped with a remark. Data of a span that has
+no column (links, events, its scope …) is stored in ``extra`` (``carried``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS = (None, "internal", "server", "client", "producer", "consumer")
 #: StatusCode of trace.proto, by number; 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
-#: Suffixes of names of an unspecified kind or status.
+#: Ends of the names that mean: kind or status not specified.
 _OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}
@@ -55,14 +55,15 @@ _COLUMNS = frozenset(
         *("startTimeUnixNano", "endTimeUnixNano"),
     )
 )
-#: Pattern in names of protobuf that differ from those of its JSON.
+#: Underscore and letter in a protobuf name (``trace_state``), where its JSON name has a capital
+#: (``traceState``).
 _SNAKE = re.compile(r"_([a-z])")
 #: Longest name of an attribute, in characters.
 MOST_KEY = 1024
 
-#: Types of values that need no conversion.
+#: Kinds of attribute values that JSON already reads as the right type.
 _AS_THEY_ARE: dict[str, type] = {"stringValue": str, "boolValue": bool, "doubleValue": float}
-#: Usual lengths of the identifiers of trace, span and parent, in characters.
+#: Usual lengths in characters of the identifiers of trace, span and parent (0: no parent).
 _LENGTHS = {(32, 16, 0), (32, 16, 16)}
 _DIGITS = (19, 19)
 
@@ -148,7 +149,7 @@ def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
 
 
 def place_from(resource: Any, writer: Gathering, remarks: Remarks) -> Place:
-    """Return the place where the spans of a resource were recorded."""
+    """Return the place (service, instance, host) where the spans of a resource were recorded."""
     try:
         pairs = resource.get("attributes") if isinstance(resource, dict) else None
         attributes = flat(pairs, remarks)
@@ -179,7 +180,9 @@ def _scope(
             remarks.line = stream.line
             if spans:
                 reason = "a scope that follows its spans: left out"
-                remarks.note(reason, "", "exports do not name the library that made them", spans)
+                remarks.note(
+                    reason, "", "exports do not name the library that recorded these spans", spans
+                )
             of = shared(scope, rest, remarks)
         elif key != "spans":
             remarks.line = stream.line
@@ -206,9 +209,10 @@ def _add_plain(
     remarks: Remarks,
     stream: JsonStream,
 ) -> bool:
-    """Add a span in the usual form of exporters; return False, with nothing added, for any other.
+    """Add a span in the form that exporters usually write; return False if it has another form.
 
-    Fast path of ``_add`` with its checks inlined: a million spans take it.
+    If it returns False, nothing was added and ``_add`` must read the span. This is the fast path of
+    ``_add`` with its checks inlined, because files have millions of spans.
     """
     try:
         trace, own, name = span["traceId"], span["spanId"], span["name"]
@@ -216,7 +220,7 @@ def _add_plain(
         parent, kind = span.get("parentSpanId", ""), span.get("kind", 0)
         status = span.get("status") or ()
         code = status.get("code", 0) if status else 0
-        # identifiers of their usual length in lower case, and times between 1980 and 2100
+        # Conditions of the fast path: identifiers of usual length in lower case, times in 19 digits
         if (
             type(kind) is not int
             or type(code) is not int
@@ -307,7 +311,7 @@ def named(
     what: str,
     remarks: Remarks,
 ) -> str | None:
-    """Return a member of an enumeration by its number or its name; None where it is unknown."""
+    """Return the name of a kind or status, from its number or its name in OTLP; None if unknown."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
         return names[value]
     if isinstance(value, str) and (value in texts or value.endswith(_OPEN)):
@@ -323,7 +327,7 @@ def unknown(what: str, value: object, remarks: Remarks) -> str | None:
         "kind": "its side of a call is inferred from the spans around it",
         "status": "it counts neither as done nor as failed",
     }
-    remarks.note(f"a {what} that is unknown: treated as missing", value, then[what])
+    remarks.note(f"an unknown {what} of a span: treated as missing", value, then[what])
     return None
 
 
@@ -337,7 +341,7 @@ def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
 
 
 def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any]:
-    """Return attributes by their names; of equal names the last value counts."""
+    """Return attributes as a mapping by name; of several with one name the last value counts."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         short = key[:MOST_KEY]
@@ -362,7 +366,7 @@ def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str
 
 
 def _value(value: object, depth: int, remarks: Remarks) -> Any:
-    """Return a value from its AnyValue, with arrays and lists of pairs inside."""
+    """Return the Python value of an ``AnyValue``; arrays and key-value lists may be nested."""
     if not isinstance(value, dict) or not value:
         return None
     name, held = next(iter(value.items()))
@@ -380,8 +384,10 @@ def _value(value: object, depth: int, remarks: Remarks) -> Any:
 
 
 def _no_value(held: object, remarks: Remarks) -> None:
-    """Report a value of a type that OTLP does not have."""
-    remarks.note("a value that OTLP does not have: left out", held, "the attribute is empty")
+    """Report a value whose type OTLP does not have; the attribute becomes empty."""
+    remarks.note(
+        "a value of a type that OTLP does not have: left out", held, "the attribute is empty"
+    )
 
 
 def _text(held: object, remarks: Remarks) -> Any:
@@ -397,7 +403,7 @@ def _integer(held: object, remarks: Remarks) -> int:
 
 
 def double(held: object, remarks: Remarks) -> Any:
-    """Return a finite number, or the text of a number that JSON does not have."""
+    """Return a finite number; NaN and infinity, which JSON lacks, become text, with a remark."""
     try:
         number = float(held) if type(held) in {int, float, str} else math.nan  # type: ignore[arg-type]
     except (ValueError, OverflowError):
@@ -405,19 +411,23 @@ def double(held: object, remarks: Remarks) -> Any:
     if math.isfinite(number):
         return number
     text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(str(held), str(held))
-    remarks.note("a doubleValue that is not a finite number: kept as text", text, "no sum has it")
+    remarks.note(
+        "a doubleValue that is not a finite number: kept as text",
+        text,
+        "sums and means leave this value out",
+    )
     return text
 
 
 def as_text(base64: object, remarks: Remarks) -> Any:
-    """Return bytes as their base64 text in JSON."""
+    """Return the base64 text of an attribute of bytes, with a remark that it becomes a string."""
     if not isinstance(base64, str):
         return _no_value(base64, remarks)
     remarks.note("an attribute whose value is bytes", "", "it is exported as a string in base64")
     return base64
 
 
-#: Readers of simple values, by the prefix of their field's name.
+#: Functions that read simple values, by the start of the field's name (``stringValue``).
 _SIMPLE: dict[str, Callable[[object, Remarks], Any]] = {
     "string": _text,
     "bool": _flag,

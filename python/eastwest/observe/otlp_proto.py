@@ -1,10 +1,9 @@
 """OpenTelemetry's spans in protobuf (OTLP 1.x): messages of ``TracesData``.
 
-A file is one message, or messages each with a length prefix: four bytes in big-endian order (the
-Collector's file exporter) or a varint. Messages are traversed down to the spans field by field, by
-the encoding of protobuf, and each span is parsed by opentelemetry-proto's own class; memory holds
-one span at a time. Data of a span that has no column is kept in ``extra``, in the form of OTLP's
-JSON (``carried``).
+A file is one message, or several messages, each after its length: four bytes in big-endian order
+(the Collector's file exporter) or a varint. The reader descends field by field to the spans, and
+opentelemetry-proto's own class parses each span, so memory holds one span at a time. Data of a span
+that has no column is stored in ``extra``, in the form of OTLP's JSON (``carried``).
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ if TYPE_CHECKING:
 MOST_MESSAGE = 16 << 20
 _BLOCK = 1 << 20
 _MOST_DEPTH = 8
-#: Tags (field number and wire type) of fields that are traversed down to the spans.
+#: Tags (field number << 3 | wire type) of the fields through which the reader descends to the
+#: spans.
 _RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
 _SCHEMA = 3 << 3 | 2
@@ -54,7 +54,7 @@ class WireError(ValueError):
 
 
 class _Wire:
-    """Bytes of a file, read from the front."""
+    """Reader of the bytes of a file, from front to back."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -64,7 +64,7 @@ class _Wire:
         self.taken = 0
 
     def ready(self, length: int) -> bool:
-        """Whether at least ``length`` bytes are left."""
+        """Whether ``length`` more bytes of the file can be read; loads them into the buffer."""
         while len(self._data) - self._at < length:
             block = self._source.read(_BLOCK)
             if not block:
@@ -111,7 +111,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def _framing(start: bytes) -> str | None:
-    """Return the framing of messages: ``none``, ``fixed`` or ``varint``; None for no OTLP."""
+    """Return how messages are framed: ``none``, ``fixed`` or ``varint``; None if it is not OTLP."""
     if len(start) >= 6 and start[0] == 0 and start[4] == _RESOURCE_SPANS:
         return "fixed" if _inside(start[4:], int.from_bytes(start[:4])) else None
     if _inside(start, None):
@@ -123,7 +123,7 @@ def _framing(start: bytes) -> str | None:
 
 
 def _inside(data: bytes, length: int | None) -> bool:
-    """Whether a message of ``TracesData`` with ``length`` bytes begins here."""
+    """Whether ``data`` can be the start of a ``TracesData`` message of ``length`` bytes."""
     if len(data) < 4 or data[0] != _RESOURCE_SPANS:
         return False
     inner, used = _number(data[1:])
@@ -156,7 +156,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
             else:
                 reader.traces(int.from_bytes(wire.take(4)) if framing == "fixed" else wire.varint())
     except WireError as error:
-        reason = f"is not protobuf from a byte on: {error}"
+        reason = f"is not valid protobuf: {error}"
         if "ends within" in str(error):
             problems.broken(source.name, 0, reason)
         else:
@@ -165,7 +165,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 class _Reader:
-    """Traversal of a message down to its spans."""
+    """Reader of messages: descends to the spans and passes them to the writer."""
 
     def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Account) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
@@ -203,12 +203,14 @@ class _Reader:
             elif kind in {1, 5}:
                 wire.skip(8 if kind == 1 else 4)
             else:
-                raise WireError(f"wire type {kind}")
+                raise WireError(
+                    f"wire type {kind}, which protobuf does not have or does not use any more"
+                )
         if end is not None and wire.taken != end:
             raise WireError("a field is longer than its message")
 
     def _left(self, tag: int, length: int, spans: int) -> None:
-        """Skip a field that is not read, and report it."""
+        """Skip a field that is not used, and report it."""
         schema = tag == _SCHEMA and length < _BLOCK
         found = self._wire.take(length).decode(errors="replace") if schema else str(tag >> 3)
         if not schema:
@@ -241,7 +243,11 @@ class _Reader:
                     scope.ParseFromString(self._message(inner))
                     of = shared(as_json(scope), rest, self._remarks)
                 except self._damaged:
-                    self._remarks.note("a scope is not protobuf of its kind", "", "it is left out")
+                    self._remarks.note(
+                        "the bytes of a scope are not a valid protobuf message",
+                        "",
+                        "it is left out",
+                    )
             else:
                 self._left(tag, inner, spans)
         return spans
@@ -252,7 +258,7 @@ class _Reader:
         return self._wire.take(length)
 
     def _place(self, data: bytes) -> tuple[Place, dict[str, Any]]:
-        """Return the place of a resource's spans, and its fields besides attributes."""
+        """Return the place (service, instance, host) of a resource, and its other fields."""
         then = "its spans have no service, instance and host"
         try:
             resource = self._resource()
@@ -265,7 +271,7 @@ class _Reader:
         except SpanError as error:
             self._remarks.note(f"a resource: {error.reason}", error.found, then)
         except self._damaged:
-            self._remarks.note("a resource is not protobuf of its kind", "", then)
+            self._remarks.note("the bytes of a resource are not a valid protobuf message", "", then)
         return Place(), {}
 
     def _add(self, data: bytes, place: Place, of: Shared) -> None:
@@ -275,7 +281,7 @@ class _Reader:
                 span = self._span()
                 span.ParseFromString(data)
             except self._damaged:
-                raise SpanError("a span is not protobuf of its kind") from None
+                raise SpanError("the bytes of a span are not a valid protobuf message") from None
             attributes, kind, code = span.attributes, span.kind, span.status.code
             row = (
                 _identifier(span.trace_id, "trace_id"),
@@ -326,7 +332,7 @@ def _others(span: Span) -> dict[str, Any]:
 
 
 def as_json(message: Message) -> dict[str, Any]:
-    """Return a message in OTLP's JSON, except identifiers, which protobuf has in base64."""
+    """Return a message in OTLP's JSON, but with identifiers in base64, as protobuf writes them."""
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415  slow to load
 
     return MessageToDict(message)
@@ -334,12 +340,12 @@ def as_json(message: Message) -> dict[str, Any]:
 
 def _identifier(value: bytes, what: str) -> str:
     if not 0 < len(value) <= 64:
-        raise SpanError(f"{what} is missing, or not an identifier", value.hex())
+        raise SpanError(f"{what} is missing, or longer than 64 bytes", value.hex())
     return value.hex()
 
 
 def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
-    """Return attributes as a mapping; their texts have at most ``longest`` bytes."""
+    """Return attributes as a mapping by name; ``longest`` bounds the bytes of their texts."""
     if longest <= MOST_KEY:
         found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
         if len(found) == len(pairs):

@@ -1,9 +1,10 @@
 """Writes imported spans as OTLP in JSON, one document per line, with the data of the source.
 
-Times are those of the source, without the correction of clocks; a span whose parent was removed by
-mending names it again; links, events, scope and the other fields of ``extra`` are written back.
-Whatever the import left out or changed, by its account, stays so. Attributes of bytes are strings
-in base64. A span without a resource in its source gets one of its service, instance and host.
+Times are those of the source, without the correction of clock skew. A span whose parent was removed
+when it was mended names this parent again. Links, events, scope and the other fields of ``extra``
+are written back. Data that the import left out or changed, by its account, cannot be restored.
+Attributes of bytes are strings in base64. A span without a resource in its source gets a resource
+of its service, instance and host.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.traces.opened import sound
 from eastwest.units import clean
 
-#: Number of spans in a document, which is one line.
+#: Maximum number of spans in a document; a document is one line.
 _SPANS = 5_000
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
-#: Fields of ``extra`` that belong to a span in OTLP.
+#: Fields of ``extra`` that OTLP stores in the span itself, not in its scope or resource.
 _OF_SPAN = (
     *("traceState", "flags", "links", "events"),
     *("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
@@ -48,7 +49,7 @@ def lines(spans: Spans) -> Iterator[str]:
 
 
 def _document(frame: pl.DataFrame, resources: list[dict[str, Any]], name: str) -> str:
-    """Return one document of spans, by their resource and scope."""
+    """Return one document of spans, grouped by their resource and scope."""
     found: dict[str, dict[str, Any]] = {}
     scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):
@@ -106,7 +107,7 @@ def _span(row: Mapping[str, Any], extra: Mapping[str, Any], name: str) -> dict[s
 
 
 def _object(text: str | None, name: str) -> dict[str, Any]:
-    """Return an object of JSON; an empty one for null."""
+    """Return the object that a JSON text holds; an empty object for null."""
     if text is None:
         return {}
     try:

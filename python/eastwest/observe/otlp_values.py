@@ -12,7 +12,7 @@ def pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def any_value(value: Any) -> dict[str, Any]:
-    """Return a value of JSON as an ``AnyValue``; an empty one for null."""
+    """Return a JSON value as an ``AnyValue`` of OTLP; an empty ``AnyValue`` for null."""
     if value is None:
         return {}
     if isinstance(value, list):

@@ -24,17 +24,18 @@ from eastwest.errors import InputError
 from eastwest.observe.otlp_values import pairs
 from eastwest.results import Result
 
-#: Default start of a run: 2020-01-01, in seconds since 1970.
+#: Default for the time of the run's start: 2020-01-01, in seconds since 1970.
 BEGAN_S = 1_577_836_800
-#: Allowed range of the start of a run: 1980 to 2090.
+#: Allowed range for the time of the run's start: 1980 to 2090, in seconds since 1970.
 EARLIEST_S, LATEST_S = 315_532_800, 3_786_912_000
-#: Number of spans in a document, which is one line.
+#: Number of spans after which a document ends, with the end of the transaction; a document is one
+#: line.
 _SPANS = 5_000
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class _Side(NamedTuple):
-    """Side of a call: its SpanKind in trace.proto, and the columns of begin and end."""
+    """Side of a call: number of its SpanKind in trace.proto, and columns of its begin and end."""
 
     kind: int
     times: tuple[str, str]
@@ -71,7 +72,7 @@ def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
 
 
 class _Writer:
-    """Builder of a document: spans by their resource."""
+    """Builder of a document: collects spans by their resource (service, component, host)."""
 
     def __init__(self, result: Result, began_s: int) -> None:
         topology = core.topology(result.scenario, str(result.path), str(shipped.DATA), [])
@@ -82,7 +83,7 @@ class _Writer:
         self.count = 0
 
     def add(self, row: dict[str, Any], caller: dict[str, Any] | None, client: int) -> None:
-        """Add a call; ``client`` is the host that sent the transaction's first request, or −1."""
+        """Add the spans of a call; ``client`` is the host that sent the first request, or −1."""
         number = row["transaction"]
         trace = self._id(row["workload"], number, -1, "trace")[:32]
         server = self._id(row["workload"], number, row["call"], "called")[:16]

@@ -1,8 +1,8 @@
 """Tables of metrics in many files with equal columns; the rows of the files are concatenated.
 
-An example is a Parquet or CSV file for each day. Only the requested columns are read, some at a
-time, so that a table may be larger than memory. The order of columns may differ between files; the
-set of columns may not.
+An example is a Parquet or CSV file for each day. Only the requested columns are read, a few at a
+time, so a table may be larger than memory. The order of columns may differ between files, but every
+file must have all columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Maximum number of files of a table, and rows of each from which its column types are inferred.
+#: Maximum number of files of a table, and number of rows of each file from which column types are
+#: inferred.
 MOST_FILES = 100_000
 _LOOKED_AT = 10_000
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
@@ -34,11 +35,11 @@ _ENDINGS = (".parquet", ".csv", ".csv.gz")
 
 @dataclass(frozen=True)
 class Parts:
-    """Files with equal metrics, and the names of metrics in the order of the first file."""
+    """Table in several files: the files, and the names of metrics in the first file's order."""
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    #: Name of the column of times.
+    #: Name of the column of times; None where there is none.
     time: str | None
     #: Remarks on columns that are left out.
     notes: tuple[str, ...] = ()
@@ -63,7 +64,9 @@ class Parts:
                 continue
             parts.append(_part(of_frame(frame, self.time, path), names, path))
         if not parts:
-            raise InputError(f"{self.files[0]}: has no rows, nor have the files beside it")
+            raise InputError(
+                f"{self.files[0]}: neither this file nor the files beside it have rows"
+            )
         values = np.concatenate([part.values for part in parts])
         times = [part.times_s for part in parts if part.times_s is not None]
         found = [*self.notes, *(note for part in parts for note in part.notes)]
@@ -87,11 +90,15 @@ def find(source: str | Path) -> list[Path]:
         found = [Path(each) for each in fitting if Path(each).is_file()]
     if not found:
         raise InputError(
-            f"{clean(str(source), 200)}: there is no such file, no folder with files that end in "
-            f"{', '.join(_ENDINGS)}, and no file that fits it as a glob"
+            f"{clean(str(source), 200)}: there is no such file, no folder with files "
+            f"that end in {', '.join(_ENDINGS)}, and no file that matches it as a "
+            "glob"
         )
     if len(found) > MOST_FILES:
-        raise InputError(f"{clean(str(source), 200)}: more than {MOST_FILES:,} files")
+        raise InputError(
+            f"{clean(str(source), 200)}: there are more than {MOST_FILES:,} files, which "
+            "is the maximum"
+        )
     return sorted(path.absolute() for path in found)
 
 
@@ -101,17 +108,21 @@ def look(files: Sequence[Path], time: str | None = None) -> Parts:
     frame = frame_of(first, rows=_LOOKED_AT)
     column, numeric = columns_of(frame, time, first)
     if not numeric:
-        raise InputError(f"{first}: has no metrics: a column of numbers for each, and rows of them")
+        raise InputError(
+            f"{first}: has no metrics: a table needs at least one column of numbers and one row"
+        )
     for path in files[1:]:
         own, names = columns_of(frame_of(path, rows=_LOOKED_AT), time, path)
         if own != column:
-            raise InputError(f"{path}: times are in {own!r}, in {first.name} in {column!r}")
+            raise InputError(
+                f"{path}: the column of times is {own!r}, but in {first.name} it is {column!r}"
+            )
         for lacks, has, of in ((set(numeric) - set(names), first, path),
                                (set(names) - set(numeric), path, first)):  # fmt: skip
             if lacks:
                 raise InputError(
-                    f"{of}: there is no metric {clean(min(lacks), 80)!r}, which {has.name} has: "
-                    "files of one table have the same metrics"
+                    f"{of}: there is no metric {clean(min(lacks), 80)!r}, which "
+                    f"{has.name} has: all files of a table must have the same metrics"
                 )
     return Parts(tuple(files), tuple(numeric), column, left_out(frame, column, numeric))
 
@@ -120,6 +131,8 @@ def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
     """Return the metrics of a file in the order of ``names``."""
     for name in names:
         if name not in metrics.names:
-            raise InputError(f"{path}: {clean(name, 80)} is not a column of numbers here")
+            raise InputError(
+                f"{path}: the column {clean(name, 80)} does not hold numbers in this file"
+            )
     order = [metrics.names.index(name) for name in names]
     return Metrics(tuple(names), metrics.values[:, order], metrics.times_s, metrics.notes)

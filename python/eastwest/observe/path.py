@@ -1,10 +1,10 @@
 """The critical path of a transaction, and the components to which its time belongs.
 
-The path is found backwards from the end. At a span and a time, the child that ended last, but not
-after that time, is the last for which the span waited; the time between the child's end and that
-time belongs to the span itself. The path continues in the child up to its start, and from there in
-the span again. The pieces add up to the duration of the root. A span that ends after its parent
-counts up to the parent's end.
+The path is found backwards from the end. From a span and a time, the search takes the child that
+ended last but not after this time: the span waited for it last. The time between the child's end
+and the given time belongs to the span itself. The path continues in the child up to its start, and
+from there in the span again. The pieces add up to the duration of the root. A span that ends after
+its parent counts up to the parent's end.
 
 On the client side of a call, the time before the called span began and after it ended belongs to
 the *network*: links, queues, and the stacks of both hosts. It needs spans of both sides.
@@ -21,7 +21,7 @@ from eastwest.observe.calls import Integers, parent_rows
 
 #: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Maximum number of transactions whose times are added; of more, every n-th is analysed.
+#: Maximum number of transactions whose times are added; if there are more, every n-th is analysed.
 MOST_TRANSACTIONS = 20_000
 #: Name to which the time between two nodes is attributed.
 NETWORK = "(network)"
@@ -68,7 +68,7 @@ class Forest:
     def critical(self, root: int) -> list[Piece]:
         """Return the critical path of a transaction, in the order of time."""
         pieces: list[Piece] = []
-        # (row, start and end of the interval on the path)
+        # Intervals still to be divided into pieces: (row of the span, start in ns, end in ns)
         waiting = [(root, self.start[root], self.end[root])]
         while waiting and len(pieces) < MOST_SPANS:
             row, least, now = waiting.pop()
@@ -91,13 +91,13 @@ class Forest:
         return sorted(pieces, key=lambda piece: (piece.start_ns, piece.end_ns, piece.row))
 
     def _alone(self, row: int) -> bool:
-        """Whether the span is the client side of a single call to another node."""
+        """Whether the span is the client side of a call: not a root, with a single child."""
         below = self.children.get(row, ())
         return len(below) == 1 and self.parents[row] >= 0
 
 
 def time_by_service(forest: Forest) -> tuple[dict[str, float], int]:
-    """Return seconds on critical paths by service and network, and the number of transactions."""
+    """Return seconds on critical paths by service or network, and the number of transactions."""
     step = -(-len(forest.roots) // MOST_TRANSACTIONS)
     roots = forest.roots[:: max(1, step)]
     total: dict[str, float] = defaultdict(float)

@@ -23,14 +23,14 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Metrics, Numbers, joined, room
 from eastwest.units import clean
 
-#: Maximum number of points of a series in one request: the limit of a server (11,000) with a
-#: margin.
+#: Maximum number of points of a series in one request. Prometheus allows 11,000.
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
-#: Maximum number of remarks of a server that are reported.
+#: Maximum number of warnings of the server that are reported for each request and kind.
 _MOST_REMARKS = 5
-#: Names of counters by their suffix (Prometheus, "Metric and label naming"; OpenMetrics).
+#: Pattern of the names of counters, recognised by their suffix (Prometheus, "Metric and label
+#: naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)
 
 
@@ -71,7 +71,9 @@ def fetch(
         notes.update(dict.fromkeys(answer.notes))
         first = last + step_s
     if not series:
-        raise InputError(f"{clean(url)} has no series for {clean(query)!r} in that time")
+        raise InputError(
+            f"{clean(url)} has no series for {clean(query)!r} between the given start and end"
+        )
     table = joined(_named({key: np.concatenate(parts, axis=1) for key, parts in series.items()}))
     table = replace(table, notes=(*notes, *table.notes))
     return rated(table) if rates else table
@@ -80,11 +82,11 @@ def fetch(
 def rated(metrics: Metrics) -> Metrics:
     """Return metrics with counters as rates per second; the first row is lost.
 
-    A value below the previous value means that the counter was reset, as in Prometheus. Counters
-    are recognised by names alone; a note has the number of metrics for which this was assumed.
+    A value below the previous value means that the counter was reset, as in Prometheus. A counter
+    is recognised only by its name; a note tells how many metrics were taken for counters.
     """
     if metrics.times_s is None or len(metrics.times_s) < 2:
-        raise InputError("rates need two times at least")
+        raise InputError("rates need at least two times")
     gaps = np.diff(metrics.times_s)
     values: Numbers = metrics.values[1:].copy()
     resets, counters = 0, []
@@ -99,13 +101,14 @@ def rated(metrics: Metrics) -> Metrics:
     if counters:
         some = clean(counters[0], 60)
         notes.append(
-            f"{len(counters):,} metrics are counters by their names (_total, _count, _sum, "
-            f"_bucket), such as {some}: they are rates per second"
+            f"{len(counters):,} metrics are counters by their names (_total, _count, "
+            f"_sum, _bucket), such as {some}: they are shown as rates per second"
         )
     if resets:
         notes.append(
-            f"{resets:,} of their values are below the previous one: the counter was reset there, "
-            "and its count between the two values is unknown"
+            f"{resets:,} values of these counters are below the previous value: the "
+            "counter was reset there, and its count between the two values is "
+            "unknown"
         )
     return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
@@ -161,7 +164,10 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
         why = getattr(error, "reason", error)
         raise InputError(f"{clean(url)} cannot be reached: {clean(str(why))}") from None
     if len(content) > _LARGEST_ANSWER:
-        raise InputError(f"{clean(url)}: more than 512 MB: query fewer series or use a longer step")
+        raise InputError(
+            f"{clean(url)}: the answer is larger than 512 MiB: query fewer series or use "
+            "a longer step"
+        )
     try:
         whole = json.loads(content)
         data = whole["data"]
@@ -175,7 +181,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
-    """Return the series of an answer, without native histograms, which a note counts."""
+    """Return the series of an answer; native histograms are left out and counted in a note."""
     found, histograms = [], 0
     for each in result:
         histograms += "histograms" in each
@@ -187,7 +193,7 @@ def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
             raise KeyError("values")
     if histograms:
         notes.append(
-            f"{histograms:,} series are native histograms and are left out: ask for "
+            f"{histograms:,} series are native histograms and are left out: query "
             "histogram_quantile or histogram_sum of them"
         )
     return _Answer(found, notes)

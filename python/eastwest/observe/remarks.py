@@ -1,7 +1,7 @@
-"""Position of a reader of spans in its file, and its remarks on the span that it reads.
+"""Remarks of a reader on the spans of a file, with the file's name and the current line.
 
-Functions far below the reader (attributes, links) find values that cannot be kept as recorded. They
-get a ``Remarks`` in place of the account, the name of the file and the number of the line.
+Functions deep inside a reader (attributes, links) find values that cannot be stored as recorded.
+They get a ``Remarks`` object instead of the account, the name of the file and the line number.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from eastwest.account import Account
 
 
 class Remarks:
-    """Account of one file, and the line that is being read."""
+    """Account of an import, together with the file and the line that is being read."""
 
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file
@@ -19,7 +19,7 @@ class Remarks:
         self.line = 0
 
     def note(self, reason: str, found: object = "", consequence: str = "", rows: int = 1) -> None:
-        """Report a remark on ``rows`` spans, or on their contents; the spans are kept."""
+        """Report a remark on ``rows`` spans or parts of spans; the spans stay in the data."""
         text = str(found)[:60] if found != "" else ""
         self.problems.note(self.file, self.line, reason, text, rows, consequence)
 
@@ -29,11 +29,11 @@ class Remarks:
         self.problems.change(self.file, self.line, reason, consequence, text, rows)
 
     def bad(self, reason: str, found: str = "") -> None:
-        """Report a span that is left out, or stop at it with ``InputError``."""
+        """Report a span that is left out; raises ``InputError`` if the account stops at errors."""
         self.problems.bad(
             self.file,
             self.line,
             reason,
             found,
-            consequence="it is missing in its transaction, and spans below it become roots",
+            consequence="the span is missing in its transaction, and spans below it become roots",
         )

@@ -1,13 +1,13 @@
 """Writes the folder of a workload: a table for the simulator, and a description of the workload.
 
-- ``transactions.tsv``: a call in each line, in the format of ``kind = "transactions"``;
-- ``messages.csv``: the study's trace format, a message in each line: time, source and destination
-  component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
-  Ethernet-Federated Datacenter*, section 1);
+- ``transactions.tsv``: one line per call, in the format of ``kind = "transactions"``;
+- ``messages.csv``: one line per message in the study's trace format: time, source and destination
+component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
+Ethernet-Federated Datacenter*, section 1);
 - ``workload.json``: the source, the origin of sizes, and the fitted hierarchy;
-- ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a sort of Hadoop;
+- ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a Hadoop sort;
 - ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
-  axes of the study (topology, traffic; a sweep tabulates all metrics), as a start for other sweeps.
+axes of the study (topology, traffic), as a start for other sweeps.
 """
 
 from __future__ import annotations
@@ -63,20 +63,21 @@ COLUMNS = (
 _UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
-#: Number of hosts at each leaf of the scenario.
+#: Number of hosts per leaf switch of the generated scenario.
 _PER_LEAF = 6
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of the workload that is made from spans."""
+    """Settings for the workload that is derived from spans."""
 
-    #: Meaning of the time between the two sides of a call, see ``book.BETWEEN``.
+    #: How the time between the two sides of a call counts: a value of ``book.BETWEEN``.
     between: str
-    #: Sizes of requests and responses that the spans do not have.
+    #: Rules for the payload bytes of requests and responses whose size the spans do not state.
     request: str = sizes.REQUEST
     response: str = sizes.RESPONSE
-    #: Number of transactions to synthesise, and the way (``synthetic``); None: as recorded.
+    #: Number of transactions to synthesise, or None to replay the recorded ones; method of the
+    #: synthesis (``synthetic``).
     transactions: int | None = None
     how: str = "trees"
     seed: int = 1
@@ -106,7 +107,10 @@ def write(
     if wanted.transactions is not None:
         gaps = next(v for v in variables if (v.level, v.what) == ("transaction", "gap"))
         if not len(gaps.values):
-            raise InputError(f"{spans.name}: has a single transaction: no time between arrivals")
+            raise InputError(
+                f"{spans.name}: has a single transaction, so the time between arrivals "
+                "is unknown and no further transactions can be synthesised"
+            )
         book = synthetic.synthetic(book, gaps, wanted.transactions, wanted.how, seed)
     say("writing", 0.7)
     about = _about(spans, book, variables, lacks_sizes)
@@ -164,7 +168,7 @@ def table(book: Book) -> Iterator[str]:
 
 
 def messages(book: Book) -> Iterator[str]:
-    """Yield the lines of ``messages.csv``, in the order of time within each transaction."""
+    """Yield the lines of ``messages.csv``, ordered by time within each transaction."""
     yield "timestamp_s,source,destination,priority,burst_bytes,transaction\n"
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
@@ -194,7 +198,7 @@ def seconds(time_ns: int) -> str:
 
 
 def named(text: str) -> str:
-    """Return a name without characters that separate columns or lines."""
+    """Return a name without control characters, cut to ``_MOST_NAME`` characters."""
     return _CONTROL.sub(" ", text).strip()[:_MOST_NAME] or UNKNOWN
 
 
@@ -227,7 +231,7 @@ def _about(
 
 
 def fabric(components: int, rate: str) -> str:
-    """Return the TOML of at least two racks with a host for each component and one spare."""
+    """Return the TOML of a fabric of two or more racks: a host per component, and a spare host."""
     leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\
 [fabric]
@@ -288,7 +292,7 @@ input = "6 GB"
 """
 
 
-#: Cases to compare, in the folder of a workload.
+#: Content of ``what-if.toml``: cases to compare.
 WHAT_IF = """\
 # Cases for `eastwest observe what-if FOLDER`: the first is what the others are compared with.
 scenario = "scenario.toml"
@@ -319,7 +323,8 @@ scenario = "sort.toml"
 set = { "fabric.scheduler" = "strict-priority" }
 """
 
-#: More customers than were recorded, and components that compute for so many calls at once.
+#: Content of ``customers.toml``: more customers than recorded, and components with a limited number
+#: of processors.
 CUSTOMERS = """\
 # Cases for `eastwest observe what-if FOLDER/customers.toml`.
 scenario = "scenario.toml"
@@ -345,7 +350,7 @@ name = "… with any number"
 set = { "workload.transactions.speed" = 4 }
 """
 
-#: A sweep along the axes of the study's benchmark, in the folder of a workload.
+#: Content of ``sweep.toml``: a sweep along the axes of the study's benchmark.
 SWEEP = """\
 # Topology × traffic, every metric of a run in one table: eastwest sweep FOLDER/sweep.toml
 sweep = 1

@@ -3,7 +3,7 @@
 They derive from the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
 ``queues``, ``power``) and from tables with a row for each event (``flows``, ``events``, ``tasks``,
 ``transactions``, ``calls``). Events, and packets of captured ports, are counted up to the end of
-each interval. No simulation is needed.
+each interval. Results that are already stored are read; nothing is simulated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """Time series of a family: a value at the end of each interval."""
+    """Time series of a metric family: labels, and the value at the end of each interval."""
 
     labels: dict[str, str]
     values: Numbers
@@ -43,9 +43,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Family:
-    """Metric family: the series of one name."""
+    """Metric family: name, kind, help text, and the series that differ in their labels."""
 
-    #: Name; counters are written with ``_total`` behind it.
+    #: Name of the family; OpenMetrics appends ``_total`` to the name of a counter.
     name: str
     kind: Kind
     help: str
@@ -53,7 +53,7 @@ class Family:
 
     @property
     def sample(self) -> str:
-        """Name of the family's samples."""
+        """Name of the family's samples, with ``_total`` if it is a counter."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
 
@@ -62,7 +62,8 @@ def times_of(result: Result) -> Numbers:
     times = result.traffic["time_s"].unique().sort().to_numpy().astype(np.float64)
     if len(times) < 2:
         raise InputError(
-            f"{result.path} has {len(times)} samples over time: measure.sample_interval is too long"
+            f"{result.path} has {len(times)} samples over time, but at least 2 are "
+            "needed: set a shorter measure.sample_interval"
         )
     return times
 
@@ -73,8 +74,9 @@ def families(result: Result) -> list[Family]:
     series = 2 * len(result.links) + 50
     if series * len(times) > MOST_VALUES:
         raise InputError(
-            f"{result.path}: {series:,} series of {len(times):,} samples are too many to hold; "
-            "set a longer measure.sample_interval"
+            f"{result.path}: {series:,} series of {len(times):,} samples are more "
+            f"than {MOST_VALUES:,} values, the maximum: set a longer "
+            "measure.sample_interval"
         )
     found = [*_links(result, times), *_flows(result, times), *_events(result, times)]
     found += [*_tasks(result, times), *_power(result, times)]
@@ -145,9 +147,17 @@ def _flows(result: Result, times: Numbers) -> Iterator[Family]:
 
 #: Sums over messages: name, help text, and the weight of each message.
 _FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...] = (
-    ("completed", "Messages that have arrived whole", lambda _: None),
-    ("bytes", "Payload of them", lambda part: part["bytes"].to_numpy().astype(np.float64)),
-    ("seconds", "Sum of their completion times", lambda part: part["fct_us"].to_numpy() / 1e6),
+    ("completed", "Messages that have arrived completely", lambda _: None),
+    (
+        "bytes",
+        "Payload bytes of the messages that have arrived completely",
+        lambda part: part["bytes"].to_numpy().astype(np.float64),
+    ),
+    (
+        "seconds",
+        "Sum of the completion times of these messages",
+        lambda part: part["fct_us"].to_numpy() / 1e6,
+    ),
 )
 
 
@@ -155,8 +165,8 @@ def _events(result: Result, times: Numbers) -> Iterator[Family]:
     events = result.events
     names = host_names(result)
     for what, name, text in (
-        ("timeout", "timeouts", "Retransmission timeouts of the senders of a host."),
-        ("recovery", "recoveries", "Fast retransmits of the senders of a host."),
+        ("timeout", "timeouts", "Retransmission timeouts of the TCP senders of a host."),
+        ("recovery", "recoveries", "Fast retransmits of the TCP senders of a host."),
     ):
         rows = events.filter(events["what"] == what)
         series = [
@@ -179,7 +189,7 @@ def _tasks(result: Result, times: Numbers) -> Iterator[Family]:
         series.append(Series({"host": names[host]}, begun - _counted(ended, times)))
         weight = part["cpu_s"].to_numpy().astype(np.float64)
         cpu.append(Series({"host": names[host]}, _counted(ended, times, weight)))
-    yield Family("eastwest_tasks_running", Kind.GAUGE, "Tasks that a host has.", series)
+    yield Family("eastwest_tasks_running", Kind.GAUGE, "Tasks that are running on a host.", series)
     text = "Core time of the tasks that have ended on a host."
     yield Family("eastwest_tasks_cpu_seconds", Kind.COUNTER, text, cpu)
 
@@ -192,7 +202,7 @@ def _power(result: Result, times: Numbers) -> Iterator[Family]:
         )
         for (tier,), part in sorted(power.partition_by("tier", as_dict=True).items())
     ]
-    text = "Energy of the links of a tier."
+    text = "Energy used by the links of a tier, in joules."
     yield Family("eastwest_link_energy_joules", Kind.COUNTER, text, series)
 
 
@@ -201,7 +211,7 @@ def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
     ended = result.table("transactions").sort("finished_s")
     for name, text, column in (
         ("completed", "Transactions whose response has arrived, by workload.", None),
-        ("seconds", "Sum of their response times, by workload.", "response_us"),
+        ("seconds", "Sum of the response times of these transactions, by workload.", "response_us"),
     ):
         series = []
         for (workload,), part in sorted(ended.partition_by("workload", as_dict=True).items()):
@@ -218,7 +228,7 @@ def _components(result: Result, times: Numbers) -> Iterator[Family]:
         Series({"component": component, "host": names[host], "workload": workload}, values)
         for (workload, component, host), values in core_seconds(result, times).items()
     ]
-    text = "Core time that a component has computed for transactions that end in the run."
+    text = "Core time used by a component for transactions that end within the run, in seconds."
     yield Family("eastwest_component_cpu_seconds", Kind.COUNTER, text, series)
 
 
@@ -231,17 +241,18 @@ def _packets(result: Result, times: Numbers) -> Iterator[Family]:
         Series({"link": port, "tier": str(tiers.get(port, ""))}, _counted(at, times))
         for port, at in sorted(captured.items())
     ]
-    text = "Packets that came out at the end of a captured link."
+    text = "Packets that arrived at the far end of a captured link."
     yield Family("eastwest_link_packets", Kind.COUNTER, text, series)
 
 
 def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the interval in which each moment lies; ``len(times)`` after the last interval."""
-    slack = 1e-9 * max(1.0, float(times[-1]))  # a sample at the end of an interval belongs to it
+    """Return the index of the interval of each time in ``at``; ``len(times)`` if after the last."""
+    # Rounding must not move a time at the end of an interval into the next one.
+    slack = 1e-9 * max(1.0, float(times[-1]))
     return np.searchsorted(times, at - slack, side="left")
 
 
 def _counted(at: Numbers, times: Numbers, weight: Numbers | None = None) -> Numbers:
-    """Return the number (or the weight) of events up to the end of each interval."""
+    """Return the number of events up to the end of each interval, or the sum of their weights."""
     found = np.bincount(_places(at, times), weights=weight, minlength=len(times) + 1)
     return found[: len(times)].cumsum().astype(np.float64)

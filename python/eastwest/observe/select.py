@@ -1,4 +1,7 @@
-"""Selects the metrics that explain a target, from a table of time series to a list with reasons."""
+"""Selects the metrics that explain a target metric, from a table of time series.
+
+The result is a list of metrics, best first, with the reasons for each.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class Wanted:
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE
     method: Method = Method.DISCRETISED
-    #: Classes of a discretised metric; None: by the number of rows.
+    #: Number of classes into which a metric is cut; None: derived from the number of rows.
     bins: int | None = None
     neighbours: int = 3
     #: Maximum number of rows by which a metric may lead the target.
@@ -52,7 +55,7 @@ class Wanted:
     exclude: tuple[str, ...] = ()
     #: Maximum share of missing values of a candidate.
     most_missing: float = 0.2
-    #: Number of bootstrap replicates.
+    #: Number of bootstrap replicates; 0: no bootstrap.
     bootstrap: int = 0
     seed: int = 1
 
@@ -85,7 +88,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Merged:
-    """Discretised metric whose distinct values share classes, because of ties."""
+    """Metric with ties: its number of distinct values, and the smaller number of classes in use."""
 
     metric: str
     values: int
@@ -100,18 +103,18 @@ class Selection:
     chosen: tuple[Chosen, ...]
     rows: int
     candidates: int
-    #: Number of classes of discretised metrics.
+    #: Number of classes into which each metric was cut.
     bins: int
     constant: tuple[str, ...]
     missing: tuple[str, ...]
     #: Number of metrics with gaps that were filled.
     filled: int
     notes: tuple[str, ...]
-    #: Stability of the bootstrap's selections, at most 1.
+    #: Agreement of the bootstrap's selections: at most 1; None without a bootstrap.
     stability: float | None
     #: Relevance of every candidate, in nats.
     relevance: dict[str, float]
-    #: Metrics with fewer classes than requested and than distinct values.
+    #: Metrics with fewer classes than requested, because equal values share a class.
     merged: tuple[Merged, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -121,7 +124,7 @@ class Selection:
                 "metric": each.metric,
                 "relevance_nats": each.relevance,
                 "redundancy_nats": each.redundancy,
-                # JSON has no infinity
+                # JSON has no number for an infinite score.
                 "score": each.score if np.isfinite(each.score) else None,
                 "lag_rows": each.lag,
                 "frequency": each.frequency,
@@ -174,26 +177,27 @@ def select(
 
 
 def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
-    """Return remarks on rows at unequal distances in time."""
+    """Return remarks on rows with equal times or at uneven steps of time."""
     if metrics.times_s is None or len(metrics.times_s) < 2:
         return ()
     gaps = np.diff(metrics.times_s)
     notes = []
     if same := int((gaps == 0).sum()):
-        notes.append(f"{same:,} rows have the time of the previous row: all rows are used")
+        notes.append(f"{same:,} rows have the same time as the row before: all rows are used")
     usual = float(np.median(gaps))
     uneven = int((np.abs(gaps - usual) > 0.5 * usual).sum())
     if wanted.lags and uneven:
         notes.append(
-            f"{uneven:,} of {len(gaps):,} steps between rows differ from the usual {usual:g} s: a "
-            "lag is a number of rows, so that its time varies there"
+            f"{uneven:,} of {len(gaps):,} steps between rows differ from the usual "
+            f"{usual:g} s: a lag is a number of rows, so its length in seconds "
+            "varies there"
         )
     return tuple(notes)
 
 
 @dataclass(frozen=True)
 class Told:
-    """Names, lags and exclusions of the candidates of a metric selection."""
+    """Facts about a block of candidates: names, lags, and the metrics that were excluded."""
 
     names: tuple[str, ...]
     #: Number of rows by which each candidate leads the target.
@@ -204,22 +208,22 @@ class Told:
     constant: tuple[str, ...]
     missing: tuple[str, ...]
     filled: int
-    #: Candidates equal to the target.
+    #: Candidates whose values equal those of the target in all rows.
     same: tuple[str, ...]
-    #: Candidates, or the target, whose distinct values share classes.
+    #: Candidates, or the target, in which several distinct values share a class.
     merged: tuple[Merged, ...] = ()
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some candidates without gaps, delayed by their lags; the last column is the target."""
+    """Some candidates with gaps filled, delayed by their lags; the last column is the target."""
 
     told: Told
     values: Numbers
 
 
 def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
-    """Return candidates, prepared from all metrics but the target; there may be none.
+    """Return all given metrics but the target as prepared candidates; there may be none.
 
     The preparation of a candidate does not depend on the others. Raises ``InputError`` where the
     target is constant or has too few values.
@@ -228,12 +232,16 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
     rows = len(table.target) - wanted.lags
     if rows < FEWEST_ROWS:
         raise InputError(
-            f"{clean(target, 80)}: {rows} rows to select from (those with a value, "
-            f"less the lags); {FEWEST_ROWS} are needed"
+            f"{clean(target, 80)}: {rows} rows remain (rows with a value of the "
+            f"target, less the rows lost to lags), but at least {FEWEST_ROWS} are "
+            "needed"
         )
     by_distance = wanted.method is Method.NEIGHBOURS
     if by_distance and rows <= wanted.neighbours:
-        raise InputError(f"neighbours: {rows} rows have no {wanted.neighbours} neighbours each")
+        raise InputError(
+            f"neighbours: {wanted.neighbours} nearest neighbours need more than "
+            f"{wanted.neighbours} rows, but there are {rows}"
+        )
     bins = wanted.bins or default_bins(rows)
     lags = best_lags(table.values, table.target, wanted.lags, bins)
     moved = [shifted(table.values, lags, wanted.lags)] if table.names else []
@@ -252,7 +260,7 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
 
 
 def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, ...]:
-    """Return the columns in which distinct values share classes while other classes are empty."""
+    """Return the columns with ties: fewer used classes than requested and than distinct values."""
     found = ((name, shared_classes(values[:, i], bins)) for i, name in enumerate(names))
     return tuple(Merged(name, *counts) for name, counts in found if counts is not None)
 
@@ -263,8 +271,8 @@ def refuse_nothing(blocks: Sequence[Told], wanted: Wanted) -> None:
         constant = sum(len(block.constant) for block in blocks)
         missing = sum(len(block.missing) for block in blocks)
         raise InputError(
-            f"no metric is left to select: {constant} are constant, {missing} lack more "
-            f"than {wanted.most_missing:.0%} of their values"
+            f"no metric is left to select from: {constant} are constant, {missing} "
+            f"lack more than {wanted.most_missing:.0%} of their values"
         )
 
 
@@ -276,7 +284,10 @@ def selection(
     often: Sequence[float] | None,
     stable: float | None,
 ) -> Selection:
-    """Return the selection from its parts; candidates are numbered through all blocks."""
+    """Return the selection, put together from its parts.
+
+    ``picks`` number the candidates consecutively through all blocks.
+    """
     names = [name for block in blocks for name in block.names]
     lags = [lag for block in blocks for lag in block.lags]
     chosen = tuple(
@@ -317,13 +328,13 @@ class _Table:
 
 
 def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
-    """Return candidates without gaps, and the target."""
+    """Return the candidates with gaps filled, and the target, in rows with a target value."""
     place = metrics.place(target)
     there = ~np.isnan(metrics.values[:, place])
     aim = metrics.values[there, place]
     if len(aim) == 0 or np.all(aim == aim[0]):
         state = "has no values" if len(aim) == 0 else "is constant"
-        raise InputError(f"the target {clean(target, 80)} {state}: no metric explains it")
+        raise InputError(f"the target {clean(target, 80)} {state}: no metric can explain it")
     constant, missing, names, columns, filled = [], [], [], [], 0
     for column, name in enumerate(metrics.names):
         if column == place:
@@ -354,14 +365,14 @@ def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numb
 def estimator_of(
     block: Block, values: Numbers, columns: Sequence[int] | NDArray[np.int64], wanted: Wanted
 ) -> Estimator:
-    """Return an estimator of information between some columns, on some rows, of a block.
+    """Return an estimator of mutual information between some columns of a block.
 
     ``values`` is an array (chosen rows, all columns); ``columns`` has the indices of the columns.
     """
     some = values[:, columns]
     if wanted.method is Method.DISCRETISED:
         return Discretised(some, block.told.bins)
-    # The target has no name here, so that none of the metrics can have its name.
+    # The target gets an empty name, which no metric has: names seed the noise of a column.
     names = [*block.told.names, ""]
     return Neighbours(some, wanted.neighbours, wanted.seed, [names[place] for place in columns])
 
@@ -369,7 +380,10 @@ def estimator_of(
 def _selected(
     estimator: Estimator, candidates: int, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float], list[mrmr.Pick]]:
-    """Return the relevance of all candidates, and the selected candidates; the target is last."""
+    """Return the relevance of all candidates, and the selected ones.
+
+    The last column is the target.
+    """
     count = min(wanted.count, candidates)
     relevance = []
     for column in range(candidates):
@@ -380,7 +394,8 @@ def _selected(
     def information(first: int, second: int) -> float:
         nonlocal asked
         asked += 1
-        if asked % 64 == 0:  # the final number is unknown: progress slows down near the end
+        # The total is unknown in advance, so the shown progress slows down near the end
+        if asked % 64 == 0:
             progress(1 - 0.5 / (1 + asked / (candidates * max(1, count) / 4)))
         return estimator.between(first, second)
 
@@ -402,7 +417,7 @@ def _bootstrap(
         varied = varying(drawn)
         progress(replicate / wanted.bootstrap)
         if len(varied) < 2 or varied[-1] != last:
-            return []  # a target that is constant on these rows selects nothing
+            return []  # a target that is constant on these rows allows no selection
         estimator = estimator_of(block, drawn, varied, wanted)
         _, picks = _selected(estimator, len(varied) - 1, wanted, lambda _: None)
         return [int(varied[pick.column]) for pick in picks]
@@ -418,12 +433,12 @@ def varying(values: Numbers) -> NDArray[np.int64]:
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
     """Return the indices of the rows of a bootstrap replicate."""
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
-    # A repeated row would be its own nearest neighbour.
+    # A repeated row would be its own nearest neighbour, at distance 0.
     return np.unique(drawn) if wanted.method is Method.NEIGHBOURS else drawn
 
 
 def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
-    """Return warnings about candidates that are equal to the target."""
+    """Return a warning for each candidate that equals the target."""
     return tuple(
         f"{clean(name, 80)} equals {clean(target, 80)} in all rows: exclude it, unless you search "
         "for copies"

@@ -1,9 +1,10 @@
-"""Bytes of requests and responses that spans do not state.
+"""Payload sizes of requests and responses for calls whose spans do not state them.
 
-The size of a call is that in its span's attributes. Without it, the size of another call of its
-operation is used, drawn at random; if no call states a size, one from a given distribution. The
-default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM
-2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The result counts sizes by origin.
+The size of a call is the size in its span's attributes. If a call has none, the size of another
+call of its operation is drawn at random. If no call of the operation states a size, it is drawn
+from a given distribution. The default is that of queries in a web search service (Alizadeh et al.,
+*Data Center TCP*, SIGCOMM 2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The
+result counts sizes by origin.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.book import MOST_BYTES, Book, Call, Tree
 
-#: Default rules for requests and responses without any known size.
+#: Default rules for payload bytes of requests and responses if no span of an operation states a
+#: size.
 REQUEST = "1600"
 RESPONSE = "uniform:1600:2000"
 
@@ -61,15 +63,15 @@ def size_rule(text: str) -> SizeRule:
         sound = whole and 1 <= values[0] <= values[-1] <= MOST_BYTES
     if not sound:
         raise InputError(
-            f"size {text!r:.60}: expected bytes (1600), uniform:LEAST:MOST or "
-            "lognormal:MEDIAN:SIGMA, from 1 byte to 1 TB"
+            f"the size {text!r:.60} must be a number of bytes (1600), "
+            "uniform:LEAST:MOST or lognormal:MEDIAN:SIGMA, from 1 byte to 1 TB"
         )
     return SizeRule(kind, *values)
 
 
 @dataclass
 class Origins:
-    """Numbers of requests and responses by the origin of their size."""
+    """Number of messages by the origin of their size: attributes, another call, or the rule."""
 
     attributes: int = 0
     operation: int = 0

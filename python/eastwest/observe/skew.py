@@ -37,29 +37,30 @@ from eastwest.units import clean, span
 #: Minimum number of calls between two clocks for an estimate of their shift.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
-#: Coarsest resolution that is considered, and the coarsest without a remark.
+#: Coarsest resolution that is tested, and coarsest resolution that needs no remark, in ns.
 _COARSEST_NS = 10**9
 FINE_NS = 1000
 
 
 @dataclass
 class Skew:
-    """Clocks that were shifted, with the numbers of possible calls before and after."""
+    """Shifts of clocks, with the numbers of calls outside their callers before and after."""
 
-    #: Nanoseconds added to the times of a clock; clocks without a shift are not listed.
+    #: Shift in ns that is added to the times of a clock, by clock; clocks without a shift are
+    #: absent.
     shift_ns: dict[str, int] = field(default_factory=dict)
     clocks: int = 0
     calls: int = 0
     #: Resolution of each clock in nanoseconds.
     resolution_ns: dict[str, int] = field(default_factory=dict)
-    #: Calls between clocks that lie outside their callers by more than the slack, before and after
-    #: the correction; and those outside by less.
+    #: Number of calls between clocks that lie outside their callers by more than the slack, before
+    #: and after the correction; and number of calls that lie outside by at most the slack.
     outside_before: int = 0
     outside_after: int = 0
     within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the estimated shifts as the JSON object that is kept in ``spans.json``."""
+        """Return the estimated shifts as the JSON object for ``spans.json``."""
         listed = sorted(self.shift_ns.items(), key=lambda item: (-abs(item[1]), item[0]))
         steps = Counter(self.resolution_ns.values())
         return {
@@ -76,7 +77,7 @@ class Skew:
         }
 
     def tell(self, problems: Account, file: str) -> None:
-        """Report coarse and shifted clocks to the account of a reader."""
+        """Add remarks on coarse clocks and on shifted clocks to the account of an import."""
         for step, clocks in sorted(Counter(self.resolution_ns.values()).items()):
             if step > FINE_NS:
                 problems.note(
@@ -85,16 +86,17 @@ class Skew:
                     f"a clock that counts time in steps of {span(step / 1e9)}",
                     next(name for name, own in self.resolution_ns.items() if own == step),
                     clocks,
-                    "shorter times are not known, and clocks that disagree by up to two steps are "
-                    "not distinguished",
+                    "shorter times cannot be resolved, and a disagreement of clocks "
+                    "by up to two steps cannot be detected",
                 )
         if self.within_slack:
             problems.note(
                 file,
                 0,
-                "a call that lies outside its caller by no more than their clocks' steps",
+                "a call that lies outside its caller, but by no more than the steps "
+                "of their clocks",
                 rows=self.within_slack,
-                consequence="no clock is shifted for it",
+                consequence="no clock is shifted because of it",
             )
         for name, shift in sorted(self.shift_ns.items(), key=lambda item: -abs(item[1])):
             sign = "-" if shift < 0 else "+"
@@ -113,10 +115,10 @@ def _clock() -> pl.Expr:
 
 
 def edges(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the bounds of the shift for every call between two clocks, and roots by clock.
+    """Return the bounds of the shift for every call between two clocks, and the roots per clock.
 
-    Columns: ``caller``, ``clock``, ``low`` and ``high`` (ns). In a row of roots the caller is null
-    and ``low`` is their number.
+    Columns: ``caller``, ``clock``, ``low`` and ``high`` (ns). Rows with the number of root spans of
+    a clock are added: their caller is null and ``low`` is this number.
     """
     spans = frame.select("trace_id", "span_id", "parent_id", "kind", _clock(), "start_ns", "end_ns")
     above = spans.select(
@@ -160,7 +162,7 @@ def divisors(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def joined(parts: list[dict[str, int]]) -> dict[str, int]:
-    """Return the divisors of all parts of a recording, in the order of the clocks' names."""
+    """Return the common divisor of the times of each clock over all parts, sorted by clock name."""
     found: dict[str, int] = {}
     for part in parts:
         for clock, divisor in part.items():
@@ -219,8 +221,8 @@ def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
 
 
 def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per pair of clocks, most calls first: names, calls, and shift (ns) or 0."""
-    # A span longer than its caller gives no information on the clocks.
+    """Return one row per pair of clocks, most calls first: names, calls, shift in ns (or 0)."""
+    # A span longer than its caller gives no information on the shift of clocks.
     usable = calls.filter(pl.col("low") <= pl.col("high"))
     key = ["caller", "clock"]
     middle = pl.col("low") + (pl.col("high") - pl.col("low")) // 2
@@ -257,7 +259,7 @@ def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
-    """Return the spanning tree by the most calls: neighbours of each clock with their shift."""
+    """Return a spanning tree of the pairs with most calls: neighbours and shifts of each clock."""
     tree: dict[str, list[tuple[str, int]]] = {}
     group: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""One span as readers find it, and the conventions of sources: identifiers, names, places.
+"""Conventions for one span, shared by all readers: identifiers, names, times and places.
 
 OpenTelemetry's semantic conventions name the place where a span was recorded; older names of these
 attributes (OpenTracing's, Jaeger's) are accepted too. If a source names only the pod, its service
@@ -26,14 +26,15 @@ SERVICE_KEYS = ("service.name",)
 INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-uuid")
 HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
-#: Translation that removes the hexadecimal digits of identifiers.
+#: Translation that removes the hexadecimal digits of an identifier, so that a valid one becomes
+#: empty.
 NO_HEX = str.maketrans("", "", "0123456789abcdef")
 _NO_HEX_OR_DASH = str.maketrans("", "", "0123456789abcdef-")
 #: Values with which sources mark a span without parent.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
-#: Fallback for integers beyond 64 bits, which orjson refuses. It is made once, because
-#: ``json.dumps`` makes an encoder at every call.
+#: Encoder for integers beyond 64 bits, which orjson refuses. It is created once, because
+#: ``json.dumps`` creates an encoder at every call.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
 _STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
@@ -75,11 +76,18 @@ def text_of(value: object) -> str | None:
 
 
 def name_of(value: object, remarks: Remarks) -> str | None:
-    """Return the name of an operation, with a remark where it was changed."""
+    """Return the name of an operation, with a remark if it had to be changed."""
     name = text_of(value)
     if name != value and value:
-        reason = f"an operation's name that is not text, or above {MOST_TEXT:,} characters: changed"
-        remarks.note(reason, name or value, "operations whose names differ only there are one")
+        reason = (
+            f"the name of an operation is not text, or longer than {MOST_TEXT:,} "
+            "characters: changed"
+        )
+        remarks.note(
+            reason,
+            name or value,
+            "operations whose names differ only in the changed part are counted as one",
+        )
     return name
 
 
@@ -91,7 +99,10 @@ def id_of(value: object, what: str) -> str:
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
         return value if small == value or small.translate(_NO_HEX_OR_DASH) else small
-    raise SpanError(f"{what} is missing, or not an identifier", "" if value is None else value)
+    raise SpanError(
+        f"{what} is missing, or is not text of 1 to 128 ASCII characters",
+        "" if value is None else value,
+    )
 
 
 def parent_of(value: object) -> str | None:
@@ -135,7 +146,7 @@ def service_of_pod(pod: str) -> str:
 
 
 def place_of(attributes: Mapping[str, Any]) -> Place:
-    """Return the place where spans with these resource attributes were recorded."""
+    """Return the place (service, instance, host) in the attributes of a resource."""
 
     def first(keys: tuple[str, ...]) -> str | None:
         return next((found for key in keys if (found := text_of(attributes.get(key)))), None)
@@ -156,12 +167,14 @@ def dumped(fields: Mapping[str, Any]) -> str:
 
 
 def written(attributes: Mapping[str, Any]) -> str | None:
-    """Return attributes as a JSON object, None for none; raise ``SpanError`` if too long."""
+    """Return attributes as a JSON object, or None if empty; raise ``SpanError`` if too long."""
     if not attributes:
         return None
     text = dumped(attributes)
     if len(text) > MOST_ATTRIBUTES:
-        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} characters", len(text))
+        raise SpanError(
+            f"the attributes of the span are longer than {MOST_ATTRIBUTES:,} characters", len(text)
+        )
     return text
 
 
@@ -170,5 +183,5 @@ def _written_slowly(attributes: Mapping[str, Any]) -> str:
     try:
         text = _ENCODE(attributes)
     except (ValueError, RecursionError):
-        raise SpanError("its attributes cannot be written") from None
+        raise SpanError("the attributes of the span cannot be written as JSON") from None
     return text.encode(errors="replace").decode()

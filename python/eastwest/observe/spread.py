@@ -1,11 +1,11 @@
-"""Selects metrics on the workers of a Dask cluster, from tables larger than the memory of one.
+"""Selects metrics on the workers of a Dask cluster, from tables larger than one machine's memory.
 
 Candidates are divided into blocks of columns. A worker reads the columns of its block and the
-target from the files (it must find them under the same paths) and keeps them. It returns the
-information of its columns about the target and about each chosen metric. A chosen metric is sent to
-all workers: as classes, one byte a row, or for nearest neighbours as numbers, 16 bytes a row. A
-block is processed exactly as ``select`` processes a whole table, with additions in the same order:
-both selections are equal to the last bit.
+target from the files, which must be under the same paths on every worker, and holds them in memory.
+It returns the mutual information of its columns with the target and with each chosen metric. A
+chosen metric is sent to all workers: as classes, one byte a row, or for nearest neighbours as
+numbers, 16 bytes a row. A block is processed as ``select`` processes a whole table, with additions
+in the same order, so both give the same selection to the last bit.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
 
 #: Maximum number of columns of a block.
 MOST_COLUMNS = 64
-#: Blocks for each thread of a worker, where there are enough columns.
+#: Number of blocks for each thread of a worker, if there are enough columns.
 _FOR_EACH = 4
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """Candidates of a block that vary on some rows, with their estimator."""
+    """Candidates of a block that are not constant on some rows, with their estimator."""
 
-    #: Places in the block of the candidates that vary on these rows.
+    #: Column numbers in the block of the candidates that are not constant on these rows.
     varied: NDArray[np.int64]
-    #: Estimator on them and the target; None where the target is constant.
+    #: Estimator on these candidates and the target; None if the target is constant.
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
@@ -75,10 +75,10 @@ def select(
 ) -> Selection:
     """Return the selection of ``eastwest.observe.select.select``, computed on a cluster.
 
-    ``address`` is that of the scheduler, ``columns`` the number of columns of a block (default: a
-    number that gives all workers some, at most 64). Raises ``InputError`` where no scheduler
-    answers, where workers have another build or cannot read the files, and wherever the local
-    selection raises it.
+    ``address`` is the address of the scheduler, ``columns`` the number of columns of a block
+    (default: a number that gives every worker some blocks, at most 64). Raises ``InputError`` if no
+    scheduler answers, if workers have another build or cannot read the files, and in all cases in
+    which the local selection raises it.
     """
     parts.place(target)
     kept = [parts.names[i] for i in without(parts.names, wanted.exclude, target)]
@@ -99,7 +99,7 @@ def select(
 
 
 class _Spread:
-    """One selection on a cluster."""
+    """Selection of metrics on a cluster: submits the work and gathers the results."""
 
     def __init__(
         self, client: Client, wanted: Wanted, progress: Callable[[str, float], None]
@@ -141,7 +141,7 @@ class _Spread:
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
     ) -> tuple[list[float], list[mrmr.Pick]]:
-        """Return the relevance of all candidates that vary, and the chosen candidates by number."""
+        """Return the relevance of all candidates that are not constant, and the chosen ones."""
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
             [submit(_Cut.relevance, one, pure=False) for one in cut]
@@ -188,14 +188,15 @@ class _Spread:
 
 
 def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:
-    """Return candidates that a worker has read and prepared."""
+    """Return a block of candidates, read and prepared by a worker."""
     lost = next((path for path in parts.files if not path.is_file()), None)
     if lost is not None:
         from distributed import get_worker  # noqa: PLC0415  only where Dask is
 
         raise InputError(
-            f"{clean(str(lost), 300)}: worker {get_worker().address} has no such file: workers "
-            "read the files themselves, under the same paths"
+            f"{clean(str(lost), 300)}: this file does not exist on worker "
+            f"{get_worker().address}: every worker must find the files under the "
+            "same paths"
         )
     return block_of(parts.read([target, *names]), target, wanted)
 
@@ -215,7 +216,7 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Return the candidates of a block that vary, on all rows or on a replicate's rows."""
+    """Return the candidates of a block that are not constant on all or a replicate's rows."""
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
     last = drawn.shape[1] - 1

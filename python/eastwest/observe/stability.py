@@ -37,8 +37,8 @@ def frequencies(
 ) -> tuple[list[float], float | None]:
     """Return the selection frequency of each candidate (0 to 1) and the stability (up to 1).
 
-    ``selection`` returns the selection of one replicate. The stability is None for fewer than two
-    replicates, and where each replicate must select all candidates.
+    ``selection`` returns the candidates selected in a replicate, given its number. The stability is
+    None for fewer than two replicates, and if the replicates select all candidates or none.
     """
     table = np.zeros((replicates, candidates))
     for replicate in range(replicates):
@@ -47,7 +47,10 @@ def frequencies(
 
 
 def _stability(table: NDArray[np.float64]) -> float | None:
-    """Return 1 − V / V₀: mean variance of columns, and of random selections of equal size."""
+    """Return the stability 1 − V / V₀, or None if it is not defined.
+
+    V is the mean variance of the columns of ``table``, V₀ that of random selections of equal size.
+    """
     replicates, candidates = table.shape
     share = float(table.sum()) / (replicates * candidates) if table.size else 0.0
     if replicates < 2 or not 0 < share < 1:

@@ -1,10 +1,10 @@
-"""Synthesises any number of transactions from those of a recording.
+"""Synthesises any number of transactions from the transactions of a recording.
 
-- ``trees``: every transaction is one of the recording, drawn at random, so that all correlations
-  within it are kept; only the time to the next arrival is drawn anew.
-- ``levels``: its structure is one of the recording; times and sizes are drawn anew, each from those
-  that the recording has for that operation. Correlations between the calls of an operation are
-  lost, and combinations appear that the recording does not have.
+- ``trees``: every transaction is a recorded one, drawn at random, so all correlations within it
+remain; only the time to the next arrival is drawn anew.
+- ``levels``: its structure is that of a recorded transaction; times and sizes of each call are
+drawn anew from the recorded calls of its operation. Correlations between the calls of a transaction
+are lost, and combinations appear that the recording does not have.
 
 Times between arrivals come from the distribution that fits them, or from the recording itself.
 """
@@ -21,7 +21,7 @@ from eastwest.errors import InputError
 from eastwest.observe.book import Book, Call, Tree
 from eastwest.observe.levels import Variable, draw
 
-#: Ways to draw transactions.
+#: Methods of drawing transactions.
 DRAWS = ("trees", "levels")
 #: Maximum number of calls of the synthesised transactions.
 MOST_CALLS = 5_000_000
@@ -30,7 +30,9 @@ MOST_CALLS = 5_000_000
 def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Book:
     """Return synthesised transactions; raise ``InputError`` where they have too many calls."""
     if how not in DRAWS:
-        raise InputError(f"draw {how!r:.40}: expected one of {', '.join(DRAWS)}")
+        raise InputError(
+            f"the method of synthesis is {how!r:.40}, but must be one of {', '.join(DRAWS)}"
+        )
     random = np.random.default_rng([seed, 2])
     which = random.integers(len(book.trees), size=count)
     calls = sum(len(book.trees[i].calls) for i in which.tolist())
@@ -51,7 +53,7 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
 
 
 def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
-    """Return a function that replaces a call's times and sizes by another's of its operation."""
+    """Return a function that draws a call's times and sizes anew from calls of its operation."""
     known: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for tree in book.trees:
         for call in tree.calls:

@@ -16,7 +16,7 @@ from eastwest.traces.made import Imported, check_format, entry, start_of, unknow
 from eastwest.traces.source import Source, Told
 
 Reader = Callable[[Source, Gathering, Account], None]
-#: Readers by the name of their format.
+#: Function that reads a file of spans, by the name of its format.
 READERS: dict[str, Reader] = {
     "otlp-json": otlp_json.read,
     "otlp-proto": otlp_proto.read,
@@ -41,10 +41,10 @@ def import_spans(
 ) -> Imported:
     """Read ``files`` of spans, of any known formats, and write the folder ``out``.
 
-    With ``dask``, the address of a scheduler, its workers read the files, which they must find
-    under the same paths. Raises ``InputError`` where a file is not usable; unless ``on_bad_row`` is
-    ``skip``, where a span is not usable; and unless ``lossy``, where the meaning of a span would
-    change. Spans that are not ``lasting`` are not synchronised to disk.
+    ``dask`` is the address of a scheduler, whose workers then read the files; they must find them
+    under the same paths. ``InputError`` is raised if a file is not usable; if a span is not usable,
+    unless ``on_bad_row`` is ``skip``; and if the meaning of a span would change, unless ``lossy``.
+    Without ``lasting``, the folder is not synchronised to disk.
     """
     if not files:
         raise InputError("no file was given: give at least one file of spans")
@@ -75,7 +75,7 @@ def read_file(
 ) -> dict[str, Any]:
     """Read the spans of a file, and return its entry of ``spans.json``.
 
-    ``name`` is used for the file in messages, in place of its path. Raises ``InputError`` as
+    ``name`` stands for the file in messages, instead of its path. Raises ``InputError`` as
     ``import_spans`` does.
     """
     before = into.spans
@@ -86,7 +86,7 @@ def read_file(
 
 
 def sniff(source: Source) -> str:
-    """Return the format of ``source``: one of ``form.SOURCES``; its position is kept.
+    """Return the format of ``source``, one of ``form.SOURCES``, without consuming bytes.
 
     Raises ``InputError`` where the file is empty or of no known format.
     """

@@ -1,9 +1,9 @@
 """Reads files of spans on the workers of a Dask cluster.
 
-A worker reads a file as ``take`` does, and returns its spans as Parquet; attributes that spans
-share get their numbers here, in the order of the files. So the output equals that of one machine,
-byte for byte. Files must be on the workers under the same paths. The number of files in progress is
-little more than the number of threads, which bounds memory here and there.
+A worker reads a file as ``take`` does, and returns its spans as Parquet. The calling process
+numbers the attributes that spans share, in the order of the files. So the output equals that of one
+machine, byte for byte. Files must be on the workers under the same paths. To bound memory on both
+sides, the number of files in progress is only a small multiple of the number of threads.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from eastwest.units import clean, size
 
 #: Maximum number of bytes of the compressed spans of one file.
 MOST_PACKED = 1 << 30
-#: Files in progress for each thread of a worker.
+#: Number of files in progress for each thread of the workers.
 _FOR_EACH = 2
 
 
 @dataclass(frozen=True)
 class FileRead:
-    """Spans and facts that a worker has read from a file."""
+    """Spans that a worker has read from a file, and the file's entry of ``spans.json``."""
 
     said: dict[str, Any]
-    #: Frames of spans, each a Parquet file.
+    #: Frames of spans, each as the bytes of a Parquet file.
     parts: tuple[bytes, ...]
     #: Attributes that spans share, in the order of their numbers in this file.
     resources: tuple[str, ...]
@@ -44,7 +44,7 @@ class FileRead:
 
 
 class _Packed(Gathering):
-    """Buffer of spans that are kept in memory, compressed."""
+    """Buffer of the spans of a file: holds them in memory as compressed Parquet."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -59,8 +59,9 @@ class _Packed(Gathering):
         self._bytes += len(self.parts[-1])
         if self._bytes > MOST_PACKED:
             raise InputError(
-                f"{self._name}: its spans take more than {size(MOST_PACKED)}, which is too much "
-                "for one worker: divide the file, or read it without --dask"
+                f"{self._name}: its spans take more than {size(MOST_PACKED)} in "
+                "memory, the limit for one worker: divide the file, or read it "
+                "without --dask"
             )
 
 
@@ -74,8 +75,9 @@ def read_files(
 ) -> list[dict[str, Any]]:
     """Read files into ``into``, in their order; return the entry of ``spans.json`` of each.
 
-    ``address`` is that of the scheduler. Raises ``InputError`` where none answers, where workers
-    have another build or lack the file, and wherever ``take.read_file`` raises it.
+    ``address`` is the address of the scheduler. Raises ``InputError`` if it does not answer, if
+    workers have another build or lack the file, and in all cases in which ``take.read_file`` raises
+    it.
     """
     client = connected(address, f"eastwest-{secrets.token_hex(6)}")
     said: list[dict[str, Any]] = []
@@ -122,8 +124,9 @@ def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool = Fa
         from distributed import get_worker  # noqa: PLC0415  only where Dask is
 
         raise InputError(
-            f"{clean(path, 300)}: worker {get_worker().address} has no such file: workers read the "
-            "files themselves, under the same paths"
+            f"{clean(path, 300)}: this file does not exist on worker "
+            f"{get_worker().address}: every worker must find the files under the "
+            "same paths"
         )
     into, problems = _Packed(name), Account(stop, lossy)
     said = read_file(path, source_format, into, problems, name=name)

@@ -1,4 +1,4 @@
-"""One transaction: its choice, and its path through the three graphs."""
+"""Choice of one transaction, and its path through the graphs of services, components and cables."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from eastwest.units import clean
 
 @dataclass(frozen=True)
 class Transaction:
-    """Transaction with its path through the graphs."""
+    """Transaction with its path through the graphs of services, components and cables."""
 
     root: int
     trace_id: str
     #: Rows of its spans, parents before children.
     rows: list[int]
     critical: list[Piece]
-    #: Edges of each graph on its path, with the number of times; cables as sorted pairs.
+    #: Edges on its path in each graph, with the number of times that each is used; a cable is a
+    #: sorted pair of nodes.
     services: Counter[tuple[str, str]]
     components: Counter[tuple[str, str]]
     cables: Counter[tuple[str, str]]
 
 
 def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
-    """Return a transaction's root row: trace id beginning with ``wanted``, or the slowest."""
+    """Return the root row of the transaction whose id begins with ``wanted``; empty: slowest."""
     if not wanted:
         return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
     traces = spans["trace_id"]
     found = [row for row in forest.roots if traces[row].startswith(wanted.lower())]
     if not found:
-        raise InputError(f"there is no transaction {clean(wanted, 60)!r}")
+        raise InputError(f"there is no transaction whose id begins with {clean(wanted, 60)!r}")
     if len({traces[row] for row in found}) > 1:
         raise InputError(
-            f"{len(found)} transactions begin with {clean(wanted, 60)!r}: give more of its id"
+            f"{len(found)} transactions have an id that begins with "
+            f"{clean(wanted, 60)!r}: give more characters of the id"
         )
     return found[0]
 

@@ -1,9 +1,9 @@
 """Accuracy of an inference: comparison with the parents that the spans state, at several loads.
 
 *Precision* is the share of inferred parents that are right, *recall* the share of true parents that
-were found; requests from outside have no parent and count only where one is inferred for them. A
+were found. Requests from outside have no parent and count only if one is inferred for them. A
 transaction is *whole* if all of its calls have their true parents. To vary the concurrency,
-transactions start at shorter or longer intervals, each as it was recorded.
+transactions start at shorter or longer intervals; within each, all times remain as recorded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from eastwest.observe.calls import Calls, Integers, concurrency
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Accuracy of an assignment of parents."""
+    """Accuracy of inferred parents, compared with the true parents."""
 
     #: Rate at which transactions start, relative to the recording.
     speed: float
     #: Mean number of open transactions, over the time in which any is open.
     concurrency: float
     calls: int
-    #: Number of calls that lie within more than one call of the node that sent them.
+    #: Number of calls with more than one possible parent: calls in whose time they lie.
     ambiguous: int
     precision: float
     recall: float
@@ -59,7 +59,7 @@ def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0
 def over_speeds(
     calls: Calls, speeds: Sequence[float], infer: Callable[[Calls], Integers]
 ) -> Iterator[Accuracy]:
-    """Yield the accuracy at each speed: transactions start faster or slower than recorded."""
+    """Yield the accuracy at each speed: factor by which transactions start faster than recorded."""
     from eastwest.observe.nesting import candidates  # noqa: PLC0415  it is no part of a method
 
     for speed in speeds:

@@ -54,7 +54,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a comparison: a scenario with settings."""
+    """Case of a comparison: its name, a scenario file, and the settings that it changes there."""
 
     name: str
     scenario: Path
@@ -62,12 +62,14 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Return the cases of a file or folder; raise ``InputError`` with all that is wrong."""
+    """Return the cases in a file or folder; raise ``InputError`` with all errors in it."""
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
-        raise InputError(f"{path}: there is no file of cases ({FILE})")
+        raise InputError(f"{path}: there is no file of cases; its default name is {FILE}")
     if file.stat().st_size > _MOST_BYTES:
-        raise InputError(f"{file} is too large for a file of cases")
+        raise InputError(
+            f"{file}: is larger than {_MOST_BYTES:,} bytes, the limit for a file of cases"
+        )
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -76,20 +78,22 @@ def read_cases(path: Path) -> list[Case]:
     _known(given, {"scenario", "case"}, "", problems)
     default = given.get("scenario")
     if default is not None and not isinstance(default, str):
-        problems.append("scenario: must be the name of a file")
+        problems.append("scenario: must be the name of a scenario file, as a text")
         default = None
     tables = given.get("case", [])
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        problems.append("case: must be tables, [[case]]")
+        problems.append("case: must be given as tables [[case]]")
         tables = []
     elif not 2 <= len(tables) <= MOST_CASES:
-        problems.append(f"case: found {len(tables)}; a comparison needs 2 to {MOST_CASES}")
+        problems.append(
+            f"case: {len(tables)} cases are given, but a comparison needs 2 to {MOST_CASES}"
+        )
     cases = [
         _case(table, number, default, file.parent, problems) for number, table in enumerate(tables)
     ]
     names = [case.name for case in cases]
     problems += [
-        f"case {clean(name, 60)!r}: is used for two cases"
+        f"case {clean(name, 60)!r}: two cases have this name"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
@@ -105,13 +109,18 @@ def _case(
     _known(table, {"name", "scenario", "set"}, where, problems)
     name, scenario = table.get("name", f"case {number + 1}"), table.get("scenario", default)
     if not isinstance(name, str) or not 0 < len(name) <= _MOST_NAME:
-        problems.append(f"{where}name: must be text of 1 to {_MOST_NAME} characters")
+        problems.append(f"{where}name: must be a text of 1 to {_MOST_NAME} characters")
         name = f"case {number + 1}"
     if not isinstance(scenario, str):
-        problems.append(f"{where}scenario: is required, here or at the top of the file")
+        problems.append(
+            f"{where}scenario: is missing: give it in the case or at the top of the file"
+        )
         scenario = ""
     elif not (folder / scenario).is_file():
-        problems.append(f"{where}scenario: there is no file {clean(scenario, 80)!r} here")
+        problems.append(
+            f"{where}scenario: the file {clean(scenario, 80)!r} does not exist in the "
+            "folder of this file"
+        )
     settings = table.get("set", {})
     plain = isinstance(settings, dict) and len(settings) <= _MOST_SETTINGS
     if not plain or not all(isinstance(v, str | int | float | bool) for v in settings.values()):
@@ -130,12 +139,14 @@ def _known(table: dict[str, Any], names: set[str], where: str, problems: list[st
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of each case: their seeds, and where they run."""
+    """Settings for the runs of all cases: seeds, cores or cluster, and run store."""
 
-    #: Number of seeds, from ``first_seed`` (default: the scenario's) upwards.
+    #: Number of seeds of each case, counted from ``first_seed`` (None: the scenario's seed)
+    #: upwards.
     seeds: int = 1
     first_seed: int | None = None
-    #: As for ``eastwest.sweep``.
+    #: Parameters of ``eastwest.sweep``: processes, address of a Dask scheduler, run store, retry of
+    #: failed runs.
     jobs: int | None = None
     dask: str | None = None
     store: str | Path | None = None
@@ -160,7 +171,8 @@ def run_cases(
     first = _own_seed(cases[0]) if runs.first_seed is None else runs.first_seed
     numbers = list(range(first, first + runs.seeds))
     found = []
-    # A sweep leaves a folder with tables of all metrics; only the runs themselves are needed here.
+    # A sweep also writes a folder with tables of all metrics, which is not needed: it goes to a
+    # temporary folder.
     with Partial.scratch() as scratch:
         for place, case in enumerate(cases):
 
@@ -199,7 +211,7 @@ def run_cases(
 
 
 def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
-    """Return a case as a sweep of one point."""
+    """Return a case as the specification of a sweep of one point with the given seeds."""
     return {
         "name": case.name,
         "scenario": str(case.scenario.resolve()),

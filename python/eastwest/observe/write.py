@@ -1,8 +1,8 @@
-"""Writes the normal form of spans, in parts as they arrive.
+"""Writes spans in their normal form, part by part as a reader delivers them.
 
-Frames of spans (``gather``) are written as parts. At the end the parts are mended (``mend``) some
-traces at a time, so that memory is bounded; clocks are corrected (``skew``), and the parts become
-one file. The folder is written under a temporary name and renamed when it is complete.
+Frames of spans (``gather``) are written as temporary files. At the end they are mended (``mend``)
+some traces at a time, so that memory is bounded; clock skew is corrected (``skew``), and they
+become one file. The folder is written under a temporary name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.traces.made import FolderWriter
 #: Approximate numbers of spans, and of bytes of attributes and extras, that are mended at once.
 MEND_ROWS = 1 << 18
 MEND_BYTES = 256 << 20
-#: Columns whose null values do not mean that the source lacks them.
+#: Columns that may be null in all rows although the source has their data.
 _NEVER_LACKING = ("extra", "mended")
 
 
@@ -39,7 +39,7 @@ class SpanWriter(Gathering, FolderWriter):
         self._parts: list[Path] = []
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Write a frame of spans as a part."""
+        """Write a frame of spans as a temporary file."""
         path = self._partial / f"spans-{len(self._parts):06}.part"
         with polars_writes(path):
             frame.write_parquet(path, compression="lz4")
@@ -61,7 +61,7 @@ class SpanWriter(Gathering, FolderWriter):
         return self.place(SPANS_FORMAT, said)
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
-        """Write mended parts, each of whole traces; return them and the skew of clocks."""
+        """Write mended files, each of whole traces; return their paths and the clock skew."""
         buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
         new: list[Path] = []
@@ -84,7 +84,7 @@ class SpanWriter(Gathering, FolderWriter):
         return new, skew.estimate(pl.concat(clocks), skew.joined(divisors))
 
     def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
-        """Write one file of all parts; return its entry of ``spans.json``."""
+        """Write ``spans.parquet`` from all mended files; return its entry of ``spans.json``."""
         spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
         path = self._partial / "spans.parquet"
         with polars_writes(path):

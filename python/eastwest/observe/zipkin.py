@@ -1,8 +1,9 @@
 """Zipkin's JSON, version 2: lists of spans, or of lists of spans (its ``/traces``).
 
-Times are microseconds. A span without a duration, which Zipkin allows, ends when it starts, with a
-remark. ``shared`` spans, recorded by both sides under one id, are separated by ``mend``.
-Annotations become events (``carried``). Version 1 is refused with a message that names it.
+Times are in microseconds. A span without a duration, which Zipkin allows, ends when it starts, with
+a remark. ``shared`` spans, recorded by both sides of a call under one id, are separated by
+``mend``. Annotations become events (``carried``). Spans of version 1 are refused with a message
+that names the version.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Fields of a span that have columns or become attributes; ``shared`` is for ``mend``.
+#: Fields of a span that are read and need no place in ``extra``; ``mend`` uses what ``shared``
+#: marks.
 _COLUMNS = frozenset(
     (
         *("traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "tags", "shared"),
@@ -96,8 +98,8 @@ def _add(
     start = time_of(whole(span.get("timestamp"), "timestamp") * 1000, "timestamp")
     length = span.get("duration")
     if length is None:
-        reason = "a span without a duration: taken for none"
-        remarks.note(reason, "", "its own work counts no time, calls below it lie outside it")
+        reason = "a span without a duration: its duration is set to 0"
+        remarks.note(reason, "", "its own work takes no time, and calls below it lie outside it")
     tags = _tags(span)
     kind = kind_of(span.get("kind"))
     if kind is None and span.get("kind"):
@@ -141,7 +143,9 @@ def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
             at = time_of(whole(each["timestamp"], "its timestamp") * 1000, "its timestamp")
             found.append(event(at, str(each["value"]), {}))
         except (KeyError, TypeError, SpanError):
-            remarks.note("an annotation without a time or a value: left out", each, "not exported")
+            remarks.note(
+                "an annotation without a time or a value: left out", each, "they are not exported"
+            )
     return found
 
 
@@ -153,7 +157,8 @@ def _refuse_version_1(span: dict[str, Any], remarks: Remarks) -> None:
     )
     if ends or "binaryAnnotations" in span:
         raise InputError(
-            f"{remarks.file}:{remarks.line}: is Zipkin's JSON of version 1 (annotations with "
-            "endpoints, binaryAnnotations), and version 2 is read; ask the server for "
-            "/api/v2/traces instead of /api/v1/traces, or record with version 2"
+            f"{remarks.file}:{remarks.line}: is Zipkin's JSON of version 1 "
+            "(annotations with endpoints, binaryAnnotations), but only version 2 is "
+            "supported; ask the server for /api/v2/traces instead of "
+            "/api/v1/traces, or record with version 2"
         )
