@@ -170,7 +170,7 @@ def test_what_a_cluster_cannot_do_is_said(dask: LocalCluster, folder: Path, tmp_
         spread.select(table, TARGET, Wanted(exclude=("m*", "[wsg]*")), dask.address)
     gone = parts.Parts((tmp_path / "gone.csv",), table.names, table.time)
     with pytest.raises(
-        InputError, match="does not exist on worker .*: every worker must find the files"
+        InputError, match=r"does not exist on worker .*: every worker must find the files"
     ):
         spread.select(gone, TARGET, Wanted(), dask.address)
     done = CliRunner().invoke(

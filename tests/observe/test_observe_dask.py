@@ -107,7 +107,7 @@ def test_what_is_wrong_with_a_file_is_told_as_here(
     ]
     assert skipped[0] == skipped[1]
     with pytest.raises(
-        InputError, match="does not exist on worker .*: every worker must find the files"
+        InputError, match=r"does not exist on worker .*: every worker must find the files"
     ):
         import_spans([tmp_path / "gone"], tmp_path / "gone-too", dask=dask.address)
     assert not list(tmp_path.glob(".partial-*"))

@@ -156,10 +156,10 @@ def test_flows_without_a_loss_are_said_once(tmp_path: Path) -> None:
     rows = slow.rows(Facts(result))
     text = text_of(page_of(result))
     assert slow.without_loss(rows) == (
-        "12 of the 13 flows here lost nothing: they waited in queues or shared their path with "
-        "other flows."
+        "12 of the 13 flows in this table lost no packet: they waited in queues or shared their "
+        "path with other flows."
     )
-    assert text.count("lost nothing") == 1
+    assert text.count("lost no packet") == 1
     assert slow.without_loss([row for row in rows if row["story"]]) == ""
 
 

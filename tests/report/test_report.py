@@ -139,7 +139,7 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
     assert "1 setting differs: seed (1 / 2)." in text
     rows = re.findall(r"<code>seed</code></th><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", text)
     assert rows == [("1", "2")]
-    assert "Only the seed differs: all differences are chance." in text
+    assert "Only the seed differs, so all differences are due to chance." in text
 
 
 def test_settings_that_only_one_result_has_are_apart(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_settings_that_only_one_result_has_are_apart(tmp_path: Path) -> None:
     both = folder(tmp_path / "a"), folder(tmp_path / "b", scenario=more)
     text = page_of(*both)
     assert "1 setting differs: fabric.leaves (2 / 3)." in text
-    assert "1 setting that only one of them has: fabric.both_directions (– / false)." in text
-    assert "<h3>Settings that only one of them has</h3>" in text
+    assert "1 setting that only one result has: fabric.both_directions (– / false)." in text
+    assert "<h3>Settings that only one result has</h3>" in text
 
 
 def test_a_result_shows_its_changed_settings(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_damaged_values_are_left_out(
     check_self_contained(text)
     if value is None and rows.schema[column_name] != pl.String:
         count = f"{rows.height:,}" if every else "1"
-        assert f"{count} rows of the table {table} hold values that are missing" in text
+        assert f"{count} rows of the table {table} have missing or invalid values" in text
 
 
 def test_a_folder_of_the_first_format_has_a_page(tmp_path: Path) -> None:
@@ -204,7 +204,10 @@ def test_a_folder_of_the_first_format_has_a_page(tmp_path: Path) -> None:
     text = write_page([old], tmp_path / "old.html").read_text(encoding="utf-8")
     check_self_contained(text)
     assert "This result has no samples of single links over time." in text
-    assert "This result is of an older format and has no events: counters only." in text
+    assert (
+        "This result has an older format without events of flows: the table shows counters only."
+        in text
+    )
 
 
 def event(time_s: float, what: str, **values: Any) -> dict[str, Any]:
@@ -240,8 +243,8 @@ def test_the_story_of_a_slow_flow(tmp_path: Path) -> None:
     )
     row = rows(Facts(result))[0]
     assert row["story"] == (
-        "Lost 2 packets at leaf0->h3 (queue full). 1 timeout: up to 200 ms of silence, 20 % of "
-        "its time. 1 fast recovery."
+        "Lost 2 packets at leaf0->h3 (queue full). 1 timeout: nothing was sent for up to 200 ms, "
+        "20 % of its time. 1 fast recovery."
     )
     assert [(m.css, m.at, m.to) for m in row["marks"]] == [
         ("recovery", 600, 700),
@@ -256,7 +259,8 @@ def test_a_story_says_when_the_log_was_full(tmp_path: Path) -> None:
     tables = {"flows": flows, "events": [lost(1.2, 20_000)]}
     result = folder(tmp_path / "r", tables, {"event_log": {"rows": 1, "left_out": 9}})
     assert rows(Facts(result))[0]["story"] == (
-        "2 segments sent again, no timeout. No details: the log of events was full by then."
+        "2 segments retransmitted, no timeout. There are no details, because the log of events was "
+        "full before the flow ended."
     )
     assert "9 later events were not recorded" in page_of(result)
 
@@ -307,7 +311,10 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "4 points × 3 seeds: 12 of 12 runs done, 0 failed" in text
     figures = [a["id"] for tag, a in page.tags if tag == "figure"]
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
-    with pytest.raises(InputError, match="the folder of a sweep: report it alone"):
+    with pytest.raises(
+        InputError,
+        match="the folder of a sweep, which cannot be compared with others: give it alone",
+    ):
         write_report([sweep.path, sweep.path])
     rule = {**sweep.summary, "adaptive": {"metric": "flows.fct_us.p99"}}
     (sweep.path / "summary.json").write_text(json.dumps(rule), encoding="utf-8")

@@ -76,7 +76,7 @@ def test_power_is_that_of_the_series(tmp_path: Path) -> None:
     assert awake == pytest.approx([3.0] * 3)
     assert ideal == pytest.approx([0.3] * 3)
     assert chart.title == (
-        "Links draw 1.65 W on average: 55 % of what they would awake, 1.69 × the ideal"
+        "Links draw 1.65 W on average: 55 % of what they would draw always awake, 1.69 × the ideal"
     )
 
 
@@ -88,7 +88,7 @@ def test_states_are_shares_of_the_time(tmp_path: Path) -> None:
     assert chart.rows == [
         *("hosts to switches", "switches to hosts", "leaves to spines", "all links")
     ]
-    assert "asleep 50 % of the time" in chart.title
+    assert "sleep 50 % of the time" in chart.title
     assert "for nothing 25 % of it" in chart.title
 
 
@@ -100,8 +100,8 @@ def test_what_was_saved_is_said_and_listed(tmp_path: Path) -> None:
     facts = Facts(slept(tmp_path / "r", energies))
     assert energy.sentence(facts) == (
         "good",
-        "Sleeping links saved 45 % of their energy, 66.7 % of the saving of ideal sleep. "
-        "Links and switches together: 1.3 % less.",
+        "Sleep saved 45 % of the energy of links: 66.7 % of what ideal sleep would save. "
+        "Links and switches together used 1.3 % less energy.",
     )
     assert energy.rows(facts) == [
         ["cables of hosts", "4.4 J", "1.1 W", "55 %", "1.69 ×", "66.7 %", "7"],
@@ -180,7 +180,7 @@ def test_a_result_that_is_worse_in_all_is_named(tmp_path: Path) -> None:
         ["good", "5 J", "50 %", "31 s", "400 µs", "none"],
         ["ideal", "2 J", "20 %", "30 s", "200 µs", "a bound"],
     ]
-    assert found["title"].startswith("2 of 3 results are worth a choice")
+    assert found["title"].startswith("2 of 3 results are not beaten")
     assert [corner["rim"] for corner in found["corners"]] == ["10 J", "50 s", "500 µs"]
     # the first is at the rim in energy, above the middle
     assert found["shapes"][0][2].startswith("M260.0 64.0L")

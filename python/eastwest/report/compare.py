@@ -108,8 +108,8 @@ def _sentences(
     writers = dict.fromkeys(shown(formats.writer(r.summary), 80) for r in results)
     if len(writers) > 1:
         said.append(
-            f"They were written by different versions ({'; '.join(writers)}): "
-            "what differs may be the program, not a setting."
+            f"The results were written by different versions ({'; '.join(writers)}): "
+            "differences may come from the program instead of the settings."
         )
     flows = [n for r, n in zip(results, names, strict=True) if fidelity.is_flow(r.summary)]
     if flows:
@@ -121,18 +121,25 @@ def _sentences(
         differ = plural(len(changed), "setting differs", "settings differ")
         said.append(f"{differ}: {_listed(changed)}")
     if lone:
-        one = "setting that only one of them has" if len(results) == 2 else "setting that some lack"
+        one = (
+            "setting that only one result has"
+            if len(results) == 2
+            else "setting that some results lack"
+        )
         many = one.replace("setting", "settings", 1)
         said.append(f"{plural(len(lone), one, many)}: {_listed(lone)}")
     if not different:
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
-        return [*said, "All results have the same digest: the same thing happened in each."]
+        return [
+            *said,
+            "All results have the same digest: exactly the same events happened in each run.",
+        ]
     alone = seeds.of_results([settings(r) for r in results], [r.digest for r in results])
     if alone:
         said.append(as_sentence(alone))
     elif [path for path, _ in changed] == ["seed"] and not lone:
-        said.append("Only the seed differs: all differences are chance.")
+        said.append("Only the seed differs, so all differences are due to chance.")
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))

@@ -21,7 +21,7 @@ from eastwest.views.series import Bins, Floats
 
 #: Width of every plot in its own units: fine enough to zoom in 2000 times.
 WIDTH = 1_000_000
-#: Number of colours and dashes of series; from here on both repeat.
+#: Number of different colours and dashes of series; further series use them again.
 SHADES = 6
 
 #: Approximate widths of a plot in CSS pixels: in half the page, in the whole page, on a phone.
@@ -46,7 +46,7 @@ WRITERS: dict[str, Callable[[float | None], str]] = {
     "nines": lambda value: "–" if value is None else f"{100 * value:.7g} %",
 }
 
-#: Names of the functions in `WRITERS`.
+#: Name of each function in ``WRITERS``, by the function.
 UNITS = {write: name for name, write in WRITERS.items()}
 
 _LONG_STEPS = (
@@ -113,12 +113,12 @@ class Label:
 
 
 def characters(wide: bool) -> int:
-    """Return the number of characters of labels that have room below a plot."""
+    """Return the number of characters that fit into one line of labels below a plot."""
     return int((_WIDE if wide else _NARROW) / _CHARACTER)
 
 
 def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
-    """Return the labels of ticks that do not overlap; some have a mark to be hidden on phones."""
+    """Return the labels of ticks, without those that would overlap; some are hidden on phones."""
     wanted = [(tick.at, tick.text) for tick in ticks]
     kept = _fitting(wanted, _WIDE if wide else _NARROW)
     small = _fitting(wanted, _PHONE)
@@ -131,10 +131,10 @@ def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
 
 
 def _fitting(wanted: Sequence[tuple[float, str]], width: float) -> list[int]:
-    """Return the places of texts that do not overlap in a plot of this width (pixels).
+    """Return the indices of the texts that do not overlap in a plot of ``width`` CSS pixels.
 
-    Texts are centred at their positions, those at the right edge end there. Texts at the left are
-    preferred.
+    A text is centred at its position; a text at the right edge ends there. Where two texts overlap,
+    the left one is kept.
     """
     kept: list[int] = []
     until = -math.inf
@@ -312,7 +312,7 @@ class Chart:
     key: str = "line"
     #: Symbols of the legend where they differ, in the order of the series.
     keys: list[str] = field(default_factory=list)
-    #: Values for the page's script.
+    #: Values of the chart that the page's script needs for the pointer and for zooming.
     data: dict[str, Any] = field(default_factory=dict)
     #: Values of the chart as text: headings and rows.
     table: tuple[list[str], list[list[str]]] | None = None
@@ -320,9 +320,9 @@ class Chart:
     rows: list[str] = field(default_factory=list)
     #: CSS class of the figure, for pictures with their own colours.
     css: str = ""
-    #: Places of columns on a linear horizontal axis; empty for columns at equal distances.
+    #: Positions of columns on a linear horizontal axis; empty for columns at equal distances.
     places: list[float] = field(default_factory=list)
-    #: Texts in the plot.
+    #: Texts inside the plot, with their positions.
     texts: list[Label] = field(default_factory=list)
 
     def script(self) -> dict[str, Any]:
@@ -393,7 +393,7 @@ class Chart:
                 self.line(edges[piece[0] : piece[-1] + 2], held, series, step=True)
 
     def stack(self, edges: Floats, layers: Sequence[Floats]) -> None:
-        """Draw step curves as areas, each on those before it."""
+        """Draw step curves as areas that are stacked on each other, the first one at the bottom."""
         below = np.zeros(edges.size - 1)
         for number, values in enumerate(layers):
             self.band(edges, below, below + values, number)
@@ -409,7 +409,7 @@ class Chart:
         digits: int = 4,
         every: bool = False,
     ) -> None:
-        """Set data and table of values in bins of time.
+        """Set the data and the table of the chart from values in bins of time.
 
         The table has a column for each head; without ``every`` it has only bins in which any value
         is above zero.
@@ -462,8 +462,8 @@ class Chart:
     ) -> None:
         """Draw dots with bars in columns, and set the texts that the page shows for each column.
 
-        Each has its column, the position within it and its series; the lower end, the value and
-        the upper end; and a text. ``categories`` are the labels below the columns.
+        An entry of ``found`` has (column, position within the column, series), (lower end, value,
+        upper end), and a text. ``categories`` are the labels below the columns.
         """
         cells: list[list[list[Any]]] = [[] for _ in columns]
         for (column, shift, series), values, text in found:
@@ -495,7 +495,7 @@ class Chart:
 
 
 def fill_lines(charts: Sequence[Chart], keep: str = "") -> None:
-    """Widen the last of an odd number of narrow charts, so that it fills its line.
+    """Widen the last narrow chart if the number of narrow charts is odd; it then fills its line.
 
     The chart with the name ``keep`` stays as it is.
     """
@@ -515,7 +515,9 @@ def tenths(values: Floats) -> list[str]:
 
 
 def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
-    """Return the SVG path through points; as steps, a point's height holds until the next point.
+    """Return the SVG path through points.
+
+    With ``step``, a point's height holds until the next point.
 
     In a path backwards (``before``), a point's height holds from the point before.
     """
@@ -547,7 +549,7 @@ def rounded(values: Any, digits: int = 4) -> list[float | None]:
 
 
 def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
-    """Return at most about ``most`` points of an increasing curve: evenly, with all of the tail."""
+    """Return about ``most`` points or fewer of an increasing curve, dense at the curve's end."""
     if x.size <= most:
         return x, y
     body = np.linspace(0, x.size - 1, most - 120).astype(int)

@@ -41,9 +41,9 @@ def power(facts: Facts) -> Chart | None:
     chart = Chart(
         "power",
         _power_title(facts),
-        f"Watts of all links, means over {units.span(bins.step)}: what they draw, what they would "
-        "draw awake, and what they would draw asleep whenever they have nothing to send, with "
-        "transitions that take no time.",
+        f"Power of all links in watts, means over {units.span(bins.step)}: power in "
+        "this run, power if all links were always awake, and ideal power, if links "
+        "slept whenever they have nothing to send and transitions took no time.",
         time(facts.end),
         linear([used, awake, ideal], "power", "power"),
         wide=True,
@@ -67,7 +67,7 @@ def _power_title(facts: Facts) -> str:
     title = f"Links draw {units.watts(mean)} on average"
     if awake > 0 and ideal > 0:
         title += (
-            f": {units.percent(used / awake)} of what they would awake, "
+            f": {units.percent(used / awake)} of what they would draw always awake, "
             f"{used / ideal:.3g} × the ideal"
         )
     return title
@@ -88,10 +88,11 @@ def states(links: pl.DataFrame) -> Chart:
     for_nothing = units.percent(float(shares[wasted][1:4].sum()))
     chart = Chart(
         "link-states",
-        f"Links are asleep {units.percent(float(whole[4]))} of the time; those from "
-        f"{wasted} draw full power for nothing {for_nothing} of it",
-        "How links spend their time, by tier. All but sleep takes full power; only sending is of "
-        "use, the rest is what the ideal would save.",
+        f"Links sleep {units.percent(float(whole[4]))} of the time; links from "
+        f"{wasted} are awake without sending {for_nothing} of the time",
+        "Share of time in each state, by tier of links. Every state except sleep "
+        "takes full power. Only sending is useful; ideal sleep would save the power "
+        "of the other states.",
         Scale("linear", 0.0, 1.0, "share of time", "percent"),
         Scale("linear", 0.0, 1.0, "", "percent"),
         wide=True,
@@ -165,10 +166,10 @@ def sentence(facts: Facts) -> tuple[str, str] | None:
         return None
     reached = (awake - used) / (awake - ideal)
     text = (
-        f"Sleeping links saved {units.percent(1 - used / awake)} of their energy, "
-        f"{units.percent(reached)} of the saving of ideal sleep."
+        f"Sleep saved {units.percent(1 - used / awake)} of the energy of links: "
+        f"{units.percent(reached)} of what ideal sleep would save."
     )
     whole = pick(facts.result.summary, "energy_j", "with_switches", "of_always_on")
     if whole is not None and pick(facts.result.summary, "energy_j", "switches", "total"):
-        text += f" Links and switches together: {units.percent(1 - whole)} less."
+        text += f"Links and switches together used {units.percent(1 - whole)} less energy."
     return ("good" if reached >= 0.5 else "look", text)

@@ -1,7 +1,7 @@
 """Drawings of directed graphs: nodes in layers from left to right, the edges of a path marked.
 
-The layer of a node is its number of calls from where transactions begin. Of large graphs only the
-nodes with the most spans and those of the marked path are drawn.
+A node's layer is the length in calls of the longest path to it from the start of a transaction. In
+a large graph, only the nodes of the marked path and those with the most spans are drawn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass
 class Drawing:
-    """A drawn graph."""
+    """A drawn graph: size of the drawing in pixels, boxes of nodes, and edges."""
 
     width: int = _WIDTH
     height: int = 0
@@ -88,8 +88,10 @@ def layered(
             times = marked.get((caller, called), 0)
             level = 1 + round(5 * math.log1p(data["calls"]) / math.log1p(largest))
             title = (
-                f"{shown(caller, 80)} → {shown(called, 80)}: {units.count(data['calls'])} calls, "
-                f"median {units.span(data['median_s'])}, 99 % {units.span(data['p99_s'])}"
+                f"{shown(caller, 80)} → {shown(called, 80)}: "
+                f"{units.count(data['calls'])} calls, median "
+                f"{units.span(data['median_s'])}, 99 % within "
+                f"{units.span(data['p99_s'])}"
             )
             if times:
                 title += f"; {units.count(times)} in the transaction"
@@ -102,12 +104,14 @@ def layered(
 def _told(name: str, data: Mapping[str, Any]) -> str:
     return (
         f"{shown(name, 120)}: {units.count(data['spans'])} spans, median "
-        f"{units.span(data['median_s'])}, 99 % {units.span(data['p99_s'])}"
+        f"{units.span(data['median_s'])}, 99 % within {units.span(data['p99_s'])}"
     )
 
 
 def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
-    """Return nodes in layers by the longest path from where calls begin, each near its callers.
+    """Return the nodes by layer: the longest path from a first caller.
+
+    Callers are near each other.
 
     Nodes that call each other in a cycle are in one layer.
     """
@@ -135,7 +139,7 @@ def _curve(caller: Box, called: Box) -> str:
         bend = (x2 - x1) / 2
         ends = f"{x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
         return f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {ends}"
-    # To an earlier layer, or within one layer.
+    # The called box is in an earlier layer or in the same one, so the curve ends at its right side.
     side = x1 + 20
     ends = f"{side:.1f} {y2:.1f} {called.x + called.width:.1f} {y2:.1f}"
     return f"M{x1:.1f} {y1 + 5:.1f}C{side:.1f} {y1 + 5:.1f} {ends}"

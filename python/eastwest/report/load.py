@@ -90,7 +90,7 @@ def _until(bins: Bins, end: float, times: Floats, values: npt.NDArray[Any]) -> F
 
 
 def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
-    """Return bins over the longest run of several, of whole sampling intervals."""
+    """Return bins that cover the longest of several runs, each a sampling interval or longer."""
     longest = max((facts for _, facts in named), key=lambda facts: facts.end)
     widest = max(facts.interval for _, facts in named)
     bins = longest.bins(_BINS)
@@ -107,7 +107,7 @@ def _series(
     values: list[tuple[str, Floats]],
     unit: tuple[str, str],
 ) -> Chart:
-    """Return a chart of one series for each result over time; ``note`` ends before the bin."""
+    """Return a chart over time, one series per result; the bin's length is appended to ``note``."""
     kept = values[:_MOST_TIERS]
     series = [v for _, v in kept]
     chart = Chart(
@@ -139,7 +139,8 @@ def traffic(facts: Facts) -> Chart:
     chart = Chart(
         "throughput",
         sent_title(tiers[0], float(values[0].mean()), float(values[0].max())),
-        f"Bits per second on all links of a tier, upwards; means over {units.span(bins.step)}.",
+        "Bits per second on all links of a tier, from hosts upwards; means over "
+        f"{units.span(bins.step)}.",
         time(facts.end),
         linear(values, "rate", "rate"),
         wide=True,
@@ -184,8 +185,9 @@ def _queues(
     chart = Chart(
         name,
         longest_queue(links, owner) if links.height else f"Queues of {owner}, as sampled",
-        f"Packets in the longest queue of a tier, each dot a sample; the longest in each "
-        f"{units.span(bins.step)} is shown. Between samples queues may have been empty.",
+        "Packets in the longest queue of a tier: each dot is the longest sample "
+        f"within {units.span(bins.step)}. Between samples a queue may have been "
+        "empty.",
         time(facts.end),
         linear([np.nanmax(v) for v in values], "packets waiting", least=4.0),
         wide=True,
@@ -202,7 +204,7 @@ def _queues(
 
 
 def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
-    """Return the tiers of links in a table that has ``?`` for unknown tiers."""
+    """Return the tiers that occur in a table of links; ``?`` stands for an unknown tier."""
     present = set(table["tier"].to_list())
     return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 
@@ -265,8 +267,9 @@ def heat(load: LinkLoad) -> Chart:
         f"{shown(links['name'][busiest], 40)} is the busiest link: used "
         f"{units.percent(links['utilisation'][busiest])} of the whole time, "
         f"{units.percent(float(used[busiest].max()))} in its busiest {interval}",
-        f"Share of a link's rate in each {interval}: stronger is busier, strongest at 100 %. "
-        f"{row} A click or Enter shows the drawing above at that time.",
+        f"Share of a link's rate that is used in each {interval}: a stronger colour "
+        f"is a busier link, up to 100 %. {row} A click or Enter shows the drawing "
+        "above at that time.",
         names,
         load.bins,
         np.array(rows),
@@ -290,6 +293,9 @@ def _row_name(links: list[str]) -> str:
 
 
 def _group(total: int, count: int) -> int:
-    """Return the links in a row for a tier with ``count`` of all links, so that all rows fit."""
+    """Return how many links of a tier share a row, so that all rows fit into the heat map.
+
+    The tier has ``count`` of ``total`` links.
+    """
     room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
     return max(1, -(-count // room))

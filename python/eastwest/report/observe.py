@@ -120,16 +120,17 @@ def _method(operation: str | None) -> str:
 def _sentences(given: Shown) -> list[str]:
     services, components = given.graphs.services, given.graphs.components
     said = [
-        f"{units.count(len(services))} services rely on each other in "
-        f"{units.count(services.number_of_edges())} ways; they are "
-        f"{units.count(len(components))} components with "
-        f"{units.count(components.number_of_edges())} kinds of calls."
+        f"{units.count(len(services))} services have "
+        f"{units.count(services.number_of_edges())} dependencies on each other; they "
+        f"consist of {units.count(len(components))} components (operations of "
+        f"instances) with {units.count(components.number_of_edges())} different "
+        "calls."
     ]
     whole = sum(given.time.values())
     if whole:
         first, *others = given.time.items()
         said.append(
-            f"Most of the time that transactions wait goes to {shown(first[0], 60)}: "
+            f"Most of the time on critical paths is spent in {shown(first[0], 60)}: "
             f"{units.percent(first[1] / whole)}"
             + (
                 f", then {shown(others[0][0], 60)}: {units.percent(others[0][1] / whole)}"
@@ -140,29 +141,32 @@ def _sentences(given: Shown) -> list[str]:
         )
     transaction = given.transaction
     said.append(
-        f"The transaction shown has {units.count(len(transaction.rows))} spans and takes "
-        f"{units.span(_length(given, transaction.root))}; its critical path changes hands "
+        f"The transaction shown has {units.count(len(transaction.rows))} spans and "
+        f"takes {units.span(_length(given, transaction.root))}; its critical path "
+        "passes from one span to another "
         f"{units.count(max(0, len(transaction.critical) - 1))} times."
     )
     skew = given.about.get("skew")
     if isinstance(skew, dict) and skew.get("shifted"):
-        said.append(f"{units.count(skew['shifted'])} clocks were put right before.")
+        said.append(
+            f"The times of {units.count(skew['shifted'])} clocks were corrected for clock skew."
+        )
     inferred = given.about.get("inferred")
     if isinstance(inferred, dict):
         method = shown(str(inferred.get("method", "?")), 40)
-        said.append(f"Its transactions were inferred by {method}, not recorded.")
+        said.append(f"The transactions were not recorded, but inferred by the method {method}.")
     return said
 
 
 def _placed_words(given: Shown) -> str:
     where = f"The fabric of {shown(given.scenario, 60)}. " if given.scenario else ""
     if not given.scenario:
-        where = "No scenario says what the network is: hosts hang on one node. "
+        where = "No scenario describes the network, so all hosts are drawn at one node."
     words = {
-        "spans": "Spans say on which hosts they ran.",
-        "file": "A file says which instance is on which host.",
-        "assumed": "Nothing says which instance is on which host: they are placed in the order of "
-        "their names, one host after the other. This is assumed.",
+        "spans": "The spans name the hosts of their instances.",
+        "file": "A file assigns the instances to hosts.",
+        "assumed": "Neither spans nor a file assign instances to hosts. It is assumed that "
+        "instances are placed in the order of their names, one host after the other.",
     }
     return where + words[given.graphs.placed_by]
 

@@ -16,7 +16,7 @@ from eastwest.views.labels import as_sentence, shown
 from eastwest.views.metrics import KNOWN
 
 _MOST_FINALISTS = 200
-#: Rank of each group in the table.
+#: Position of each group of points in the table: 0 comes first.
 _ORDER = dict(zip(GROUPS, (5, 4, 1, 2, 3, 0), strict=True))
 _BY_ENDING: tuple[tuple[str, float, Callable[[float | None], str]], ...] = (
     ("_us", 1e-6, units.span),
@@ -114,7 +114,7 @@ def _changes(point: Mapping[str, Any] | None, summary: Mapping[str, Any]) -> lis
     rows = [
         [
             shown(goal["metric"], 80),
-            "to be more" if wanted["more"] else "to be less",
+            "higher is better" if wanted["more"] else "lower is better",
             _value(goal["metric"], goal["value"]),
             _change(goal["change"]),
         ]
@@ -219,4 +219,4 @@ def _front(
 
 
 def _wanted(goal: Mapping[str, Any]) -> str:
-    return f"{'more' if goal['more'] else 'less'} of {shown(goal['metric'], 60)} is better"
+    return f"{'higher' if goal['more'] else 'lower'} {shown(goal['metric'], 60)} is better"

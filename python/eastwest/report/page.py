@@ -1,4 +1,4 @@
-"""Rendering of the page's templates into one file that loads nothing.
+"""Rendering of the page's templates into one file that loads no other file.
 
 The content security policy in its head allows exactly the one style sheet and the one script of
 this package, by their hashes. Names from results are put into the page as escaped text, or as JSON
@@ -53,7 +53,8 @@ def write_page(results: Sequence[Result], out: Path | None = None) -> Path:
 def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page about results, a sweep, an optimisation or a trace; return its path.
 
-    Raises ``InputError`` where one of the last three is named together with other folders.
+    Raises ``InputError`` where a sweep, an optimisation or a trace is given together with other
+    folders.
     """
     from eastwest.optimize.folder import OptimizeResult  # noqa: PLC0415
     from eastwest.optimize.folder import read_summary as read_optimisation  # noqa: PLC0415
@@ -74,7 +75,10 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
         found = next((folder for folder in folders if is_one(folder)), None)
         if found is not None:
             if len(folders) > 1:
-                raise InputError(f"{found} is the folder of {what}: report it alone")
+                raise InputError(
+                    f"{found} is the folder of {what}, which cannot be compared with "
+                    "others: give it alone"
+                )
             target = out or found / "report.html"
             write_text(target, page(found))
             return target
@@ -104,7 +108,7 @@ def write_picture(result: Result, out: Path) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file, which is complete or absent."""
+    """Write a text file atomically: after a failure there is no partial file."""
     write_whole(target, text.encode("utf-8", errors="replace"))
 
 

@@ -22,11 +22,12 @@ def parts(facts: Facts) -> Chart | None:
     chart = Chart(
         "flow-parts",
         largest_part(table),
-        "Mean over flows of a size of what each spent of its own time. Injection: held at hosts "
-        "before it left; queueing: waiting in switches; flight: sent, propagated and processed; "
-        "retransmission: from the first sending of what was lost to the next.",
+        "Mean shares of the completion time of flows, by their size. Injection: "
+        "waiting in hosts before departure; queueing: waiting in switches; flight: "
+        "transmission, propagation and processing; retransmission: from the first "
+        "transmission of lost data to the next one.",
         Scale("linear", 0.0, len(names), "size of the flow"),
-        Scale("linear", 0.0, 1.0, "share of its time", "percent"),
+        Scale("linear", 0.0, 1.0, "share of completion time", "percent"),
         legend=list(PARTS),
         key="piece",
     )

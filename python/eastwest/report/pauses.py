@@ -32,9 +32,9 @@ def heat(facts: Facts) -> Chart | None:
     note = (
         f"Share of each {units.span(bins.step)} in which a port was not allowed to send"
         + (" a priority" if several else "")
-        + ". From top to bottom in the order of their first pauses, so that a spreading jam runs "
-        "down the picture."
-        + (f" {units.count(more)} more that were paused for less are not drawn." if more else "")
+        + ". Ports are in the order of their first pauses from top to bottom, so that "
+        "spreading congestion runs down the picture."
+        + (f"{units.count(more)} more rows with shorter pauses are not drawn." if more else "")
     )
     return Heat(
         "pauses",

@@ -124,32 +124,35 @@ def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
 def _events_note(facts: Facts) -> str:
     """Return a sentence on events of flows that the result lacks; empty where it has all."""
     if facts.flows["connection"].null_count() == facts.flows.height and facts.flows.height:
-        return "This result is of an older format and has no events: counters only."
+        return (
+            "This result has an older format without events of flows: the table shows "
+            "counters only."
+        )
     left_out = pick(facts.result.summary, "event_log", "left_out") or 0
     if left_out:
         return (
-            f"{units.count(left_out)} later events were not recorded (measure.events), so a "
-            "story may lack its end."
+            f"{units.count(left_out)} later events were not recorded (limit: "
+            "measure.events), so the description of a flow may lack its end."
         )
     if not facts.events.height and int(facts.links["drops"].sum() or 0):
-        return "Events were not recorded in this run: counters only."
+        return "Events were not recorded in this run: the table shows counters only."
     return ""
 
 
 def _notes(facts: Facts, above: set[str]) -> list[str]:
-    """Return the notes of the run that are not ``above``, and one on tables that are not read."""
+    """Return the notes of the run that are not in ``above``, and one per table with bad rows."""
     notes = facts.result.summary.get("notes", [])
     said = [shown(note, 500) for note in notes] if isinstance(notes, list) else []
     said = [note for note in said if as_sentence(note) not in above]
     return said + [
-        f"{units.count(count)} rows of the table {shown(name, 30)} hold values that are missing "
-        "or no numbers; they are left out here."
+        f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "
+        "invalid values; they are left out here."
         for name, count in facts.result.left_out.items()
     ]
 
 
 def _thinned(facts: Facts) -> str:
-    """Return a sentence on rows of tables that are not in the page, or an empty text."""
+    """Return a sentence: curves are thinned, and the result folder has this many rows."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
         f"row ({units.count(facts.flows.height)} flows, {units.count(facts.tasks.height)} tasks, "
@@ -161,7 +164,7 @@ def _thinned(facts: Facts) -> str:
 def _cut(scenario: str) -> str:
     if len(scenario) <= _MOST_SCENARIO:
         return scenario
-    return scenario[:_MOST_SCENARIO] + "\n# … cut here; scenario.toml in the folder is whole\n"
+    return scenario[:_MOST_SCENARIO] + "\n# … cut here; scenario.toml in the folder is complete\n"
 
 
 def _sizes(result: Result) -> list[list[str]]:

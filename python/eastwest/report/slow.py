@@ -47,14 +47,14 @@ def rows(facts: Facts) -> list[dict[str, Any]]:
 
 
 def without_loss(rows: list[dict[str, Any]]) -> str:
-    """Return a sentence on the flows of the table that lost nothing; empty if there are none."""
+    """Return a sentence on the flows in the table without a loss; empty if there are none."""
     count = sum(not row["story"] for row in rows)
     if not count:
         return ""
     which = "All" if count == len(rows) else f"{units.count(count)} of the {units.count(len(rows))}"
     return (
-        f"{which} flows here lost nothing: they waited in queues or shared their path with other "
-        "flows."
+        f"{which} flows in this table lost no packet: they waited in queues or "
+        "shared their path with other flows."
     )
 
 
@@ -112,7 +112,9 @@ def _row(
     if events is None or events.height == 0:
         story = _without_events(row)
         if row["finish_s"] > recorded_until and (row["retransmits"] or row["timeouts"]):
-            story += " No details: the log of events was full by then."
+            story += (
+                "There are no details, because the log of events was full before the flow ended."
+            )
     else:
         story, marks = _with_events(facts, row, events)
     fct = row["fct_us"] / 1e6
@@ -133,16 +135,16 @@ def _row(
 
 
 def _without_events(row: dict[str, Any]) -> str:
-    """Return the story of a flow from its own counters, without events; empty without a loss."""
+    """Return the description of a flow from its own counters; empty without a loss."""
     again, late = row["retransmits"], row["timeouts"]
     if not again and not late:
         return ""
-    said = f"{plural(again, 'segment', 'segments')} sent again"
+    said = f"{plural(again, 'segment', 'segments')} retransmitted"
     return said + (f", {plural(late, 'timeout', 'timeouts')}." if late else ", no timeout.")
 
 
 def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tuple[str, list[Mark]]:
-    """Return the story of a flow, and its events as marks on a strip from start to end."""
+    """Return the description of a flow, and its events as marks on a strip from start to end."""
     start, length = row["start_s"], max(row["finish_s"] - row["start_s"], 1e-12)
 
     def place(time: float) -> int:
@@ -168,8 +170,9 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
     if waits:
         total = sum(end - begin for begin, end in waits)
         said.append(
-            f"{plural(len(waits), 'timeout', 'timeouts')}: up to {units.span(total)} of silence, "
-            f"{units.percent(min(1.0, total / length))} of its time."
+            f"{plural(len(waits), 'timeout', 'timeouts')}: nothing was sent for up "
+            f"to {units.span(total)}, {units.percent(min(1.0, total / length))} of "
+            "its time."
         )
         marks += [Mark("wait", place(begin), place(end)) for begin, end in waits]
     recoveries = _recoveries(row, events)

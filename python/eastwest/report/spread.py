@@ -21,7 +21,7 @@ _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
 _SHORTEST_WAIT_S = 1e-7
 #: Maximum number of curves in one chart.
 MOST_CURVES = 6
-#: Tables of units of which a workload has its own curve, and the maximum number of these charts.
+#: Tables from which a curve is drawn for each workload, and maximum number of these charts.
 _OWN_UNITS = ("exchanges", "transactions")
 _MOST_WORKLOADS = 4
 #: Results of a comparison, each with its name; one result has an empty name.
@@ -35,7 +35,7 @@ def charts(named: Named) -> list[Chart]:
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
-    """Return a chart of cumulative shares of values in s, one curve for each; without a title."""
+    """Return a chart without a title: cumulative shares of values in s, one curve for each name."""
     curves = [(key, cumulative(v[v >= 0])[0]) for key, v in curves]
     curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
     if not curves:
@@ -87,7 +87,7 @@ def workloads(named: Named) -> list[Chart]:
         chart.title = f"How long {noun} of {owner} take"
         warm_up_s = named[0][1].result.warm_up_s
         period = "after the warm-up" if warm_up_s else "over the whole run"
-        chart.note = f"Share of {noun} of {owner} that take at most so long, {period}."
+        chart.note = f"Share of {noun} of {owner} that take at most this time, {period}."
         windowed = any(facts.result.summary.get("window") for _, facts in named)
         if len(named) == 1 and not windowed:
             half, most = (units.span(percentile(curves[0][1], q)) for q in (0.5, 0.99))
@@ -104,7 +104,7 @@ def runtimes(named: Named) -> Chart | None:
     chart = curves_of("job-runtimes", curves, "time since submission", "jobs finished")
     if chart is not None:
         chart.title = "How long jobs take"
-        chart.note = "Share of jobs that take at most so long."
+        chart.note = "Share of jobs that take at most this time."
         if len(named) == 1:
             half, most = (units.span(percentile(curves[0][1], q)) for q in (0.5, 0.95))
             chart.title = f"Half of the jobs finish within {half}, 95 % within {most}"
@@ -128,7 +128,7 @@ def completion(named: Named) -> Chart | None:
     if chart is not None:
         chart.title = "How long flows take"
         of_each = " of each purpose" if len(named) == 1 and chart.legend else ""
-        chart.note = f"Share of flows (messages){of_each} that take at most so long."
+        chart.note = f"Share of flows (messages){of_each} that take at most this time."
         if len(named) == 1:
             every = finished(named[0][1].result)["fct_us"].to_numpy()
             half, most = (units.span(seconds(percentile(every, q))) for q in (0.5, 0.99))
@@ -208,7 +208,7 @@ def _rare(
 
 
 def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
-    """Return points of a curve at visible distances from each other, with the first and last."""
+    """Return the indices of curve points at visible distances; the first and last are included."""
     kept = [0]
     for number, place in enumerate(places):
         if place - places[kept[-1]] >= least:
@@ -230,12 +230,12 @@ def slowdown(named: Named) -> Chart | None:
     worst = tables[0][1].sort("slowdown_p99", descending=True).row(0, named=True)
     chart = Chart(
         "slowdown-by-size",
-        f"Flows of {worst['size']} suffer most: p99 "
-        f"{units.count(worst['slowdown_p99'])} × the time alone"
+        f"Flows of {worst['size']} are slowed down most: p99 "
+        f"{units.count(worst['slowdown_p99'])} × the time on an idle path"
         if len(named) == 1
-        else "How much longer flows take than alone",
-        "Completion time over that at the full rate of the idle path: dot at the median, "
-        "bar up to the 99th percentile.",
+        else "How much longer flows take than on an idle path",
+        "Completion time divided by the time at the full rate of the idle path: dot "
+        "at the median, bar up to the 99th percentile.",
         Scale("linear", 0.0, len(names), "size of the flow"),
         logarithmic(1.0, max(high, 4.0), "slowdown", "times"),
         legend=[name for name, _ in tables] if len(tables) > 1 else [],
@@ -257,7 +257,7 @@ def slowdown(named: Named) -> Chart | None:
             ]
             rows.append([name, row["size"], units.count(row["flows"]), *both])
     chart.cells(names, names, cells)
-    # One result has no name.
+    # A single result has no name, so the column of names is left out.
     first = 1 if len(tables) == 1 else 0
     heads = ["", "size", "flows", "median", "p99"]
     chart.table = (heads[first:], [row[first:] for row in rows])
@@ -275,7 +275,7 @@ def busy_links(facts: Facts) -> Chart | None:
     chart = Chart(
         "link-utilisation",
         "How evenly the links of a tier are used",
-        "Share of the links of each tier that are used at most so much over the whole run.",
+        "Share of the links of each tier with at most this utilisation over the whole run.",
         linear([v.max() for _, v in curves], "utilisation", "percent"),
         Scale("linear", 0.0, 1.02, "links", "percent"),
         legend=[name for name, _ in curves],

@@ -41,7 +41,7 @@ _MOST_NAMED = 4
 _MOST_OTHERS = 6
 #: Maximum number of columns of metrics, unless the sweep shows more.
 _MOST_COLUMNS = 8
-#: Last parts of paths that are statistics of one quantity.
+#: Last parts of metrics' paths that are statistics of one quantity.
 _STATISTICS = {"mean", "p50", "p99", "p999", "max"}
 #: Ratio of the largest to the least mean from which an axis is logarithmic.
 _LEAST_LOG = 30.0
@@ -137,7 +137,7 @@ def _drawn(points: Points) -> tuple[list[Metric], list[Metric]]:
     if not points.wanted:
         main = [m for m in varying if m.headline]
     others = [m for m in varying if m not in main]
-    # A quantity of which another statistic is shown comes last.
+    # A metric comes last if another statistic of its quantity is already shown.
     known = {_quantity(m) for m in main}
     others.sort(key=lambda m: (_quantity(m) in known, not m.headline))
     return main, others[:_MOST_OTHERS]
@@ -205,7 +205,7 @@ def _range(found: Mapping[int, Estimate], metric: Metric) -> tuple[Scale, str]:
         floor = min(positive) / _LOG_REACH
         low = min(max(e.reach[0], floor) for e in found.values() if e.mean > 0)
         high = min(max(highs), _LOG_REACH * max(means))
-        # Room for the dots at the ends.
+        # The axis is longer by 4 % at each end, so that the dots there are complete.
         scale = logarithmic(low / (high / low) ** 0.04, high * (high / low) ** 0.04, "mean", unit)
         remark = " The axis is logarithmic."
         if len(positive) < len(means):
@@ -339,7 +339,7 @@ def _factors(points: Points) -> list[Chart]:
 
 
 def _ratios(factors: list[list[float]]) -> Scale:
-    """Return an axis for ratios with their intervals, which the ratios determine."""
+    """Return an axis for ratios; its range depends on the ratios, not on their intervals."""
     ratios = [values[0] for values in factors]
     top = min(max(max(v) for v in factors), _REACH * max(ratios))
     if min(ratios) > 0 and max(ratios) > _LEAST_LOG_RATIO * min(ratios):
@@ -409,19 +409,20 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
         said.append(_front(points, found))
     if compared:
         said.append(
-            f"A difference is clear if the {_confidence(points)} interval of the difference to "
-            f"the baseline ({points.name(points.baseline)}), seed by seed, does not include 0. Of "
-            "many comparisons some do so by chance; nothing is corrected for that."
+            f"A difference is clear if the {_confidence(points)} interval of the "
+            f"difference to the baseline ({points.name(points.baseline)}), seed by "
+            "seed, does not include 0. Among many comparisons, a few are clear by "
+            "chance only; this is not corrected."
         )
     return said or ["Nothing differs between the points."]
 
 
-#: Ends of sentences on two points.
+#: Ends of the sentences that tell whether a difference from the baseline is clear.
 _CLEAR = ("clear.", "interval.")
 
 
 def _pair(points: Points, metric: Metric) -> str:
-    """Return a sentence on the two points of a sweep, in their order; empty for other numbers."""
+    """Return a sentence on a sweep of two points, in their order; empty for any other sweep."""
     found = points.of(metric)
     if len(points.all) != 2 or len(found) != 2:
         return ""
@@ -466,7 +467,7 @@ def _against(points: Points, metric: Metric) -> str:
     """Return the end of a sentence on a metric: how many points differ from the baseline."""
     name = ".".join(metric.path)
     found = [points.compared[name, p] for p in points.of(metric) if (name, p) in points.compared]
-    # A baseline of zero has no relative differences.
+    # Relative to a baseline of zero there are no differences.
     if not found:
         return "."
     clear = sum(each.is_clear for each in found)
@@ -499,12 +500,13 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
     if len(named) < 2:
         return (
             [],
-            'The store has no tables of these runs (keep = "tables"), so there are no curves.',
+            "There are no curves, because the store has no tables of these runs: a "
+            "sweep with keep = “tables” stores them.",
         )
     charts = spread.charts(named)
     fill_lines(charts)
     note = f"One run (seed {seed}) of {len(named)} points"
-    note += ", spread over the sweep." if len(few) < len(points.numbers) else "."
+    note += ", evenly chosen from the sweep." if len(few) < len(points.numbers) else "."
     if warm_up_s:
         note += (
             f" Flows, jobs and exchanges are those that start after the warm-up of "

@@ -27,11 +27,14 @@ def charts(facts: Facts) -> list[Chart]:
 def _streams(facts: Facts, found: Throughput) -> Chart:
     names = found.names(facts.host)
     note = (
-        "Bits per second of payload that came to the receiver, every byte once; means over "
-        f"{units.span(found.step)}."
+        "Payload in bits per second that arrived at the receiver, without repeated "
+        f"bytes; means over {units.span(found.step)}."
     )
     if found.streams.height > len(names):
-        note += f" The {len(names)} of {units.count(found.streams.height)} with most bytes."
+        note += (
+            f"Shown are the {len(names)} of {units.count(found.streams.height)} streams "
+            "with most bytes."
+        )
     chart = Chart(
         "stream-rates",
         found.sentence(),
@@ -51,7 +54,8 @@ def _total(facts: Facts, found: Throughput) -> Chart:
     chart = Chart(
         "stream-rates-sum",
         f"All {units.count(found.streams.height)} streams together reach {units.rate(peak)}",
-        f"Bits per second of payload that came to receivers; means over {units.span(found.step)}.",
+        "Payload in bits per second that arrived at all receivers; means over "
+        f"{units.span(found.step)}.",
         time(facts.end),
         linear(found.total, "rate", "rate"),
         height=150,
@@ -66,8 +70,9 @@ def _jain(facts: Facts, found: Throughput) -> Chart:
         "stream-fairness",
         f"Jain's index of the streams' rates is {np.median(known):.2f} at the median, "
         f"{known.min():.2f} at the lowest",
-        f"In each {units.span(found.step)}, of the streams between their first and their last "
-        "byte: 1 where all get the same, 1/n where one of n gets everything.",
+        f"For each {units.span(found.step)}, over the streams between their first "
+        "and their last byte: 1 if all rates are equal, 1/n if one of n streams has "
+        "everything.",
         time(facts.end),
         Scale("linear", 0.0, 1.04, "Jain's index"),
         height=150,

@@ -30,7 +30,7 @@ _PHONE_CHARACTER = 16.5
 
 @dataclass
 class Node:
-    """A drawn node: one of the fabric, or a group of them."""
+    """A drawn node: a host or switch of the fabric, or a group of them."""
 
     name: str
     layer: int
@@ -105,7 +105,7 @@ class Topology:
         return layer
 
     def _group(self, layers: dict[str, int]) -> None:
-        """Set the drawn node, which may be a group, of every node of the fabric."""
+        """Assign every node of the fabric to a drawn node, which may be a group."""
         by_layer: dict[int, list[str]] = defaultdict(list)
         for name, layer in layers.items():
             by_layer[layer].append(name)
@@ -128,7 +128,7 @@ class Topology:
             self._draw_as_one(part, 0)
 
     def _draw_as_one(self, names: list[str], layer: int) -> None:
-        """Set the drawn node of these nodes of the fabric."""
+        """Represent these nodes of the fabric by one drawn node."""
         label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
         node = Node(shown(label, 40), layer, len(names))
         self.node_of.update(dict.fromkeys(names, node))
@@ -172,7 +172,7 @@ class Topology:
 
 
 def _spread(count: int, wanted: list[float]) -> list[float]:
-    """Return horizontal positions: evenly, or near those wanted where they fit."""
+    """Return horizontal positions: evenly spaced, or near the wanted positions where these fit."""
     step = _WIDTH / max(count, 1)
     even = [step * (i + 0.5) for i in range(count)]
     if not wanted or max(wanted) - min(wanted) < step * (count - 1) / 2:
@@ -188,7 +188,7 @@ def _spread(count: int, wanted: list[float]) -> list[float]:
 
 
 def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
-    """Return the data of the template and the page's script; without samples, totals of the run."""
+    """Return the drawing for the template and the page's script; without ``load``, only totals."""
     topology = Topology(facts)
     links = facts.links
     whole = np.nan_to_num(links["utilisation"].fill_null(0.0).to_numpy().astype(float))

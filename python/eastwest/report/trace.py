@@ -27,7 +27,7 @@ _MOST_LACKS = 40
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page; its first ``words`` columns are words."""
+    """A table of the page; its first ``words`` columns hold text, the others numbers."""
 
     title: str
     note: str
@@ -122,14 +122,17 @@ def sentences(described: Description) -> list[str]:
     )
     said = [
         f"{units.count(arrival.jobs)} jobs in {units.span(arrival.span_s)} move "
-        f"{moved or 'bytes that the trace does not say'}.",
+        f"{moved or 'an unknown number of bytes'}.",
         f"{units.percent(ten)} of the jobs move less than {word} of 10⁹ bytes, "
-        f"{units.percent(two)} less than one of 2³⁰.",
+        f"{units.percent(two)} less than {word} of 2³⁰ bytes.",
     ]
     if access.map_only_share is not None:
-        said.append(f"{units.percent(access.map_only_share)} have no shuffle: they are maps only.")
+        said.append(
+            f"{units.percent(access.map_only_share)} of the jobs have no shuffle: they "
+            "consist of maps only."
+        )
     if access.empty:
-        said.append(f"{units.count(access.empty)} jobs move nothing at all.")
+        said.append(f"{units.count(access.empty)} jobs have neither input, shuffle nor output.")
     if shapes.shapes:
         most = max(shapes.shapes, key=lambda shape: shape.bytes_share)
         said.append(
@@ -145,7 +148,7 @@ def _access(access: Access) -> Section:
     tables = [
         Table(
             "Bytes per job",
-            "Percentiles over all jobs that say so, those of no bytes too.",
+            "Percentiles over all jobs whose bytes are known, including jobs with 0 bytes.",
             ["", "jobs", "none", *(f"{p} %" for p in percentiles), "most", "mean", "all"],
             [
                 [
@@ -174,7 +177,7 @@ def _access(access: Access) -> Section:
             {
                 "files": lambda f: units.count(f.files),
                 "uses": lambda f: units.count(f.accesses),
-                "of the most used tenth": lambda f: units.percent(f.top_tenth_share),
+                "share of the most used tenth": lambda f: units.percent(f.top_tenth_share),
                 "Zipf's exponent": lambda f: "–" if f.zipf is None else f"{f.zipf:.2f}",
                 "read before": lambda f: units.percent(f.reread_share),
             },
@@ -193,11 +196,12 @@ def _shapes(shapes: Shapes) -> Section:
         f"explain less than {units.percent(LEAST_GAIN)} of the variance.",
     )
     if not shapes.shapes:
-        section.hint = "No quantity is known of enough jobs to group them."
+        section.hint = "Too few jobs have a known quantity by which they could be grouped."
         return section
     table = table_of(
         "Medians of each shape",
-        f"Explained by 1, 2, … groups: {', '.join(units.percent(e) for e in shapes.explained)}."
+        "Variance explained by 1, 2, … groups: "
+        f"{', '.join(units.percent(e) for e in shapes.explained)}."
         + (f" {units.count(shapes.left_out)} jobs lack a quantity." if shapes.left_out else ""),
         shapes.shapes,
         {
@@ -227,8 +231,8 @@ def share(value: float) -> str:
 
 def _tasks(described: Description) -> Section:
     table = Table(
-        "Attempts at tasks",
-        "Durations of those that succeeded. Slow: more than twice the median of their job.",
+        "Task attempts",
+        "Durations of successful attempts. Slow: longer than twice the median of their job.",
         ["kind", "attempts", "succeeded", "median", "90 %", "99 %", "longest", "slow"],
         [
             [
@@ -247,7 +251,7 @@ def _tasks(described: Description) -> Section:
 def _arrival(arrival: Arrival) -> Section:
     bursts = table_of(
         "Bursts",
-        "Jobs in intervals of several lengths.",
+        "Number of jobs per interval, for intervals of several lengths.",
         arrival.bursts,
         {
             "interval": lambda b: units.span(b.interval_s),
@@ -260,8 +264,8 @@ def _arrival(arrival: Arrival) -> Section:
     )
     alike = table_of(
         "Self-similarity",
-        f"{arrival.hurst_word} Hurst's parameter with the interval that holds it in 95 of 100 "
-        "cases; 0.5 is what independent arrivals have.",
+        f"{arrival.hurst_word} Hurst parameter with its 95 % confidence interval; "
+        "independent arrivals have 0.5.",
         arrival.hurst,
         {"method": lambda h: h.method, "H": lambda h: f"{h.value:.2f}", "95 % interval": interval},
     )
@@ -277,12 +281,13 @@ def verdict(quality: Quality) -> str:
     """Return a sentence on the distance between a trace and its source."""
     rows = len(quality.rows)
     if quality.inside:
-        text = f"All {rows} distances to the source lie inside"
+        text = f"All {rows} distances to the source are within"
     else:
-        text = f"{quality.outside} of {rows} distances to the source lie outside"
+        text = f"{quality.outside} of {rows} distances to the source are above"
     return (
-        f"{text} what {units.percent(CONFIDENCE)} of its own resamples stay within. Of the "
-        f"source's own resamples, {units.percent(quality.own_share)} lie inside in every row."
+        f"{text} the limit that {units.percent(CONFIDENCE)} of the source's own "
+        f"resamples keep. {units.percent(quality.own_share)} of these resamples keep "
+        "the limit in every row."
     )
 
 
@@ -307,12 +312,13 @@ QUALITY_HEADINGS = ("quantity", "distance", "here", "own median", "own 95 %", "v
 def quality_section(quality: Quality, hint: str) -> Section:
     """Return the section with the table of distances."""
     note = (
-        f"Own: distances of {REPLICATES:,} resamples of the source to the source, each of "
-        f"{quality.drawn} of its {quality.windows} windows of {units.span(quality.window_s)}, "
-        "drawn with replacement. Inside: no larger than 95 % of them."
+        f"Own: distances between the source and {REPLICATES:,} resamples of it; a "
+        f"resample has {quality.drawn} of its {quality.windows} windows of "
+        f"{units.span(quality.window_s)}, drawn with replacement. Inside: the "
+        "distance is no larger than 95 % of these."
     )
     if quality.windows < FEW_WINDOWS:
-        note += " So few windows say little about how much the source varies."
+        note += "So few windows tell little about the variation of the source."
     table = Table("Distances", note, QUALITY_HEADINGS, quality_rows(quality), 2)
     return Section("quality", "Distance to the source", hint, tables=[table])
 
@@ -323,7 +329,7 @@ def _made_words(made: Mapping[str, Any]) -> str:
         "seed": "seed {}",
         "draws": "draw {}",
         "source": "source {}",
-        "nodes": "then scaled to nodes {}; distances are those before",
+        "nodes": "then scaled to nodes {}; distances are those before scaling",
     }
     said = [text.format(shown(made[key], 60)) for key, text in words.items() if made.get(key)]
     return (", ".join(said) + ".").capitalize() if said else ""
@@ -340,13 +346,13 @@ def account_section(account: Sequence[Entry]) -> Section:
         for each in account
     ]
     said = (
-        "“Left out” and “changed” are records that the trace lacks or has with another meaning; "
-        "“noted” are records that it has."
+        "“Left out”: the trace lacks these records. “Changed”: the trace has them "
+        "with another meaning. “Noted”: the trace has them, and the remark applies."
         if rows
         else "Nothing was left out or changed."
     )
     headings = ["", "records", "what", "what follows", "first"]
-    table = Table("Records that are not as they were", said, headings, rows, 5)
+    table = Table("Records that were left out, changed or noted", said, headings, rows, 5)
     return Section("account", "Account of the import", tables=[table])
 
 
@@ -369,7 +375,9 @@ def _setup(described: Description) -> Section:
     lacks = [shown(name, 60) for name in described.lacks]
     more = f" and {len(lacks) - _MOST_LACKS} more" if len(lacks) > _MOST_LACKS else ""
     source = shown(described.source, 40) or "the normal form"
-    said = f"Lacking: {', '.join(lacks[:_MOST_LACKS])}{more}." if lacks else "Nothing lacks."
-    table = Table("What the trace does not say", f"Recorded as {source}. {said}")
+    said = (
+        f"Missing data: {', '.join(lacks[:_MOST_LACKS])}{more}." if lacks else "No data is missing."
+    )
+    table = Table("Data that the trace does not have", f"Recorded as {source}. {said}")
     command = f"eastwest trace describe {shlex.quote(shown(described.name, 400))} -o page.html"
     return Section("setup", "Set-up", tables=[table], commands=command)

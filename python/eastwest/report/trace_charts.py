@@ -35,7 +35,8 @@ def access_charts(access: Access) -> list[Chart]:
     if access.sizes:
         curves = [(WORDS[name], sizes.curve) for name, sizes in access.sizes.items()]
         note = (
-            "Share of jobs with at most so many bytes; curves begin at the share of jobs of none."
+            "Share of jobs with at most this number of bytes; curves begin at the "
+            "share of jobs with 0 bytes."
         )
         chart = _curves("bytes", "Bytes per job", note, curves, _BYTES_OF_JOBS)
         chart.wide = access.files is None
@@ -43,8 +44,8 @@ def access_charts(access: Access) -> list[Chart]:
     if access.files is not None:
         found.append(_popularity(access.files))
         if access.files.again:
-            note = "Share of repeated uses that come within so long after the use before."
-            axes = ("time since the use before", "span", "share of repeated uses")
+            note = "Share of repeated uses that follow the previous use within this time."
+            axes = ("time since the previous use", "span", "share of repeated uses")
             again = list(access.files.again.items())
             found.append(_curves("again", "How soon data is used again", note, again, axes))
     return found
@@ -58,16 +59,16 @@ def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
         curves = [(label, sizes.curve) for label, sizes in known]
         if curves:
             title = f"{WORDS[name]} per job".capitalize()
-            note = "Share of jobs with at most so many bytes."
+            note = "Share of jobs with at most this number of bytes."
             found.append(_curves(f"bytes-{WORDS[name]}", title, note, curves, _BYTES_OF_JOBS))
     fill_lines(found)
     return found
 
 
 def task_times(tasks: Mapping[str, Durations]) -> Chart:
-    """Return a chart of durations of attempts by kind."""
+    """Return a chart of the durations of task attempts, one curve for each kind of task."""
     curves = [(shown(kind, 20), each.curve) for kind, each in list(tasks.items())[:6]]
-    note = "Share of successful attempts that take at most so long."
+    note = "Share of successful attempts that take at most this time."
     axes = ("duration", "span", "share of attempts")
     chart = _curves("task-times", "Task times", note, curves, axes)
     chart.wide = True
@@ -140,9 +141,9 @@ def arrival_charts(arrival: Arrival) -> list[Chart]:
     if lags.size > 1:
         chart = Chart(
             "correlation",
-            "How jobs per interval resemble themselves later",
-            f"Autocorrelation; of independent jobs, 95 % of the values lie within "
-            f"±{arrival.correlation_noise:.2g}.",
+            "Autocorrelation of the number of jobs per interval",
+            "Correlation with the number of jobs after this time; of independent "
+            f"jobs, 95 % of the values lie within ±{arrival.correlation_noise:.2g}.",
             logarithmic(float(lags[0]), float(lags[-1]), "later", "span"),
             Scale("linear", min(-0.2, float(correlation.min())), 1.0, "correlation", "count"),
             wide=True,
@@ -162,7 +163,7 @@ def _over_time(arrival: Arrival, name: str, values: Floats, unit: str, what: str
     chart = Chart(
         f"over-time-{name}",
         f"{what} in {units.span(step)}",
-        f"By time of submission; {units.span(step)} to a bar.",
+        f"By time of submission; a bar covers {units.span(step)}.",
         time(step * values.size, "time of the trace"),
         linear(values, "jobs" if unit == "count" else "bytes", unit),
         wide=True,

@@ -1,9 +1,9 @@
 """Energy, runtime and latency of several results in one chart: a triangle for each.
 
 Each corner is one of the three metrics, from zero in the middle to the largest of the results at
-the rim: a smaller triangle is better. A result that another result beats in all three is named: it
-is the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it
-beats no result.
+the rim: a smaller triangle is better. The table names each result that another one beats in all
+three metrics: such a result is not the best, however energy and time are weighted. Ideal sleep is a
+bound that cannot be built, so it is not counted as beating a result.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def _title(best: Sequence[str], count: int) -> str:
             "Energy is traded for time: no result is beaten in energy, runtime and latency at once"
         )
     return (
-        f"{len(best)} of {count} results are worth a choice between energy, runtime and latency; "
-        "others beat the rest"
+        f"{len(best)} of {count} results are not beaten in energy, runtime and "
+        "latency at once; the others are"
     )
 
 

@@ -21,7 +21,7 @@ from eastwest.views.series import percentile
 Verdict = tuple[str, str]
 #: Maximum number of purposes of flows in the sentence about timeouts.
 _MOST_PURPOSES = 3
-#: Bytes of the requests to a sender, as a share of the bytes to the receiver of a round, at most.
+#: Maximum of the bytes of requests to a sender, as a share of the bytes to a round's receiver.
 _REQUESTS = 0.05
 
 
@@ -43,7 +43,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
     saved = energy.sentence(facts)
     if saved is not None:
         said.append(saved)
-    return said or [("look", "Nothing was sent, so there is nothing to tell.")]
+    return said or [("look", "No traffic was sent, so there is nothing to judge.")]
 
 
 def _mode(facts: Facts) -> Iterator[Verdict]:
@@ -53,7 +53,7 @@ def _mode(facts: Facts) -> Iterator[Verdict]:
             yield "look", shown(text, 400) + "."
 
 
-#: Share of the rate of the receiver's link below which the goodput of rounds is a verdict.
+#: Share of the rate of the receiver's link: rounds with a lower goodput get a verdict.
 _LOW_GOODPUT = 0.2
 
 
@@ -185,9 +185,9 @@ def _pauses(facts: Facts) -> Iterator[Verdict]:
         )
 
 
-#: Share of the time that the busiest link sends, below which the network is idle for most of a run.
+#: Utilisation (share of time) of the busiest link below which a run counts as mostly idle.
 _IDLE = 0.02
-#: Share of the time of all flows, from which flows with timeouts explain that links are idle.
+#: Share of the sum of all completion times from which flows with timeouts explain idle links.
 _WAITED = 0.5
 
 
@@ -244,7 +244,7 @@ def _oversubscription(facts: Facts) -> Iterator[Verdict]:
 
 
 def _few_flows(facts: Facts) -> Iterator[Verdict]:
-    """Yield a verdict on a run of which few flows take most of the time."""
+    """Yield a verdict on a run in which a few flows take most of the time."""
     summary = facts.result.summary
     few = few_flows(
         facts.flows.lazy(), pick(summary, "flows", "count"), pick(summary, "simulated_s")

@@ -46,7 +46,7 @@ _MOST_ROWS = 40
 #: Maximum number of runs in the table of folders.
 _MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
-#: Settings of a workload that show its purpose.
+#: Keys of a workload's settings that show its purpose.
 _TELLING = {"name", "kind", "input", "shuffle", "output", "load", "bytes", "file"}
 OTHERS = "others"
 
@@ -140,10 +140,11 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
         return None if values is None else math.fsum(values) / len(values)
 
     said = [
-        f"“{names[0]}”: half of the transactions take up to {units.span(mean(cases[0], MEDIAN))}, "
-        f"99 % up to {units.span(mean(cases[0], TAIL))}; "
-        f"{units.percent(cases[0].share('network_us'))} of the time is the network's"
-        f"{_waiting(cases[0])}."
+        f"“{names[0]}”: half of the transactions take up to "
+        f"{units.span(mean(cases[0], MEDIAN))}, 99 % up to "
+        f"{units.span(mean(cases[0], TAIL))}; "
+        f"{units.percent(cases[0].share('network_us'))} of the time is spent in the "
+        f"network{_waiting(cases[0])}."
     ]
     for name, case in zip(names[1:], cases[1:], strict=True):
         changes = []
@@ -151,9 +152,10 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
             by = ratio(case.values(row), cases[0].values(row))
             changes.append("–" if by is None else _change(by))
         said.append(
-            f"“{name}”: the median is {units.span(mean(case, MEDIAN))} ({changes[0]}), the 99th "
-            f"percentile {units.span(mean(case, TAIL))} ({changes[1]}); "
-            f"{units.percent(case.share('network_us'))} is the network's{_waiting(case)}."
+            f"“{name}”: the median is {units.span(mean(case, MEDIAN))} "
+            f"({changes[0]}), the 99th percentile {units.span(mean(case, TAIL))} "
+            f"({changes[1]}); {units.percent(case.share('network_us'))} of the time "
+            f"is spent in the network{_waiting(case)}."
         )
     if len(cases[0].results) > 1:
         said.append(
@@ -165,7 +167,7 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
 
 def _waiting(case: Shown) -> str:
     share = case.share("queued_us")
-    return f", {units.percent(share)} waiting for processors" if share else ""
+    return f", {units.percent(share)} in waiting for processors" if share else ""
 
 
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
@@ -184,8 +186,9 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
     chart = Chart(
         "intervals",
         "How sure the differences are",
-        f"Median and 99th percentile of response times in units of those of “{names[0]}” with the "
-        "same seed: mean over the seeds, bar: its 95 % interval.",
+        "Median and 99th percentile of response times as multiples of those of "
+        f"“{names[0]}” with the same seed: mean over the seeds, bar: its 95 % "
+        "interval.",
         Scale("linear", 0.0, len(names), "case"),
         Scale(
             "linear",
@@ -222,7 +225,7 @@ def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     chart = spread.curves_of("response-times", curves, "response time", "transactions done")
     if chart is not None:
         chart.title = "How long transactions take"
-        chart.note = "Share of transactions that take at most so long."
+        chart.note = "Share of transactions that take at most this time."
         chart.height = 260
     return chart
 
@@ -246,8 +249,9 @@ def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | Non
     chart = Chart(
         "slower",
         "How much longer each transaction takes than the same one in the first case",
-        "Share of transactions whose response time is at most so many times that of the same "
-        f"transaction in “{names[0]}”. Left of 1 it is faster.",
+        "Share of transactions with at most this ratio of their response time to "
+        f"that of the same transaction in “{names[0]}”. A ratio below 1 means that "
+        "it is faster.",
         Scale("linear", min(0.98, low), high, "times as long", "times"),
         Scale("linear", 0.0, 1.02, "transactions", "percent"),
         legend=[names[0], *(name for name, *_ in curves)],
@@ -285,7 +289,7 @@ def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) ->
     chart = Chart(
         "where",
         "Where the time of a transaction goes",
-        "Mean time on the critical path: what was waited for last, by the service that computed, "
+        "Mean time on the critical path of a transaction: computing, by service, "
         "and the network in which requests and responses were on their way.",
         linear([top], "time on the critical path", "span"),
         Scale("linear", 0.0, 1.0, "", "percent"),
@@ -326,7 +330,10 @@ def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Return rows without most settings of workloads that the first case does not have."""
+    """Return the different settings.
+
+    Of a workload that the first case does not have, only the settings in ``_TELLING`` are kept.
+    """
     own = {_WORKLOAD.sub(r"\1", path) for path, values in rows if values[0] != ABSENT}
     return [
         (path, values)

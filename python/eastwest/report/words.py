@@ -74,7 +74,7 @@ def fabric(result: Result) -> list[str]:
 
 
 def upward_tiers(links: pl.DataFrame) -> list[str]:
-    """Return the tiers of links that carry upwards, from the hosts on."""
+    """Return the tiers of links that lead upwards, beginning at the hosts."""
     return [tier for tier in upward(links) if tier.endswith("-up")]
 
 

@@ -13,7 +13,7 @@ from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.labels import plural, shown
 from eastwest.views.series import Bins, Lanes
 
-#: Maximum number of jobs that are drawn one by one; of more, the shortest are left out.
+#: Maximum number of jobs that are drawn one by one; if there are more, the shortest are left out.
 MOST_JOBS = 1200
 #: Maximum number of tasks that are drawn one by one; more are drawn as the load of each host.
 _MOST_TASKS = 400
