@@ -67,7 +67,7 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
     assert kept == list(range(350, 500))
     assert max(e["args"]["packets"] for e in real if e["ph"] == "C") == 899
     notes = made["otherData"]["notes"]
-    assert "thinned: 150 of 500 flows, the longest" in notes
+    assert "thinned: 150 of 500 flows, the longest are kept" in notes
     assert "5 later events are not in the result" in notes
     assert made == trace(result, most=1000)
 
@@ -146,7 +146,7 @@ def test_pauses_are_slices_on_a_thread_per_port_and_priority(tmp_path: Path) -> 
         trace(folder(tmp_path / "d", {"pauses": [pause(0, 2.0, 1.0)]}))
     many = [pause(0, 1.0 + i, 1.0 + i + 0.001 * i) for i in range(500)]
     thinned = trace(folder(tmp_path / "many", {"pauses": many}), most=300)
-    assert "thinned: 30 of 500 pauses, the longest" in thinned["otherData"]["notes"]
+    assert "thinned: 30 of 500 pauses, the longest are kept" in thinned["otherData"]["notes"]
     assert min(e["ts"] for e in check(thinned)) == 471_000_000.0
 
 
@@ -164,7 +164,7 @@ def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
     assert found == [(0.0, 8e6), (1e3, 4e6), (2e3, 0), (4e3, 1e6), (5e3, 0)]
     many = [sample(0.001 * (i + 1), c, 1000) for c in range(4) for i in range(400)]
     made = trace(folder(tmp_path / "many", {"flow_samples": many}, summary), most=500)
-    assert made["otherData"]["notes"] == "thinned: throughput as means over 128 ms"
+    assert made["otherData"]["notes"] == "thinned: throughput is the mean over 128 ms"
     counters = check(made)
     assert len(counters) <= 50
     # three whole bins, and a fourth of which 16 of 128 ms have something
@@ -176,7 +176,7 @@ def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
 def test_many_naps_leave_the_longest(tmp_path: Path) -> None:
     rows = [nap(0, 1.0 + i / 100, awake_s=1.001 + i / 100 + i / 1e5) for i in range(500)]
     made = trace(folder(tmp_path / "r", {"lpi": rows}), most=300)
-    assert "thinned: 10 of 500 naps, the longest" in made["otherData"]["notes"]
+    assert "thinned: 10 of 500 naps, the longest are kept" in made["otherData"]["notes"]
     assert min(e["ts"] for e in check(made)) == 5_900_000.0
 
 

@@ -177,8 +177,8 @@ def test_a_lost_syn_waits_for_the_timer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("summary", "scenario", "words"),
     [
-        ({"format": 1}, SCENARIO, "the run kept no events"),
-        ({}, SCENARIO + "[measure]\nevents = 0\n", "the run kept no events"),
+        ({"format": 1}, SCENARIO, "the run recorded no events"),
+        ({}, SCENARIO + "[measure]\nevents = 0\n", "the run recorded no events"),
         (
             {"event_log": {"rows": 1, "left_out": 7}},
             SCENARIO,

@@ -131,7 +131,7 @@ def test_a_full_table_of_events_is_compared_as_far_as_it_goes(tmp_path: Path) ->
         "Differences in events after 1.002000000 s: the table of a run was full."
     ]
     none = folder(tmp_path / "c", {}, {**WHOLE, "digest": "c"}, SCENARIO + "[measure]\nevents = 0")
-    assert "kept no events" in compare(Evidence(none), Evidence(other)).not_compared[0]
+    assert "recorded no events" in compare(Evidence(none), Evidence(other)).not_compared[0]
 
 
 def samples(step_s: float, carried: list[int]) -> dict[str, Any]:

@@ -51,7 +51,8 @@ def test_rates_and_fairness_are_those_of_their_definitions(tmp_path: Path) -> No
     # (3 + 1)² / 2 (9 + 1); one of two gets all; the same; from the fourth on only one is under way
     np.testing.assert_allclose(found.jain, [0.8, 0.5, 1.0, np.nan, np.nan])
     assert found.sentence() == (
-        "2 streams get 13.2 Mbit/s together on average; Jain's index is 0.80 at the median"
+        "2 streams receive 13.2 Mbit/s together on average in the intervals with data; "
+        "Jain's index is 0.80 at the median"
     )
 
 
@@ -108,7 +109,7 @@ def test_ports_stand_in_the_order_of_their_first_pauses(tmp_path: Path) -> None:
     assert found["paused_s"].to_list() == pytest.approx([0.001, 0.004, 0.0005])
     drawn = plot.pauses(result)
     assert drawn.axes[0].get_title(loc="left") == (
-        "4 pauses at 3 ports, 5.5 ms in all; the first at h0->leaf0 after 3 ms"
+        "4 pauses at 3 ports, 5.5 ms in total; the first at h0->leaf0 after 3 ms"
     )
     heat = np.asarray(drawn.axes[0].images[0].get_array())
     assert heat.shape == (3, 1500)

@@ -206,7 +206,12 @@ def test_a_comparison_has_the_triangle(fake: FakeCore) -> None:
     text = page_of(ew.run("x.toml"), ew.run("x.toml", seed=2))
     page = check_self_contained(text)
     assert "trade" in [a["id"] for tag, a in page.tags if tag == "figure"]
-    for row in ("Energy of links", "Energy, of always on", "Energy × delay, J·s", "Energy per job"):
+    for row in (
+        "Energy of links",
+        "Energy, share of always on",
+        "Energy × delay, J·s",
+        "Energy per job",
+    ):
         assert f">{row}</th>" in text, row
 
 
@@ -247,7 +252,7 @@ def test_a_sweep_of_policies_has_charts_of_energy(tmp_path: Path, sleep: bool) -
     text = write_report([sweep.path]).read_text(encoding="utf-8")
     figures = [a["id"] for tag, a in check_self_contained(text).tags if tag == "figure"]
     assert ("metric-energy_j-total" in figures) == sleep
-    assert ("Energy, of ideal" in text) == sleep
+    assert ("Energy, multiple of ideal" in text) == sleep
 
 
 def test_states_are_read_by_keyboard(

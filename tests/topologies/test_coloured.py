@@ -87,7 +87,7 @@ def test_a_matrix_is_read_and_refused_in_words(tmp_path: Path) -> None:
     assert coloured.read_matrix(path, net) == {("a0", "b0"): 5e8}
     for text, said in [
         ("to,from\n", "no column bps"),
-        ("from,to,bps\n", "names no pair"),
+        ("from,to,bps\n", "has no pair of hosts"),
         ("from,to,bps\na0,x9,1\n", "line 2: there is no host 'x9'"),
         ("from,to,bps\na0,a0,1\n", "the source and target are both a0"),
         ("from,to,bps\na0,b0,nan\n", "bps must be"),

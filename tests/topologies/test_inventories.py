@@ -74,9 +74,9 @@ def test_neighbours_of_some_devices_are_enough() -> None:
     # Without the MAC addresses of the others, their ports have the names that the leaves know.
     assert ports(fabric) == LAB_PORTS
     assert fabric.notes == [
-        "6 × device known from its neighbours only (h0, h1, h2)",
-        "2 × device of unknown purpose: 0 with one neighbour are hosts, the others switches "
-        "(--host decides)",
+        "6 × device that only its neighbours report (h0, h1, h2)",
+        "2 × device of unknown purpose: 0 of them have one neighbour and become hosts, the others "
+        "switches (--host names the hosts)",
     ]
     one = topologies.read_all([LAB / "leaf0.lldp.json"])
     other = topologies.read_all([LAB / "leaf0.json0"])
@@ -136,8 +136,8 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
     ]
     text = "\n".join(fabric.notes)
     assert "1 × neighbour at a port that is down: left out" in text
-    assert "1 × host with links to several switches: those to the first switch" in text
-    assert "1 × host with several links to one switch: one cable with their sum" in text
+    assert "1 × host with links to several switches: only the links to the first switch" in text
+    assert "1 × host with several links to one switch: they become one cable with the sum" in text
     assert "2 × link without a rate: 10 Gbit/s (assumed; --rate changes it)" in text
     faster = topologies.read_all(files, None, Assumed(40e9))
     assert [c.rate_bps for c in faster.cables][2:] == [40e9, 100e9, 40e9]
@@ -192,7 +192,7 @@ def test_topologies_of_containerlab(tmp_path: Path) -> None:
     assert fabric.switches == ["frr", "leaf1", "leaf2", "spine1"]
     assert ports(fabric)[0] == ("client1", "eth1", "leaf1", "e1-2")
     assert len(fabric.cables) == 6
-    assert "2 × link of the host system (mgmt-net, macvlan, vxlan, …): left out" in fabric.notes
+    assert "2 × link to the host system (mgmt-net, macvlan, vxlan, …): left out" in fabric.notes
     assert any("3 × device of unknown purpose: 2 with one neighbour" in n for n in fabric.notes)
     (same,) = written(tmp_path, lab_json=yaml.safe_load(CONTAINERLAB))
     assert ports(topologies.read(same)) == ports(fabric)
@@ -207,10 +207,10 @@ def test_topologies_of_containerlab(tmp_path: Path) -> None:
         (("leaf1:e1-3", "leaf1"), "link 5: an endpoint must be NODE:INTERFACE"),
         (('["frr:eth1", "leaf1:e1-3"]', '["frr:eth1"]'), "link 5: must have two endpoints"),
         (("  nodes:", "  nodes: &all"), "link 1: is not an object"),
-        (("name: clos", "name: [clos"), ":3: is not YAML"),
+        (("name: clos", "name: [clos"), ":3: is not valid YAML"),
         (("  links:", "  cables:"), "has no link between two devices"),
         (("name: clos", "name: " + "[" * 40 + "]" * 40), "nested deeper than 32"),
-        (("name: clos", "name: &a x\nother: *a"), ":3: aliases of YAML"),
+        (("name: clos", "name: &a x\nother: *a"), ":3: an alias of YAML"),
     ],
 )
 def test_topologies_of_containerlab_that_cannot_be_used(
@@ -380,7 +380,7 @@ def test_inventories_of_switches_get_hosts(tmp_path: Path) -> None:
     assert len(fabric.hosts) == 6
     assert fabric.hosts[0] == "leaf0-h0"
     assert "the inventory has no hosts: 3 at each of 2 switches are assumed" in fabric.notes[-1]
-    with pytest.raises(InputError, match=r"no switch has a name like tor\*"):
+    with pytest.raises(InputError, match=r"no switch has a name that matches tor\*"):
         topologies.read_all(files, None, Assumed(hosts_at=("tor*",)))
 
 
@@ -432,7 +432,7 @@ def test_routes_of_a_real_network(tmp_path: Path) -> None:
             spines.add(via[1])
     assert spines == {"spine0", "spine1"}
     assert found.notes == [
-        "8 × choice among equal next hops, by a hash of sender, receiver and switch"
+        "8 × choice of one among several equal next hops, by a hash of sender, receiver and switch"
     ]
 
 
@@ -476,7 +476,7 @@ def test_tables_with_loops_gaps_and_longer_prefixes(tmp_path: Path) -> None:
         ("h0", "h2"): ["leaf0", "spine0", "leaf1"],
         ("h2", "h0"): ["leaf1", "spine0", "leaf0"],
     }
-    assert any("(h0 to h3): a loop, or a host on the path, at leaf0" in n for n in found.notes)
+    assert any("(h0 to h3): the path has a loop or a host at leaf0" in n for n in found.notes)
     with pytest.raises(InputError, match="no pair has a path: 1 × pair without a path"):
         paths([("h0", "h3")])
 
@@ -488,7 +488,7 @@ def test_tables_with_loops_gaps_and_longer_prefixes(tmp_path: Path) -> None:
         ("{", "is not JSON: Expecting property name.*line 1 column 2"),
         ('{"10.0.0.0/8": [{"selected": true, "nexthops": 7}]}', "nexthops must be a list"),
         ('{"10.0.0/99": [{"selected": true}]}', "the prefix is not a network"),
-        ('{"10.0.0.0/8": 7}', "must have a list of routes"),
+        ('{"10.0.0.0/8": 7}', "must be a list of routes"),
         ('{"red": {}, "blue": {}}', "the tables of 2 VRFs"),
     ],
 )
@@ -583,9 +583,12 @@ def test_commands_of_the_guide_run_and_print_what_it_shows(tmp_path: Path) -> No
 
 def test_files_that_are_no_inventories(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"a_json": {"lldp": {}}}, "no file has a neighbour"),
-        ({"a_json": {"lldp": {"interface": [7]}}}, "an interface is not an object"),
-        ({"a_json": [{"ifname": "eth0"}]}, "no file has a neighbour"),
+        ({"a_json": {"lldp": {}}}, "no file reports a neighbour"),
+        (
+            {"a_json": {"lldp": {"interface": [7]}}},
+            "an interface in the list of interfaces is not an object",
+        ),
+        ({"a_json": [{"ifname": "eth0"}]}, "no file reports a neighbour"),
         ({"a_json": [{"ifname": "eth0"}, {}]}, "entry 1 has no ifname"),
         (
             {"a_json": lldp(("1", neighbour("b", "1"))), "b_csv": "name,role\na,b\n"},

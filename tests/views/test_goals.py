@@ -77,7 +77,7 @@ def test_lines_of_a_run_tell_value_and_margin() -> None:
     assert lines == [
         ("good", "w.exchange_us.p99 < 100 us: met with 82 µs, 18 % (18 µs) below the limit"),
         ("bad", "tcp.timeouts <= 0: missed with 3, 3 above the limit"),
-        ("look", "w.round_s.mean minimal: the run has no such measure"),
+        ("look", "w.round_s.mean minimal: the run has no measure of this name"),
     ]
     metrics["workloads.w.round_s.mean"] = 0.02
     run = {"goals": evaluate.of_run(form.read(table)[0], metrics)}
@@ -101,7 +101,7 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     }
     assert goals.of_sweep(summary(table, runs), NAMED) == [
         "Goal m_us < 100 us: K 0 (18 % below), 1 (5 % below) meet it; K 2 (21 % above) misses it; "
-        "K 3 (0.67 % below) is undecided: more seeds decide.",
+        "K 3 (0.67 % below) is undecided: more seeds are needed.",
         "Goal t_s minimal: K 1 (1.01 s); clearly better than the other one that meets the limits.",
     ]
     assert goals.states(summary(table, runs)) == {
@@ -119,7 +119,7 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
         "Goal n_us: no run has such a measure; did you mean m_us?"
     ]
     alike = summary({"t_s": "minimal"}, {0: rows(1), 1: rows(1)})
-    assert "it cannot be told from K 1" in goals.of_sweep(alike, NAMED)[0]
+    assert "it does not differ clearly from K 1" in goals.of_sweep(alike, NAMED)[0]
     assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
 
 

@@ -175,7 +175,7 @@ def test_a_period_is_found_where_there_is_one_only() -> None:
     none = arrival(made(np.sort(noise)))
     assert none.period is None
     assert "No period" in none.period_word
-    assert "too short to show days" in none.period_word
+    assert "too short to show daily periods" in none.period_word
 
 
 def test_autocorrelation_is_that_of_the_definition() -> None:

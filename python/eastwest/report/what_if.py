@@ -167,7 +167,7 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
 
 def _waiting(case: Shown) -> str:
     share = case.share("queued_us")
-    return f", {units.percent(share)} in waiting for processors" if share else ""
+    return f", {units.percent(share)} waiting for processors" if share else ""
 
 
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:

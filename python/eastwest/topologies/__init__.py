@@ -25,12 +25,12 @@ from eastwest.topologies.inventory import Described
 
 __all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
-#: Largest descriptor in bytes, and maximum number of files of an inventory.
+#: Maximum size of a descriptor in bytes, and maximum number of files of an inventory.
 MOST_BYTES = 16 << 20
 _MOST_FILES = 10_000
 #: Maximum number of bytes of all files of an inventory.
 _MOST_ALL_BYTES = 256 << 20
-#: Bytes that determine the format of a file.
+#: Number of bytes at the start of a file that determine its format.
 _START = 1 << 16
 
 _READERS = {"htsim": htsim.read, "mrperf": mrperf.read, "topohub": topohub.read}
@@ -39,7 +39,7 @@ _INVENTORIES: dict[str, Callable[[list[Described], Assumed], Fabric]] = {
     "containerlab": containerlab.read,
     "netbox": netbox.read,
 }
-#: Names of the formats.
+#: Names of the supported formats of descriptors and inventories.
 FORMATS = (*_READERS, *_INVENTORIES)
 
 
@@ -61,7 +61,10 @@ def read_all(
     files = load_all(paths)
     for path, file in zip(paths, files, strict=True):
         if form is None and file.data.lstrip().startswith(b"[") and sniff(file.data) == "htsim":
-            raise InputError(f"{path}: is JSON, but of no inventory that Eastwest knows")
+            raise InputError(
+                f"{path}: is JSON, but not of an inventory format that Eastwest knows "
+                f"({', '.join(_INVENTORIES)})"
+            )
     forms = {form or sniff(file.data) for file in files}
     if len(forms) > 1:
         raise InputError(f"the files are of different formats: {', '.join(sorted(forms))}")
@@ -69,7 +72,9 @@ def read_all(
     if kind in _INVENTORIES:
         return _INVENTORIES[kind](files, assumed or Assumed())
     if len(files) > 1:
-        raise InputError(f"one file of {kind} can be read at a time")
+        raise InputError(
+            f"only one file of the format {kind} can be read at a time, but there are {len(files)}"
+        )
     try:
         return _READERS[kind](files[0].data, assumed or Assumed())
     except InputError as error:
@@ -79,7 +84,7 @@ def read_all(
 def load_all(paths: Sequence[Path]) -> list[Described]:
     """Return the content of files; raise ``InputError`` where they are too many or too large."""
     if not 0 < len(paths) <= _MOST_FILES:
-        raise InputError(f"one to {_MOST_FILES:,} files are needed")
+        raise InputError(f"1 to {_MOST_FILES:,} files are allowed, but there are {len(paths):,}")
     files, total = [], 0
     for path in paths:
         data = load(path)

@@ -43,13 +43,13 @@ class Network:
     """Switches and cables for the computation of routes."""
 
     hosts: list[str]
-    #: Switch of every host.
+    #: Switch to which each host is connected.
     edge: dict[str, str]
     #: Rate of a host's cable, bit/s.
     host_rate_bps: dict[str, float]
     #: Distinct neighbours of each switch in the order of their cables.
     neighbours: dict[str, list[str]]
-    #: Rate of the first cable from one switch to another, bit/s.
+    #: Rate in bit/s of the first cable from one switch to another.
     rate_bps: dict[Link, float]
 
 
@@ -59,7 +59,8 @@ class Coloured:
 
     #: Switches on the path of each pair, in order.
     routes: dict[tuple[str, str], list[str]]
-    #: Traffic over rate of the most loaded link with these routes, and its lower bound.
+    #: Largest load with these routes (traffic of a link divided by its rate), and lower bound of
+    #: the largest load for any routes.
     largest_load: float
     least_possible: float
     #: Whether the routes are proven to be optimal.
@@ -94,7 +95,7 @@ def network(shape: Mapping[str, Any]) -> Network:
 
 
 def uniform(net: Network) -> Matrix:
-    """Return the matrix in which every host shares its cable's rate equally among all others."""
+    """Return the matrix in which a host divides its cable's rate equally among all others."""
     if len(net.hosts) * (len(net.hosts) - 1) > MOST_PAIRS:
         raise InputError(f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs")
     share = {host: net.host_rate_bps[host] / max(1, len(net.hosts) - 1) for host in net.hosts}
@@ -106,7 +107,9 @@ def read_matrix(path: Path, net: Network) -> Matrix:
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     if path.stat().st_size > _MOST_FILE_BYTES:
-        raise InputError(f"{path} is too large")
+        raise InputError(
+            f"{path} has more than {_MOST_FILE_BYTES >> 20} MiB, the limit for a traffic matrix"
+        )
     matrix: Matrix = {}
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         rows = csv.DictReader(file)
@@ -123,11 +126,13 @@ def read_matrix(path: Path, net: Network) -> Matrix:
                     )
                 matrix[pair] = bps
                 if len(matrix) > MOST_PAIRS:
-                    raise InputError(f"{path}: more than {MOST_PAIRS} pairs")
+                    raise InputError(
+                        f"{path}: has more than {MOST_PAIRS} pairs, the limit of the simulator"
+                    )
         except csv.Error as error:
             raise InputError(f"{path}: line {rows.line_num}: {error}") from None
     if not matrix:
-        raise InputError(f"{path}: names no pair")
+        raise InputError(f"{path}: has no pair of hosts: at least one row is needed")
     return matrix
 
 
@@ -201,7 +206,10 @@ def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured
         paths[pair] = known[ends][:MOST_PATHS]
         total += len(paths[pair])
         if total > MOST_PATHS_OF_ALL:
-            raise InputError(f"there are more than {MOST_PATHS_OF_ALL} shortest paths in all")
+            raise InputError(
+                f"the pairs have more than {MOST_PATHS_OF_ALL} shortest paths together: "
+                "use fewer pairs"
+            )
     if any(len(found) > MOST_PATHS for found in known.values()):
         notes.append(
             f"pairs with more than {MOST_PATHS} shortest paths: only the first ones were considered"
@@ -217,7 +225,7 @@ def _solve(
     paths: Mapping[tuple[str, str], list[list[str]]],
     time_limit_s: float,
 ) -> tuple[dict[tuple[str, str], int], float, bool]:
-    """Return the path number by pair, the lower bound of the load, and if it is reached."""
+    """Return each pair's path number, the lower bound of the largest load, if it is reached."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
     from scipy.sparse import coo_array  # noqa: PLC0415
 

@@ -34,7 +34,10 @@ def looks_like(start: bytes) -> bool:
 def read(files: list[Described], assumed: Assumed) -> Fabric:
     """Return the fabric of one topology file."""
     if len(files) != 1:
-        raise InputError("one topology of containerlab can be read at a time")
+        raise InputError(
+            "only one topology of containerlab can be read at a time, but there are "
+            "{len(files)} files"
+        )
     file = files[0]
     json_like = file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     tree = load_json(file) if json_like else _yaml(file)
@@ -50,7 +53,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     for number, link in enumerate(links, 1):
         ends = _ends(f"{file.name}: link {number}", link)
         if ends is None:
-            found.notes["link of the host system (mgmt-net, macvlan, vxlan, …): left out"] += 1
+            found.notes["link to the host system (mgmt-net, macvlan, vxlan, …): left out"] += 1
             continue
         for node, _ in ends:
             if node not in kinds:
@@ -79,7 +82,9 @@ def _yaml(file: Described) -> Any:
         for event in yaml.parse(file.data, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 at = event.start_mark.line + 1
-                raise InputError(f"{file.name}:{at}: aliases of YAML (*name) are not read")
+                raise InputError(
+                    f"{file.name}:{at}: an alias of YAML (*name), which is not supported"
+                )
             opens = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
             closes = isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent))
             depth += opens - closes
@@ -92,13 +97,15 @@ def _yaml(file: Described) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f"{file.name}:{mark.line + 1}" if mark is not None else file.name
         what = getattr(error, "problem", None) or str(error)
-        raise InputError(f"{where}: is not YAML: {clean(str(what), 100)}") from None
+        raise InputError(f"{where}: is not valid YAML: {clean(str(what), 100)}") from None
 
 
 def _object(file: Described, tree: Any, key: str) -> dict[str, Any]:
     value = tree.get(key) if isinstance(tree, dict) else None
     if not isinstance(value, dict):
-        raise InputError(f"{file.name}: has no object {key}, as a topology of containerlab has")
+        raise InputError(
+            f"{file.name}: has no object {key}, which a topology of containerlab must have"
+        )
     return value
 
 
@@ -120,7 +127,7 @@ def _kinds(topology: dict[str, Any], nodes: dict[str, Any]) -> dict[str, str]:
 def _ends(where: str, link: Any) -> tuple[tuple[str, str], tuple[str, str]] | None:
     """Return node and interface of both ends; None for links that leave the topology."""
     if not isinstance(link, dict):
-        raise InputError(f"{where}: is not an object")
+        raise InputError(f"{where}: is not an object with endpoints")
     if link.get("type") in _NO_NODES or "endpoint" in link:
         return None
     listed = link.get("endpoints")

@@ -15,7 +15,7 @@ from eastwest.units import clean
 #: Maximum number of nodes and cables of a fabric: the limits of the simulator.
 MOST_NODES = 200_000
 MOST_CABLES = 800_000
-#: Columns of a file of ports.
+#: Columns of the CSV file of ports: both devices of a cable, and the ports at its ends.
 PORT_COLUMNS = ("a", "a_port", "b", "b_port")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -24,17 +24,17 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Assumed:
-    """Assumptions where a descriptor gives no values."""
+    """Values that are assumed where a descriptor does not state them."""
 
-    #: Rate of a cable in bit/s, where the file gives none.
+    #: Rate of a cable in bit/s; None: the default of the format.
     rate_bps: float | None = None
     #: Delay in s of a cable, including its switches' delay (scenario S1: 5 µs).
     delay_s: float = 5e-6
-    #: Number of hosts at each node of a network of switches.
+    #: Number of hosts that each node gets in a network of switches only.
     hosts_per_node: int = 1
-    #: Patterns of the names of hosts in an inventory; empty: as the inventory says.
+    #: Glob patterns for the names of hosts in an inventory; empty: the inventory's own roles count.
     host_names: tuple[str, ...] = ()
-    #: Patterns of the names of switches that get hosts, where an inventory has none.
+    #: Glob patterns for the names of switches that get hosts, in an inventory without hosts.
     hosts_at: tuple[str, ...] = ()
 
 
@@ -60,11 +60,11 @@ class Fabric:
     cables: list[Cable] = field(default_factory=list)
     #: Remarks on values that were assumed or left out.
     notes: list[str] = field(default_factory=list)
-    #: Traffic from host to host in bit/s, where the file has it.
+    #: Traffic in bit/s from host to host; empty if the file states none.
     demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def check(self) -> Fabric:
-        """Return the fabric; raise ``InputError`` for one that the simulator would refuse."""
+        """Return the fabric itself; raise ``InputError`` if the simulator would refuse it."""
         demand_size(len(self.hosts) + len(self.switches), len(self.cables))
         names = [*self.hosts, *self.switches]
         twice = next((name for name, n in Counter(names).items() if n > 1), None)
@@ -76,7 +76,7 @@ class Fabric:
         return self
 
     def _connected(self) -> None:
-        """Raise ``InputError`` for nodes that cannot be reached."""
+        """Raise ``InputError`` if some nodes cannot be reached from the first host."""
         neighbours: dict[str, list[str]] = {name: [] for name in [*self.hosts, *self.switches]}
         for cable in self.cables:
             neighbours[cable.a].append(cable.b)
@@ -117,7 +117,7 @@ def _whole(value: float) -> int:
 
 
 def demand_size(nodes: int, cables: int) -> None:
-    """Raise ``InputError`` for fabrics above the simulator's limits, before they are built."""
+    """Raise ``InputError`` for a fabric above the simulator's limits, before it is built."""
     if nodes > MOST_NODES:
         raise InputError(f"has {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
@@ -125,6 +125,6 @@ def demand_size(nodes: int, cables: int) -> None:
 
 
 def name_of(text: object, otherwise: str) -> str:
-    """Return a label as a name that scenarios can write, or ``otherwise`` where it has none."""
+    """Return a label as a valid name of a node, or ``otherwise`` if nothing of it is valid."""
     label = _OTHER.sub("-", text)[:64].strip("-") if isinstance(text, str) else ""
     return label if _NAME.fullmatch(label) else otherwise

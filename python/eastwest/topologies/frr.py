@@ -1,10 +1,10 @@
 """Routes of hosts from the routing tables of FRR: ``show ip route json`` of each switch.
 
-The longest prefix that contains the address of the receiver determines the next hops of a switch;
-only selected routes and active next hops count. The next switch is the one at the other end of the
-cable of the interface, or otherwise the one that has the address of the next hop, or the only other
-one on its network. Of several equal next hops one is chosen by a hash (SHA-256) of sender,
-receiver and switch, because an explicit route does not split; weights have no effect.
+The longest prefix that contains the receiver's address determines the next hops of a switch; only
+selected routes and active next hops count. The device of a next hop is found by the cable at its
+interface. If there is no such cable, it is the device with the next hop's address, or the only
+other device on the interface's network. Among several equal next hops, a hash (SHA-256) of sender,
+receiver and switch chooses one, because an explicit route cannot split; weights are ignored.
 
 A path ends at the switch of the receiver if that has a connected route to it.
 """
@@ -30,7 +30,8 @@ from eastwest.units import clean, count
 
 #: Maximum number of switches on a path: the limit of the simulator.
 MOST_HOPS = 64
-#: Maximum number of routes of all tables, and of bytes of a file of hosts or pairs.
+#: Maximum number of routes in all tables together, and maximum size in bytes of a file of hosts or
+#: pairs.
 _MOST_ROUTES = 5_000_000
 _MOST_FILE_BYTES = 64 << 20
 _LOCAL = {"local"}
@@ -48,12 +49,13 @@ class _Hop:
 class _Table:
     """Routing table of one switch."""
 
-    #: Next hops by network, by version of IP and length of the prefix; empty: connected.
+    #: Next hops by (IP version, prefix length), then by network number; an empty tuple means a
+    #: connected network.
     routes: dict[tuple[int, int], dict[int, tuple[_Hop, ...]]] = field(default_factory=dict)
-    #: Networks of the interfaces.
+    #: Networks to which each interface is connected.
     connected: dict[str, list[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
-    #: Versions and lengths of prefixes, the longest first.
+    #: (IP version, prefix length) of all routes, longest prefix first.
     lengths: list[tuple[int, int]] = field(default_factory=list)
 
     def find(self, address: Address) -> tuple[_Hop, ...] | None:
@@ -69,7 +71,7 @@ class _Table:
 
 @dataclass
 class Ports:
-    """Neighbours by device and port, and by device."""
+    """Neighbours of a device: ``at`` by (device, port), ``of`` as a list by device."""
 
     at: dict[tuple[str, str], str] = field(default_factory=dict)
     of: dict[str, list[str]] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class Ports:
 
 @dataclass
 class Routes:
-    """Switches on the path of each pair of hosts, and remarks."""
+    """Switches on the path of each pair of hosts, and notes on pairs without a path."""
 
     paths: dict[tuple[str, str], list[str]]
     notes: list[str]
@@ -105,16 +107,18 @@ def routes(
     names = sorted(hosts, key=in_order)
     for host in names:
         if host not in ports.of:
-            raise InputError(f"host {clean(host, 64)} has no cable in the file of ports")
+            raise InputError(f"the host {clean(host, 64)} has no cable in the file of ports")
     if pairs is None:
         if len(names) * (len(names) - 1) > MOST_PAIRS:
             raise InputError(
-                f"{len(names)} hosts make more than {MOST_PAIRS} pairs: name those with traffic "
-                "(--pairs)"
+                f"{len(names)} hosts make more than {MOST_PAIRS} pairs, the limit of "
+                "the simulator: give the pairs with traffic (--pairs)"
             )
         pairs = [(a, b) for a in names for b in names if a != b]
     if len(pairs) > MOST_PAIRS:
-        raise InputError(f"{len(pairs)} pairs are more than {MOST_PAIRS}")
+        raise InputError(
+            f"there are {len(pairs)} pairs, but the simulator allows at most {MOST_PAIRS}"
+        )
     return _Paths(_tables(files), ports, hosts).all(pairs)
 
 
@@ -139,7 +143,7 @@ class _Paths:
         self.example: dict[str, str] = {}
 
     def all(self, pairs: Sequence[tuple[str, str]]) -> Routes:
-        """Return the paths of pairs, with notes on those that have none."""
+        """Return the paths of all pairs, with notes on pairs that have none."""
         found: dict[tuple[str, str], list[str]] = {}
         for a, b in pairs:
             path = self._path(a, b)
@@ -155,8 +159,8 @@ class _Paths:
         ]
         if self.split:
             notes.append(
-                f"{count(self.split)} × choice among equal next hops, by a hash of sender, "
-                "receiver and switch"
+                f"{count(self.split)} × choice of one among several equal next hops, "
+                "by a hash of sender, receiver and switch"
             )
         if not found:
             raise InputError("no pair has a path: " + "; ".join(notes[:3]))
@@ -181,9 +185,9 @@ class _Paths:
             if chosen == b:
                 return path
             if chosen in path or chosen in self.hosts:
-                return f"a loop, or a host on the path, at {chosen}"
+                return f"the path has a loop or a host at {chosen}"
             path.append(chosen)
-        return f"more than {MOST_HOPS} switches"
+        return f"the path has more than {MOST_HOPS} switches"
 
     def _nexts(self, at: str, hops: tuple[_Hop, ...] | None) -> list[str] | str:
         """Return the devices of the next hops of a switch, or the reason why there are none."""
@@ -194,7 +198,10 @@ class _Paths:
         if not hops:
             return f"{at} is connected to the receiver's network, but not to the receiver"
         nexts = sorted({n for hop in hops if (n := self._next(at, hop))}, key=in_order)
-        return nexts or f"the next hop of {at} is not known: {hops[0].interface} {hops[0].address}"
+        return nexts or (
+            f"no device is known for the next hop of {at}: interface "
+            f"{hops[0].interface}, address {hops[0].address}"
+        )
 
     def _next(self, at: str, hop: _Hop) -> str:
         """Return the device of a next hop; empty if it is not known."""
@@ -219,18 +226,24 @@ def _tables(files: Sequence[Described]) -> dict[str, _Table]:
     for file in files:
         name = name_of(stem(file), "")
         if not name:
-            raise InputError(f"{file.name}: its name does not say of which switch it is")
+            raise InputError(
+                f"{file.name}: the name of the file does not contain the name of a "
+                "switch, such as leaf1.json"
+            )
         table = tables.setdefault(name, _Table())
         for where, route in _selected(file, load_json(file)):
             total += 1
             if total > _MOST_ROUTES:
-                raise InputError(f"{file.name}: more than {_MOST_ROUTES:,} routes in all files")
+                raise InputError(
+                    f"{file.name}: all files together have more than {_MOST_ROUTES:,} "
+                    "routes, which is the maximum"
+                )
             _add(table, where, route)
     return tables
 
 
 def _selected(file: Described, tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the selected routes of a file, each with its place."""
+    """Yield the selected routes of a file, each with its place in the file for messages."""
     if isinstance(tree, dict) and tree and all(isinstance(v, dict) for v in tree.values()):
         if len(tree) > 1 and "default" not in tree:
             raise InputError(
@@ -243,7 +256,9 @@ def _selected(file: Described, tree: Any) -> Iterator[tuple[str, dict[str, Any]]
     for prefix, listed in tree.items():
         where = f"{file.name}: {clean(str(prefix), 60)}"
         if not isinstance(listed, list) or not all(isinstance(r, dict) for r in listed):
-            raise InputError(f"{where}: must have a list of routes, as show ip route json has")
+            raise InputError(
+                f"{where}: must be a list of routes, as in the output of show ip route json"
+            )
         for route in listed:
             if route.get("selected") or _LOCAL & {str(route.get("protocol"))}:
                 yield where, {"prefix": prefix, **route}
@@ -312,11 +327,11 @@ def read_pairs(path: Path, hosts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the rows of a CSV file with their place."""
+    """Yield the rows of a CSV file, each with its place in the file for messages."""
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     if path.stat().st_size > _MOST_FILE_BYTES:
-        raise InputError(f"{path} is too large")
+        raise InputError(f"{path} has more than {_MOST_FILE_BYTES >> 20} MiB, the limit")
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         rows = csv.DictReader(file)
         try:

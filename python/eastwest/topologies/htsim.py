@@ -1,10 +1,10 @@
 """Fat trees of htsim (``.topo``): two or three tiers of switches, tier by tier.
 
-The file has pairs of key and number, one per line; those of a tier follow its line ``Tier n``;
-``#`` begins a comment. In tier 0 each switch has ``Radix_Down`` hosts and ``Radix_Up`` ports to
-the tier above. A switch of a higher tier is connected to one below it by ``Bundle`` parallel cables
-(1). In a tree of three tiers ``Podsize`` hosts form a pod. Numbers of switches follow from these;
-the radix of the highest tier must agree with them.
+The file has one pair of key and number per line. The lines after ``Tier n`` belong to that tier;
+``#`` begins a comment. In tier 0 each switch has ``Radix_Down`` hosts and ``Radix_Up`` ports to the
+tier above. A switch of a higher tier is connected to a switch below it by ``Bundle`` parallel
+cables (default 1). In a tree of three tiers ``Podsize`` hosts form a pod. The numbers of switches
+follow from these values; the radix of the highest tier must agree with them.
 
 Cables of a tier are those below it. The latency of a switch is divided equally between the cables
 on both sides, so that the sum along a path is that of htsim. ``Oversubscribed`` follows from the
@@ -45,7 +45,7 @@ class _Described:
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
     """Return the fat tree of a ``.topo`` file."""
-    del assumed  # the file has all values
+    del assumed  # the file states all values
     described = _parse(data.decode("utf-8", "replace"))
     count = described.tree.get("tiers", 0)
     if count not in {2, 3}:
@@ -58,7 +58,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
         lacking = [key for key in _NEEDED if key not in tier]
         lacking += ["radix_up"] if number + 1 < count and "radix_up" not in tier else []
         if lacking:
-            raise InputError(f"Tier {number} lacks {', '.join(lacking)}")
+            raise InputError(f"Tier {number} has no {', '.join(lacking)}")
         tiers.append({"bundle": 1, "switch_latency_ns": 0, **tier})
     return _lay_out(described.tree, tiers)
 
@@ -68,7 +68,7 @@ def _parse(text: str) -> _Described:
     current = described.tree
     lines = list(itertools.islice(text.splitlines(), _MOST_LINES + 1))
     if len(lines) > _MOST_LINES:
-        raise InputError(f"has more than {_MOST_LINES} lines")
+        raise InputError(f"has more than {_MOST_LINES} lines, which is the maximum")
     for number, line in enumerate(lines, 1):
         words = line.split("#", 1)[0].split()
         if not words:
@@ -87,7 +87,7 @@ def _parse(text: str) -> _Described:
         known = _TREE if current is described.tree else _TIER
         if key not in known:
             raise InputError(
-                f"{where}: {clean(words[0], 40)} is not a key; known are {', '.join(known)}"
+                f"{where}: {clean(words[0], 40)} is not a key here; allowed: {', '.join(known)}"
             )
         if key in current:
             raise InputError(f"{where}: {clean(words[0], 40)} is given twice")
@@ -109,8 +109,10 @@ def _share(number: int, by: int, what: str) -> int:
 
 def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
     hosts, edge, top = tree.get("nodes", 0), tiers[0], tiers[-1]
-    tors = _share(hosts, edge["radix_down"], "Nodes by Radix_Down of Tier 0")
-    above = _share(edge["radix_up"], tiers[1]["bundle"], "Radix_Up of Tier 0 by Bundle of Tier 1")
+    tors = _share(hosts, edge["radix_down"], "Nodes divided by Radix_Down of Tier 0")
+    above = _share(
+        edge["radix_up"], tiers[1]["bundle"], "Radix_Up of Tier 0 divided by Bundle of Tier 1"
+    )
     fabric = Fabric()
     fabric.notes += _over_subscription(tiers)
     if len(tiers) == 2:
@@ -118,11 +120,11 @@ def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
         demand_size(hosts + tors + above, hosts + tors * edge["radix_up"])
         fabric.switches += [f"tor{i}" for i in range(tors)] + [f"spine{i}" for i in range(above)]
     else:
-        pods = _share(hosts, tree.get("podsize", 0), "Nodes by Podsize")
-        tors_per_pod = _share(tors, pods, "switches of Tier 0 by pods")
+        pods = _share(hosts, tree.get("podsize", 0), "Nodes divided by Podsize")
+        tors_per_pod = _share(tors, pods, "switches of Tier 0 divided by pods")
         _demand_radix(tiers[1], tors_per_pod * tiers[1]["bundle"])
         cores_per_agg = _share(
-            tiers[1]["radix_up"], top["bundle"], "Radix_Up of Tier 1 by Bundle of Tier 2"
+            tiers[1]["radix_up"], top["bundle"], "Radix_Up of Tier 1 divided by Bundle of Tier 2"
         )
         _demand_radix(top, pods * top["bundle"])
         aggs, cores = pods * above, above * cores_per_agg
@@ -154,22 +156,27 @@ def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
 def _demand_radix(tier: dict[str, int], ports: int) -> None:
     if tier["radix_down"] != ports:
         raise InputError(
-            f"Radix_Down is {tier['radix_down']} where the tiers below need {ports} ports"
+            f"Radix_Down is {tier['radix_down']}, but the tiers below need {ports} ports"
         )
 
 
 def _join(
     fabric: Fabric, tiers: list[dict[str, int]], level: int, pairs: list[tuple[str, str]]
 ) -> None:
-    """Add the cables below a tier to the fabric."""
+    """Add to the fabric the cables below a tier, one bundle for each pair of nodes."""
     tier = tiers[level]
     ends = [tier["switch_latency_ns"], tiers[level - 1]["switch_latency_ns"] if level else 0]
     delay_s = (tier["downlink_latency_ns"] + sum(ends) / 2) * 1e-9
     if delay_s > 1:
-        raise InputError(f"Tier {level}: a delay of {delay_s:g} s; at most 1 s")
+        raise InputError(
+            f"Tier {level}: the delay of a cable is {delay_s:g} s; at most 1 s is allowed"
+        )
     rate_bps = tier["downlink_speed_gbps"] * 1e9
     if not 1 <= tier["downlink_speed_gbps"] <= 10_000:
-        raise InputError(f"Tier {level}: Downlink_speed_Gbps must be 1 to 10000")
+        raise InputError(
+            f"Tier {level}: Downlink_speed_Gbps is {tier['downlink_speed_gbps']}; "
+            "allowed: 1 to 10000"
+        )
     bundle = tier["bundle"] if level else 1
     for a, b in pairs:
         fabric.cables += [Cable(a, b, rate_bps, delay_s)] * bundle
@@ -182,7 +189,7 @@ def _over_subscription(tiers: list[dict[str, int]]) -> list[str]:
         if said is not None and up and said * up != tier["radix_down"]:
             ratio = tier["radix_down"] / up
             notes.append(
-                f"Tier {number} says Oversubscribed {said}, but its radices give {ratio:g} ports "
-                "down for each port up: the radices are used"
+                f"Tier {number}: Oversubscribed is {said}, but the radices give "
+                f"{ratio:g} ports down for each port up; the radices are used"
             )
     return notes

@@ -1,7 +1,7 @@
 """Devices and links of an inventory, and the fabric made of them.
 
-Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices without
-a known purpose. The fabric of the simulator has hosts with one cable each, and switches:
+Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices of
+unknown purpose. The fabric of the simulator has hosts with one cable each, and switches:
 
 * A device is a host or a switch as the inventory says; ``Assumed.host_names`` decides instead where
   it is given. Other devices are hosts if all their links lead to one neighbour.
@@ -25,7 +25,7 @@ from eastwest.errors import InputError
 from eastwest.topologies.fabric import Assumed, Cable, Fabric, demand_size, name_of
 from eastwest.units import clean, count, rate
 
-#: Rate of a link without any rate, in bit/s.
+#: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
 _S_PER_M = 5e-9
 _LONGEST_M = 100_000.0
@@ -33,7 +33,8 @@ _LONGEST_M = 100_000.0
 _RATES = (1e3, 1e13)
 _DIGITS = re.compile(r"(\d+)")
 HOST, SWITCH = "host", "switch"
-#: Rates by the words in names of ports of Cisco and Juniper: ``TenGigE0/0``, ``xe-0/0/1``.
+#: Rate in bit/s by pattern of the port's name, for ports of Cisco and Juniper: ``TenGigE0/0``,
+#: ``xe-0/0/1``.
 _PORT_RATES = (
     (re.compile(r"fourhundredgig|^fh\d", re.I), 400e9),
     (re.compile(r"twohundredgig", re.I), 200e9),
@@ -65,7 +66,7 @@ class Link:
     a_port: str
     b: str
     b_port: str
-    #: Rate in bit/s, and length in m; None where the inventory has none.
+    #: Rate in bit/s and length in m; None if the inventory does not state them.
     rate_bps: float | None = None
     length_m: float | None = None
 
@@ -76,11 +77,11 @@ class Inventory:
 
     devices: dict[str, str] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
-    #: Number of records by the reason for which they were left out or changed.
+    #: Number of records that were left out or changed, by reason.
     notes: Counter[str] = field(default_factory=Counter)
 
     def device(self, name: str, purpose: str = "") -> str:
-        """Add a device, or its purpose if that is not known yet; return its name."""
+        """Add a device, or set the purpose of a known device that has none; return its name."""
         if not self.devices.get(name):
             self.devices[name] = purpose
             demand_size(len(self.devices), 0)
@@ -104,12 +105,15 @@ def in_order(name: str) -> tuple[Any, ...]:
 
 
 def rate_of_port(name: str) -> float | None:
-    """Return the rate that the name of a port has, in bit/s; None if it has none."""
+    """Return the rate in bit/s that a port's name states, such as ``TenGigE0/0``.
+
+    None without one.
+    """
     return next((bps for pattern, bps in _PORT_RATES if pattern.search(name)), None)
 
 
 def sound_rate(bps: float | None) -> float | None:
-    """Return a rate if it is one that a cable can have."""
+    """Return a rate in bit/s, or None if a cable cannot have it."""
     return bps if bps is not None and _RATES[0] <= bps <= _RATES[1] else None
 
 
@@ -122,7 +126,7 @@ def load_json(file: Described) -> Any:
 
 
 def fabric(found: Inventory, assumed: Assumed) -> Fabric:
-    """Return the fabric of an inventory, with its notes."""
+    """Return the fabric of an inventory, with notes on what was left out or assumed."""
     if not found.links:
         raise InputError("the inventory has no link between two devices")
     made = Fabric()
@@ -164,8 +168,9 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
     hosts = sum(purpose[name] == HOST for name in guessed)
     if guessed:
         made.notes.append(
-            f"{count(len(guessed))} × device of unknown purpose: {count(hosts)} with one neighbour "
-            "are hosts, the others switches (--host decides)"
+            f"{count(len(guessed))} × device of unknown purpose: {count(hosts)} of "
+            "them have one neighbour and become hosts, the others switches (--host "
+            "names the hosts)"
         )
     return purpose
 
@@ -173,7 +178,10 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
 def _sorted_links(
     found: Inventory, purpose: dict[str, str], made: Fabric
 ) -> tuple[list[Link], dict[str, list[Link]]]:
-    """Return links between switches, and those of each host (its end is ``a``) to one switch."""
+    """Return the links between switches, and the links of each host to its first switch.
+
+    A host is the end ``a`` of its links.
+    """
     switch_links: list[Link] = []
     of_host: dict[str, list[Link]] = {}
     between = 0
@@ -196,8 +204,9 @@ def _sorted_links(
         of_host[host] = kept
     if several:
         made.notes.append(
-            f"{count(several)} × host with links to several switches: those to the first switch in "
-            "the order of names are used, because a host has one cable"
+            f"{count(several)} × host with links to several switches: only the links "
+            "to the first switch in the order of names are used, because a host has "
+            "one cable"
         )
     return switch_links, of_host
 
@@ -207,7 +216,7 @@ def _turned(link: Link) -> Link:
 
 
 def _names(used: list[str], made: Fabric) -> dict[str, str]:
-    """Return names that scenarios can write, by the name of the device."""
+    """Return valid names of nodes by the names of the devices."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, device in enumerate(used):
@@ -229,7 +238,7 @@ def _cables(
     assumed: Assumed,
     made: Fabric,
 ) -> None:
-    """Add the cables: those of the hosts first, in the order of names."""
+    """Add the cables of hosts, then those between switches, each in the order of names."""
     otherwise = assumed.rate_bps or _RATE_BPS
     unknown = bundles = 0
     for host in sorted(host_links, key=in_order):
@@ -242,11 +251,12 @@ def _cables(
         unknown += link.rate_bps is None
         made.cables.append(_cable(link, link.rate_bps or otherwise, names, assumed))
     if unknown:
-        how = "--rate" if assumed.rate_bps else "assumed; --rate changes it"
+        how = "--rate" if assumed.rate_bps else "assumed; set it with --rate"
         made.notes.append(f"{count(unknown)} × link without a rate: {rate(otherwise)} ({how})")
     if bundles:
         made.notes.append(
-            f"{count(bundles)} × host with several links to one switch: one cable with their sum"
+            f"{count(bundles)} × host with several links to one switch: they become "
+            "one cable with the sum of their rates"
         )
     if any(each.length_m is not None for each in switch_links):
         made.notes.append("lengths of cables add 5 ns/m to the delay")
@@ -264,11 +274,13 @@ def _cable(link: Link, rate_bps: float, names: dict[str, str], assumed: Assumed)
 
 
 def _add_hosts(made: Fabric, assumed: Assumed) -> None:
-    """Add hosts to an inventory of switches only."""
+    """Add assumed hosts to an inventory that has only switches."""
     patterns = assumed.hosts_at or ("*",)
     chosen = [s for s in made.switches if any(fnmatch.fnmatchcase(s, p) for p in patterns)]
     if not chosen:
-        raise InputError(f"no switch has a name like {', '.join(clean(p, 60) for p in patterns)}")
+        raise InputError(
+            f"no switch has a name that matches {', '.join(clean(p, 60) for p in patterns)}"
+        )
     demand_size(len(made.switches) + len(chosen) * assumed.hosts_per_node, len(made.cables))
     bps = assumed.rate_bps or _RATE_BPS
     for switch in chosen:
@@ -277,6 +289,7 @@ def _add_hosts(made: Fabric, assumed: Assumed) -> None:
             made.hosts.append(host)
             made.cables.append(Cable(host, switch, bps, assumed.delay_s))
     made.notes.append(
-        f"the inventory has no hosts: {assumed.hosts_per_node} at each of {count(len(chosen))} "
-        f"switches are assumed, with {rate(bps)} (--hosts-per-node, --hosts-at, --rate)"
+        f"the inventory has no hosts: {assumed.hosts_per_node} at each of "
+        f"{count(len(chosen))} switches are assumed, with cables of {rate(bps)} "
+        "(--hosts-per-node, --hosts-at, --rate)"
     )

@@ -40,9 +40,9 @@ _SUFFIXES = re.compile(
 )
 _MAU = re.compile(r"(\d{1,4})\s*(G|Gig)?(?:Base)", re.I)
 _FORWARDS = {"bridge", "router"}
-#: Bits of capabilities of LLDP: bridge, router.
+#: Bits of the capabilities Bridge and Router in the capability field of LLDP (IEEE 802.1AB).
 _FORWARD_BITS = 0x04 | 0x10
-#: Types of port identifiers that are names.
+#: Types of port identifiers whose value is the name of a port.
 _NAMES = {"ifname", "local", "ifalias"}
 
 
@@ -68,7 +68,7 @@ class _Device:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether JSON begins as the output of one of these commands."""
+    """Whether the first bytes of a file are those of the output of one of these commands."""
     return bool(
         re.match(rb'\s*\{\s*"(lldp|local-chassis|Neighbors)"', start)
         or re.match(rb'\s*\[[^\]]{0,2000}?"ifname"', start)
@@ -85,7 +85,10 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     for file, tree in trees:
         name = own.get(stem(file), stem(file))
         if not name:
-            raise InputError(f"{file.name}: its name does not say of which device it is")
+            raise InputError(
+                f"{file.name}: the name of the file does not contain the name of a "
+                "device, such as leaf1.json"
+            )
         device = devices.setdefault(name, _Device())
         if isinstance(tree, list):
             _ports(file, tree, device)
@@ -95,16 +98,21 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
             listed = list(_reports(file, tree))
             reports += len(listed)
             if reports > _MOST_REPORTS:
-                raise InputError(f"more than {_MOST_REPORTS:,} reports of neighbours")
+                raise InputError(
+                    f"there are more than {_MOST_REPORTS:,} reports of neighbours, which "
+                    "is the maximum"
+                )
             device.reports += listed
     if not any(device.reports for device in devices.values()):
-        raise InputError("no file has a neighbour (lldpctl -f json of each device is needed)")
+        raise InputError(
+            "no file reports a neighbour; the output of lldpctl -f json of each device is needed"
+        )
     _join(found, devices)
     return fabric(found, assumed)
 
 
 def stem(file: Described) -> str:
-    """Return the name of the device that the name of a file has: ``leaf1`` of ``leaf1.json``."""
+    """Return the name of a device from the name of its file: ``leaf1`` for ``leaf1.json``."""
     return _SUFFIXES.sub("", file.name.replace("\\", "/").rpartition("/")[2])
 
 
@@ -144,11 +152,15 @@ def _reports(file: Described, tree: Any) -> Iterator[_Report]:
         return
     top = _first(_get(tree, "lldp"))
     if not isinstance(top, dict):
-        raise InputError(f"{file.name}: has no lldp, as lldpctl -f json writes it")
+        raise InputError(
+            f"{file.name}: has no object lldp, which the output of lldpctl -f json has"
+        )
     listed = top.get("interface", [])
     for entry in listed if isinstance(listed, list) else [listed]:
         if not isinstance(entry, dict):
-            raise InputError(f"{file.name}: an interface is not an object")
+            raise InputError(
+                f"{file.name}: an interface in the list of interfaces is not an object"
+            )
         ports = [(entry["name"], entry)] if isinstance(entry.get("name"), str) else entry.items()
         for port, about in ports:
             for each in about if isinstance(about, list) else [about]:
@@ -256,13 +268,13 @@ def _join(found: Inventory, devices: dict[str, _Device]) -> None:
     one_sided = [name for name in found.devices if name not in devices]
     if one_sided:
         some = ", ".join(clean(n, 40) for n in sorted(one_sided, key=in_order)[:3])
-        found.notes[f"device known from its neighbours only ({some})"] += len(one_sided)
+        found.notes[f"device that only its neighbours report ({some})"] += len(one_sided)
 
 
 def _links(
     a: str, b: str, reports: list[tuple[str, _Report]], devices: dict[str, _Device]
 ) -> Iterator[Link]:
-    """Yield the links between two devices of which each may have reported each link."""
+    """Yield the links between devices ``a`` and ``b``; either end may have reported each link."""
     mine = [r for name, r in reports if name == a]
     others = [r for name, r in reports if name == b]
     pairs: list[tuple[_Report | None, _Report | None]] = []
@@ -312,7 +324,10 @@ def _first(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text, also of an object with a value, or of a list of one."""
+    """Return a value as text: of an object its ``value``, of a list its only element.
+
+    Else empty.
+    """
     value = _first(value)
     value = value.get("value") if isinstance(value, dict) else value
     return value if isinstance(value, str) else ""

@@ -6,8 +6,9 @@ file. A ``router`` is a further switch to which every rack is connected; without
 only one rack. ``<topology>dcell</topology>`` makes a DCell of level 1 of the racks instead (Guo et
 al. 2008), which needs one more rack than a rack has nodes.
 
-The file has the rate of a node's network card, not that of cables between switches: the card's rate
-is assumed for both unless another is given. Disks, processors and memory are ignored.
+The file states the rate of a node's network card, but no rate of cables between switches. Unless
+the user gives a rate for them, they get the rate of the slowest card. Disks, processors and memory
+are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class _Element:
 
 
 def _parse(data: bytes) -> _Element:
-    """Return the root element with texts; declarations are refused, so that nothing can expand."""
+    """Return the root element; a document type is refused, because its entities could expand."""
     parser = expat.ParserCreate()
     stack = [_Element("")]
     seen = 0
@@ -50,7 +51,10 @@ def _parse(data: bytes) -> _Element:
         nonlocal seen
         seen += 1
         if seen > _MOST_ELEMENTS or len(stack) > _MOST_DEPTH:
-            raise InputError("has too many elements")
+            raise InputError(
+                "has more than {_MOST_ELEMENTS:,} elements, or elements nested more "
+                "than {_MOST_DEPTH} deep"
+            )
         element = _Element(name)
         stack[-1].below.append(element)
         stack.append(element)
@@ -63,7 +67,7 @@ def _parse(data: bytes) -> _Element:
             stack[-1].text += content[:200]
 
     def declared(*_: object) -> None:
-        raise InputError("declares a document type, which is not read")
+        raise InputError("declares a document type (DOCTYPE), which is not supported")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = text
@@ -74,7 +78,8 @@ def _parse(data: bytes) -> _Element:
         raise InputError(
             f"line {error.lineno}: is not XML: {expat.ErrorString(error.code)}"
         ) from None
-    except (ValueError, LookupError) as error:  # an unknown encoding
+    # Python does not know the encoding that the file declares
+    except (ValueError, LookupError) as error:
         raise InputError(f"is not XML: {clean(str(error), 100)}") from None
     return stack[0].below[0]
 
@@ -90,7 +95,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     """Return the cluster of an XML descriptor."""
     top = _parse(data)
     if top.name != "topo":
-        raise InputError(f"is a description of {clean(top.name, 40)}, not of a topology (topo)")
+        raise InputError(f"describes {clean(top.name, 40)}, but the root must be a topology (topo)")
     racks = _racks(top)
     fabric = Fabric()
     slowest = min(rate for rack in racks for rate in rack.rates_bps)
@@ -133,7 +138,8 @@ def _racks(top: _Element) -> list[_Rack]:
         switches = len(group.all("switch"))
         if switches != 1:
             raise InputError(
-                f"rack group {g} has {switches} switches a rack; a node has one cable, to one"
+                f"rack group {g} has {switches} switches per rack; allowed: 1, "
+                "because a node has one cable"
             )
         per_rack: list[tuple[str, float]] = []
         for n, kind in enumerate(group.all("compute_node_group")):
@@ -164,11 +170,12 @@ def _rate(card: str | None, machine: str) -> float:
 
 
 def _dcell(fabric: Fabric, racks: list[_Rack], uplink_bps: float, delay_s: float) -> Fabric:
-    """Return racks connected as the cells of a DCell of level 1; see the fabric ``dcell``."""
+    """Return racks connected as the cells of a DCell of level 1, like the fabric ``dcell``."""
     n = len(racks[0].nodes)
     if any(len(rack.nodes) != n for rack in racks) or len(racks) != n + 1:
         raise InputError(
-            f"a DCell of racks with {n} nodes has {n + 1} equal racks; found {len(racks)}"
+            f"a DCell of racks with {n} nodes each needs {n + 1} equal racks, but "
+            f"there are {len(racks)} racks, or their sizes differ"
         )
     demand_size(len(racks) * (2 * n + 1), len(racks) * 3 * n)
     relay = [[f"relay_{node}" for node in rack.nodes] for rack in racks]

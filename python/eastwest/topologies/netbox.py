@@ -36,7 +36,7 @@ _BASE = re.compile(r"(\d{1,4}(?:\.\d)?)(g?)base", re.I)
 _GE = re.compile(r"\((\d{1,4}(?:\.\d)?)(GE|ME|GFC)?\)", re.I)
 #: Metres per unit of length.
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
-#: Columns of CSV in small letters without spaces, by their meaning.
+#: Accepted names of CSV columns (lower case, underscores for spaces), by their meaning.
 _COLUMNS = {
     "a_device": ("side_a_device", "device_a", "a_device"),
     "b_device": ("side_b_device", "device_b", "b_device"),
@@ -53,14 +53,14 @@ _COLUMNS = {
     "speed": ("speed", "speed_(kbps)"),
     "role": ("role", "device_role"),
 }
-#: Maximum number of ends at one side of a cable.
+#: Maximum number of terminations at one side of a cable.
 _MOST_ENDS = 64
 _USED = {"connected", "active", ""}
 _INTERFACE = re.compile(r"interface", re.I)
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as an export of NetBox."""
+    """Whether the first bytes of a file are those of an export of NetBox."""
     if start.lstrip().startswith((b"{", b"[")):
         known = b'"a_terminations"', b'"termination_a', b'"device_role"', b'"device_type"'
         return any(key in start for key in (*known, b'"connected_endpoint', b"/api/dcim/"))
@@ -136,7 +136,7 @@ def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
         about = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
         about["length"] = _text(entry.get("length"))
         sides = [list(_terminations(entry, side)) for side in "ab"]
-        # A cable with several ends at one side (breakout) is one link for each of them.
+        # A breakout cable, with several ends at one side, is a link for each of these ends.
         for number in range(max(map(len, sides))):
             ends = [ends[min(number, len(ends) - 1)] for ends in sides]
             yield "cables", about | ends[0] | ends[1]
@@ -157,7 +157,7 @@ def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _terminations(entry: dict[str, Any], side: str) -> Iterator[dict[str, str]]:
-    """Yield type, device and port of the ends at one side of a cable; at least one."""
+    """Yield type, device and port of each end at one side of a cable; at least one, maybe empty."""
     listed = entry.get(f"{side}_terminations")
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     for one in found[:_MOST_ENDS] or [{}]:
@@ -174,7 +174,10 @@ def _end(end: Any) -> tuple[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Return a text: of a number, or the slug, value, name or label of an object."""
+    """Return a value as text: a number, or the value, slug, name or label of an object.
+
+    Else empty.
+    """
     if isinstance(value, dict):
         value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -223,8 +226,8 @@ def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
                 continue
             if len(row) <= max(at.values()):
                 raise InputError(
-                    f"{file.name}:{rows.line_num}: has {len(row)} columns, which is fewer than the "
-                    "heading has"
+                    f"{file.name}:{rows.line_num}: has {len(row)} columns, which is "
+                    "fewer than the columns of the heading"
                 )
             yield form, {name: row[position].strip() for name, position in at.items()}
     except csv.Error as error:

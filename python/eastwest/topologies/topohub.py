@@ -1,9 +1,9 @@
 """Networks of topohub (JSON), among them those of SNDlib: nodes, links with lengths, demands.
 
-Nodes become switches with hosts of their own (one each by default). The file gives the length of a
-link in kilometres, which becomes its delay at 5 µs/km (light in fibre, two thirds of c). It gives
-no rates: all cables get the assumed one. ``demands`` are a traffic matrix in Mbit/s between nodes;
-they go from the first host of one node to the first host of the other.
+Nodes become switches with hosts of their own (one each by default). The length of a link in km
+becomes its delay at 5 µs/km (light in fibre, two thirds of c). The file states no rates: all cables
+get the assumed rate. ``demands`` are a traffic matrix in Mbit/s between nodes; traffic goes from
+the first host of one node to the first host of the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {clean(str(error), 100)}") from None
     if not isinstance(tree, dict):
-        raise InputError("is not a network: the top is not an object")
+        raise InputError("is not a network: the top level must be an object")
     nodes, edges = _list(tree, "nodes"), _list(tree, "edges" if "edges" in tree else "links")
     per_node = assumed.hosts_per_node
     demand_size(len(nodes) * (1 + per_node), len(nodes) * per_node + len(edges))

@@ -1,4 +1,4 @@
-"""Views of results: functions from results to tables and numbers, which pictures and pages draw.
+"""Views of results: functions that return the tables and numbers for pictures and pages.
 
 The layers are ``results`` ← ``views`` ← ``plot``, ``report``, ``timeline``, ``paraver``,
 ``explain`` and ``cli``. There is one module for each subject. Nothing here draws or writes pages,

@@ -1,4 +1,4 @@
-"""Points of a sweep as curves: a metric along one setting, with a curve for each of the others."""
+"""Points of a sweep as curves: a metric over one setting, one curve per value of the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastwest.views.labels import shown
 from eastwest.views.metrics import Metric, made
 from eastwest.views.sweep import Estimate
 
-#: Functions that format numbers of an axis, by the end of the name of their column.
+#: Functions that format the numbers of an axis, by the suffix of the setting's column of numbers.
 _WRITTEN: dict[str, Callable[[float | None], str]] = {
     "_s": units.span,
     "_bps": units.rate,
@@ -28,7 +28,7 @@ _WRITTEN: dict[str, Callable[[float | None], str]] = {
     "_percent": units.count,
     "": units.count,
 }
-#: Units that are written in the label of an axis, where its numbers have no unit.
+#: Units that are written in the label of an axis because the formatted numbers lack them.
 _IN_LABEL = {"_packets": " (packets)", "_percent": " (%)"}
 
 
@@ -39,14 +39,14 @@ class Axis:
     label: str
     #: The values as text, in the order of the sweep.
     names: list[str]
-    #: The values as numbers; None where they are not all numbers of one kind of unit.
+    #: The values as numbers; None if some are not numbers, or if their units differ in kind.
     numbers: list[float] | None
     write: Callable[[float | None], str]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Estimates of a metric: places of the values of the axis, and the estimate at each."""
+    """Curve of a metric: indices into the values of the axis, and the estimate at each of them."""
 
     name: str
     places: list[int]
@@ -59,7 +59,7 @@ class Curves:
 
     metric: Metric
     axis: Axis
-    #: Name of the setting whose values name the curves; empty for combinations of several.
+    #: Name of the setting that distinguishes the curves; empty if several settings do.
     by: str
     curves: list[Curve]
 
@@ -86,7 +86,9 @@ def curves(
         place = _column(columns, path)
         rows = {point: row for point, row in rows.items() if text(row[place]) == text(value)}
     if not rows:
-        raise InputError(f"no point of the sweep has the settings {dict(where or {})}")
+        raise InputError(
+            f"no point of the sweep has the settings that where names: {dict(where or {})}"
+        )
     as_numbers = _number_columns(columns, rows.values())
     counts = [len({text(row[place]) for row in rows.values()}) for place in range(len(columns))]
     across = counts.index(max(counts)) if x is None else _column(columns, x, as_numbers)
@@ -138,7 +140,7 @@ def measured(sweep: SweepResult, measure: str | None) -> str:
 
 
 def _row(sweep: SweepResult, point: int) -> list[Any]:
-    """Return the settings of a point by column: values, and names of cases."""
+    """Return the settings of a point in the order of columns: values, or names of cases."""
     settings, names = sweep.settings(point), sweep.names(point)
     return [settings[path] if axis is None else names[axis] for path, axis in sweep.columns]
 

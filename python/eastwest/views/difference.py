@@ -1,11 +1,11 @@
 """The first difference of two results in simulated time, by table, and pairs of their flows.
 
-Every table with times is a list of *moments*: a packet was lost, a flow was written, a map had its
-input. Two runs are equal up to a time if each moment up to it occurs as often in one as in the
-other, with the same values. Hosts and links are compared by name, and numbers that depend on an
-order of creation (connections, flows) are not compared.
+Every table with times is a list of *moments*: a packet was lost, a flow started, a map had its
+input. Two runs are equal up to a time if each moment up to this time occurs equally often in both,
+with equal values. Hosts and links are compared by name. Numbers that depend on the order of
+creation (connections, flows) are not compared.
 
-Sampled tables have one row for an interval: a difference in such a row happened somewhere in it.
+Sampled tables have one row per interval: a difference in such a row happened within the interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.results import pick
 from eastwest.units import span
 from eastwest.views.evidence import Evidence, number, pick_setting
 
-#: Maximum number of moments of each run that the first difference of a table has.
+#: Maximum number of differing moments that are listed per run and table.
 MOST_ROWS = 3
 
 
@@ -34,8 +34,8 @@ class Kind:
     table: str
     time: str
     columns: tuple[str, ...]
-    #: Whether a row is written only when its object has ended: a run that was stopped early then
-    #: lacks moments of objects that had not ended.
+    #: Whether a row is written only when its object has ended. A run that was stopped early then
+    #: has no moments of the objects that were still in progress.
     needs_end: bool = False
 
     @property
@@ -92,9 +92,10 @@ _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link_samples": (("link",), ("bytes", "drops", "marks")),
     "queues": (("link",), ("packets", "bytes")),
 }
-#: Tables that exist only with the setting ``measure.NAME``, for the senders or ports in it.
+#: Tables that exist only if the scenario sets ``measure.NAME``, and only for the senders or ports
+#: named there.
 _ASKED_FOR = ("pauses", "lpi", "tcp_trace")
-#: Tables that are cut when full, and the count of further rows in the summary.
+#: Tables of limited length, and the key of the summary that counts the rows beyond the limit.
 _CUT = {
     "pauses": ("pauses", "left_out"),
     "lpi": ("lpi", "left_out"),
@@ -102,7 +103,8 @@ _CUT = {
     "mpi_states": ("mpi", "rows_left_out"),
     "mpi_messages": ("mpi", "rows_left_out"),
 }
-#: Tables with rows in order of time: such a table, if cut, is complete up to its last row.
+#: Tables whose rows are in the order of time: if the table was full, it is complete up to its last
+#: row.
 _IN_ORDER = {"tcp_trace"}
 #: Columns with numbers of hosts.
 _HOSTS = {"src", "dst", "host"}
@@ -179,7 +181,7 @@ def compare(first: Evidence, second: Evidence) -> Difference:
     found.not_compared = list(skipped)
     for table in _SAMPLED:
         _compare_samples(found, both, table)
-    # Of an exact time and an interval that ends at it or later, the exact time is the first.
+    # If an exact time lies before or at the end of an interval, the exact time comes first.
     found.tables.sort(key=lambda each: (each.time_s, not each.is_exact))
     return found
 
@@ -197,8 +199,8 @@ def is_whole(evidence: Evidence) -> bool:
 def _cut_off_note(cut_off: Sequence[Evidence]) -> str:
     names = " and ".join(str(each.result.path) for each in cut_off)
     return (
-        f"Starts of flows, jobs and tasks: {names} ended with work in progress, which has no row. "
-        "A difference of theirs is seen at their ends."
+        f"Starts of flows, jobs and tasks: {names} ended with work in progress, "
+        "which has no rows. A difference in the starts is seen when the work ends."
     )
 
 
@@ -206,13 +208,13 @@ def _why_not(both: Sequence[Evidence], table: str) -> str | None:
     """Return why a table of two runs cannot be compared, or None."""
     if table == "events":
         if len({fidelity.is_flow(each.result.summary) for each in both}) > 1:
-            return "Losses and timeouts: one of the runs simulates flows, and has no packets."
+            return "Losses and timeouts: one of the runs simulates flows without packets."
         if any(each.events_until_s is None for each in both):
-            return "Losses and timeouts: a run kept no events (measure.events)."
+            return "Losses and timeouts: a run recorded no events (measure.events)."
     if table in _ASKED_FOR:
         asked = [pick_setting(each.settings, "measure", table) for each in both]
         if asked[0] != asked[1]:
-            return f"Differences in {table}: the runs have different measure.{table}."
+            return f"Differences in {table}: the runs have different settings of measure.{table}."
     if table not in _IN_ORDER and any(_rows_left_out(each, table) for each in both):
         return f"Differences in {table}: the table of a run was full."
     return None
@@ -246,7 +248,8 @@ def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
             names = ["" if link < 0 else evidence.port(link) for link in numbers]
         else:
             continue
-        text = pl.col(name).cast(pl.String)  # a mapping of no rows has no type of its own
+        # without rows, a mapping of numbers to names would have no data type
+        text = pl.col(name).cast(pl.String)
         if numbers:
             text = pl.col(name).replace_strict(numbers, names, return_dtype=pl.String)
         columns.append(text)
@@ -295,13 +298,13 @@ def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) ->
     ratios = [step / each for each in steps if each is not None]
     if any(abs(ratio - round(ratio)) > 1e-6 for ratio in ratios):
         found.not_compared.append(
-            f"Differences in {table}: the runs have sampling intervals of {span(steps[0])} and "
-            f"{span(steps[1])}."
+            f"Differences in {table}: the sampling intervals {span(steps[0])} and "
+            f"{span(steps[1])} of the runs are not multiples of each other."
         )
         return
     keys, columns = _SAMPLED[table]
     rows_of = [each.result.table(table) for each in both]
-    # A column is compared if the formats of both runs have it.
+    # A column is compared only if both results have it; older formats lack some columns.
     values = [c for c in columns if all(c in t.columns and not t[c].null_count() for t in rows_of)]
     last = math.floor(found.until_s / step + 1e-9)
     frames = []
@@ -309,7 +312,8 @@ def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) ->
         place = pl.col("time_s") / step
         interval = (place - 1e-6).ceil().cast(pl.Int64)
         rows = whole.with_columns(at=interval).filter(pl.col("at") <= last)
-        if table == "queues":  # an instant, not a sum over an interval
+        # a queue is sampled at an instant; other columns are sums over the interval
+        if table == "queues":
             rows = rows.filter((place - pl.col("at")).abs() < 1e-6)
         sums = rows.group_by("at", *keys).agg(pl.col(values).cast(pl.UInt64).sum())
         frames.append(named(each, sums))

@@ -9,7 +9,7 @@ from eastwest.views.facts import Facts
 from eastwest.views.series import Bins, Floats
 
 #: States of a link, in the order in which they are drawn.
-STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
+STATES = ("sending", "awake, nothing to send", "awake, nothing to send", "waking", "asleep")
 #: Columns with the energy used, with links always awake, and with ideal sleep.
 COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
 #: Columns with the time in each state.
@@ -31,7 +31,8 @@ def power_over_time(facts: Facts, most: int) -> tuple[Bins, list[Floats]] | None
         return None
     last = int(np.flatnonzero(covered > 0)[-1]) + 1
     bins, covered = Bins(bins.step, last), covered[:last]
-    # Sampled time of a bin, per link, in s; the last bin may be shorter.
+    # Sampled time of each bin in s, as a mean over links; the last bin may be shorter than the
+    # others.
     seconds = np.maximum(covered, 1e-30) * bins.step / max(float(covered.max()), 1e-30)
     used, *others = (pl.col(column) for column in COSTS)
     of_hosts = pl.col("of_hosts")

@@ -1,7 +1,7 @@
 """Data of a result folder for explanations: rows, host and port names, settings, range of events.
 
-All data of an explanation is read here, so that a damaged folder is refused at once with a message
-that has its name.
+Explanations read all their data through this module, so that a damaged folder is refused at once
+with a message that has its name.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Evidence:
         until = self.events_until_s
         if until is None:
             return (
-                "When and where packets were lost and timers ran out: the run kept no events "
-                "(measure.events)."
+                "When and where packets were lost and timers expired: the run "
+                "recorded no events (measure.events)."
             )
         if until < finish_s:
             return (
@@ -131,7 +131,7 @@ class Evidence:
         ).drop("connection")
         if any(rows[column].null_count() for column in rows.columns):
             path = self.result.path / "events.parquet"
-            raise InputError(f"{path} is damaged: values are missing")
+            raise InputError(f"{path} is damaged: a row of an event has missing values")
         return [Event(**row) for row in rows.iter_rows(named=True)]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Tables of a result that can be drawn whatever wrote them, with host names and bins of time."""
+"""Tables of a result, cleaned so that they can be drawn, with host names and bins of time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from eastwest.sweep.metrics import STARTS
 from eastwest.views.labels import natural, shown
 from eastwest.views.series import Bins
 
-#: Limit of numbers; larger numbers are cut. Seconds, µs and shares of any run are far below.
+#: Limit for the absolute value of numbers; larger values are cut to it. Times in s or µs and shares
+#: of any run are far below.
 _MOST = 1e15
 #: Columns that older formats do not have.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
@@ -61,7 +62,8 @@ class Drawable(Result):
             )
         )
         if name == "flows":
-            # A flow is complete in all of these columns, or not complete.
+            # The three columns of a flow's completion are all valid (complete flow) or all set to
+            # NaN.
             done = pl.all_horizontal(pl.col("fct_us", "finish_s", "slowdown").is_finite())
             good = good.with_columns(
                 pl.when(done).then(pl.col(c)).otherwise(float("nan")).alias(c)
@@ -91,7 +93,7 @@ class Facts:
     def units(self) -> dict[str, pl.DataFrame]:
         """Rows of each unit of work, such as exchanges, as in :func:`eastwest.by_workload.units`.
 
-        Those that start in the warm-up are left out.
+        Units that start in the warm-up are left out.
         """
         tables = {name: self.result.whole(name).lazy() for name in by_workload.TABLES}
         start = pl.col("start_s") >= self.result.warm_up_s
@@ -119,7 +121,7 @@ class Facts:
 
     @cached_property
     def hosts(self) -> list[str]:
-        """Names of hosts by number, from the order of their links."""
+        """Names of hosts by number; the numbers follow from the order of the hosts' links."""
         tier = self.links.filter(pl.col("tier") == "host-up").sort("link")
         names = tier["src"].unique(maintain_order=True).to_list()
         plain = {f"h{number}" for number in range(len(names))}
@@ -141,7 +143,7 @@ class Facts:
         return 0.0
 
     def bins(self, most: int) -> Bins:
-        """Return at most ``most`` bins over the run, each of whole sampling intervals."""
+        """Return at most ``most`` bins over the run, each a whole number of sampling intervals."""
         if self.interval <= 0 or not np.isfinite(self.interval):
             return Bins(self.end / most, most)
         intervals = max(1, int(np.ceil(min(self.end / self.interval - 1e-6, 1e12))))

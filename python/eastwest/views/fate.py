@@ -1,8 +1,8 @@
-"""The course of one message: its losses, timeouts and recoveries, and the parts of its time.
+"""The history of one message: its losses, timeouts and recoveries, and the parts of its time.
 
-A message is a range of payload positions of one stream, the direction of a connection from its
-sender to its receiver. Its time is divided into parts that do not overlap and add up to it; where
-several apply, the first of these counts:
+A message is a range of payload positions of one stream; a stream is one direction of a connection.
+The message's time is divided into parts that do not overlap and add up to it. Where several parts
+apply, the first in this list counts:
 
 1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. It
    lasts from the loss of that byte (or the previous timeout, where it was lost again) until the
@@ -68,7 +68,7 @@ class Silence:
     timeout_s: float
     #: Loss that the timeout repairs, where the table has it.
     loss: Event | None
-    #: Whether the wait follows another timeout for the same byte.
+    #: Whether the wait follows an earlier timeout for the same byte.
     again: bool
     #: Whether the timeout was found to be spurious.
     spurious: bool
@@ -94,7 +94,7 @@ class Interval:
 
 
 def silences(events: list[Event], message: Message, least_rto_s: float) -> list[Silence]:
-    """Return the waits for the timer of a message's sender, in order."""
+    """Return a message's waits for the retransmission timer of its sender, in order."""
     found: list[Silence] = []
     own = [e for e in events if message.sent_by(e)]
     back = [e for e in events if (e.src, e.dst) == (message.dst, message.src)]
@@ -135,7 +135,7 @@ def is_handshake(timeout: Event) -> bool:
 
 
 def _until(own: list[Event], first: Event, last: Event) -> bool:
-    """Whether ``own`` has no timeout later than ``first`` and not later than ``last``."""
+    """Whether no timeout follows ``first`` before or at ``last``, among the events ``own``."""
     return not any(e.what == "timeout" and first.time_s < e.time_s <= last.time_s for e in own)
 
 
@@ -143,7 +143,7 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
     """Return the start and end (s) of each fast recovery of a message's sender.
 
     A recovery ends with ``recovered``, with a timeout, or with the message. A repair after a
-    timeout has no start here: its ``recovered`` is ignored.
+    timeout does not begin with a fast retransmit, so its ``recovered`` is ignored.
     """
     found: list[tuple[float, float]] = []
     begin: float | None = None
@@ -200,7 +200,7 @@ class Burst:
 
 
 def bursts(events: list[Event]) -> Iterator[Burst | Event]:
-    """Yield events in order, with consecutive losses at one port combined."""
+    """Yield events in order, but consecutive losses at one port combined into a ``Burst``."""
 
     def kind(event: Event) -> tuple[int, str, str, int] | None:
         return (event.link, event.kind, event.cause, event.src) if event.what == "drop" else None

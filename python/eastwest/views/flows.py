@@ -1,4 +1,4 @@
-"""Parts of flows' completion times."""
+"""Division of the completion times of flows into parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastwest.units import percent
 from eastwest.views.latency import in_size_bins
 from eastwest.views.series import percentile
 
-#: Parts of the time of a flow, in the order in which they are stacked.
+#: Parts of a flow's completion time, in the order in which they are stacked in charts.
 PARTS = ("injection", "queueing", "flight", "retransmission")
 
 

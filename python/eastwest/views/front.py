@@ -1,4 +1,4 @@
-"""Fronts: points that no other point beats, of an optimisation and of a sweep."""
+"""Fronts: the points of an optimisation or a sweep that no other point beats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether ``one`` is in no value greater than ``other``, and in some value less."""
+    """Whether ``one`` has no value above that of ``other``, and at least one value below it."""
     both = list(zip(one, other, strict=True))
     return all(a <= b for a, b in both) and any(a < b for a, b in both)
 
@@ -38,11 +38,14 @@ def unbeaten(values: Mapping[Key, Sequence[float]]) -> list[Key]:
 
 @dataclass(frozen=True)
 class Trade:
-    """Two metrics of a sweep to draw against each other: less of ``up`` is better."""
+    """Two metrics of a sweep that are drawn against each other.
+
+    Lower values of ``up`` are better.
+    """
 
     across: Metric
     up: Metric
-    #: Whether more of ``across`` is better, as of a throughput; otherwise less is better.
+    #: Whether higher values of ``across`` are better, as for throughput; otherwise lower ones are.
     more: bool
     #: Means of both metrics at each point that has both.
     means: dict[int, tuple[float, float]]
@@ -58,9 +61,10 @@ class Trade:
 def trade(points: Points) -> Trade | None:
     """Return the latency of a sweep and the throughput or time that is traded for it.
 
-    The latency is the first 99th percentile that the sweep shows, or that of flows or packets.
-    Against it stands the first throughput that differs clearly between points; without one, the
-    first other time that the sweep shows. None where one of both does not differ between points.
+    The latency is the first 99th percentile that the sweep shows, or that of flows or packets. It
+    is traded for the first throughput that differs clearly between points; without one, for the
+    first other time that the sweep shows. None if one of the two metrics does not differ between
+    points.
     """
     tails = [m for m in points.wanted if _is_tail(m)]
     tails += [m for m in METRICS if m.path[-1] == "p99" and _is_tail(m)]
@@ -92,7 +96,7 @@ def _differs(points: Points, metric: Metric) -> bool:
 
 
 def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the index pairs of goals to draw against each other: pairs of the first three."""
+    """Return the pairs of goals to draw against each other, by index: pairs of the first three."""
     return list(combinations(range(min(len(summary["goals"]), _MOST_GOALS)), 2))
 
 
@@ -110,7 +114,10 @@ def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
 
 
 def interval(point: Mapping[str, Any], goal: int, factor: float = 1) -> tuple[float, float, float]:
-    """Return (mean, low, high) of a goal at a finalist; thrice the mean without an interval."""
+    """Return (mean, low, high) of a goal at a finalist.
+
+    Three times the mean without an interval.
+    """
     value = point["goals"][goal]["value"]
     ends = (value[end] if value[end] is not None else value["mean"] for end in ("low", "high"))
     low, high = ends

@@ -1,4 +1,4 @@
-"""Goals of runs and sweeps as sentences: which settings meet them, by what margin, how sure."""
+"""Goals of runs and sweeps as sentences: which settings meet them, and by which margin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Names:
         return _listed(texts, f"{self.axis} " if self.axis else "", number)
 
 
-# Runs
+# Functions on the goals of a single run.
 
 
 def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -67,7 +67,7 @@ def outcome(entry: Mapping[str, Any]) -> str:
     if value is None:
         near = entry.get("nearest")
         hint = f"; did you mean {shown(near, 120)}?" if near else ""
-        return f"the run has no such measure{hint}"
+        return f"the run has no measure of this name{hint}"
     text = write(str(entry.get("metric")), value)
     if not isinstance(entry.get("met"), bool):
         return f"{text} in this run"
@@ -92,7 +92,7 @@ def write(metric: str, value: float) -> str:
     return how.write(value * how.factor)
 
 
-# Comparisons of results
+# Functions on the goals of several results that are compared.
 
 
 def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
@@ -129,12 +129,15 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
             among = " among those that meet the limits" if goals.limits else ""
             said.append(f"Goal {shown(goal.text(), 200)}: {name}{among}, {write(metric, value)}.")
     if said:
-        said.append("Each result is one run: a sweep with several seeds tells how sure this is.")
+        said.append(
+            "Each result is a single run, without an interval: a sweep with several "
+            "seeds shows how certain this is."
+        )
     return said
 
 
 def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return pairs of entries for each goal of either run: of the first run, of the second."""
+    """Return for each goal of either run a pair of entries: in the first and in the second run."""
     given = [e for result in (first, second) for e in entries(result.summary)]
     wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
     metrics = [metrics_in(result.summary) for result in (first, second)]
@@ -147,8 +150,8 @@ def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapp
 
 
 def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield which results meet a limit, which miss it, and which do not have the measure."""
-    for met, said in ((True, "met by"), (False, "missed by"), (None, "no such measure in")):
+    """Yield texts: results that meet a limit, that miss it, and that do not have the measure."""
+    for met, said in ((True, "met by"), (False, "missed by"), (None, "is not measured in")):
         named = [
             (name, _share(entry) if entry["margin"] is not None else "")
             for name, entry in found
@@ -159,7 +162,7 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
             yield f"{said} {_listed(texts)}"
 
 
-# Sweeps
+# Functions on the goals of a sweep.
 
 
 def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
@@ -171,7 +174,7 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
     absent = goals["absent"]
     if absent:
         return [
-            f"Goal {shown(measure, 120)}: no run has such a measure"
+            f"Goal {shown(measure, 120)}: no run has a measure of this name"
             + (f"; did you mean {shown(near, 120)}?" if near else ".")
             for measure, near in absent.items()
         ]
@@ -192,7 +195,7 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the state and the distance from the limit of each point of a sweep with limits.
 
-    They are texts such as ``met, 18 % below the limit``; of several limits, the worst decides.
+    They are texts such as ``met, 18 % below the limit``; with several limits, the worst decides.
     """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
@@ -215,7 +218,7 @@ def _share(cell: Mapping[str, Any]) -> str:
 
 
 def _rounded(share: float) -> float:
-    """Return a share with two significant digits, which the interval of a mean allows at most."""
+    """Return a share rounded to two significant digits: the interval of a mean allows no more."""
     return float(f"{share:.2g}")
 
 
@@ -233,7 +236,7 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
     for each, one, many in (
         (MET, "meets all", "meet all") if several else (MET, "meets it", "meet it"),
         (MISSED, "misses one", "miss one") if several else (MISSED, "misses it", "miss it"),
-        (UNDECIDED, "is undecided: more seeds decide", "are undecided: more seeds decide"),
+        (UNDECIDED, "is undecided: more seeds are needed", "are undecided: more seeds are needed"),
     ):
         own = [point for point in goals["points"] if point["state"] == each]
         if own:
@@ -263,8 +266,8 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
     if best is None:
         if average is not None:
             yield (
-                f"Goal {what}: {names.of(average)} on average; its interval reaches beyond a "
-                "limit, or it has one seed."
+                f"Goal {what}: {names.of(average)} is the best on average, but its "
+                "interval reaches beyond a limit, or it has only one seed."
             )
         else:
             yield f"Goal {what}: no settings meet the limits."
@@ -287,7 +290,7 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
 def _apart(others: int, alike: str, has_limits: bool) -> str:
     """Return the end of a sentence: whether the best point is clearly better than all others."""
     if alike:
-        return f"; with these seeds it cannot be told from {alike}"
+        return f"; with these seeds it does not differ clearly from {alike}"
     if not others:
         return ", the only settings that meet the limits"
     if others == 1:

@@ -1,4 +1,4 @@
-"""Tasks over time."""
+"""Number of running map and reduce tasks over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = ("map", "reduce")
 
 
 def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
-    """Return the mean number of running tasks in each interval: array (len(edges) − 1); s."""
+    """Return an array (len(edges) − 1): mean number of running tasks in each interval; s."""
     return in_progress(tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy(), edges)
 
 

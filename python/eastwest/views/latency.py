@@ -71,7 +71,7 @@ def curve(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return two arrays by bucket of a histogram: share of packets up to it, upper end in s."""
     ordered = histogram.sort("upper_us")
     seen = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
-    # A share of 1 is not on an axis of nines: half a packet is subtracted.
+    # Half a packet is subtracted, because a share of exactly 1 cannot be drawn on an axis of nines.
     return np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1]), ordered["upper_us"].to_numpy() / 1e6
 
 

@@ -17,7 +17,7 @@ from eastwest.views.series import Floats
 
 
 class Samples:
-    """Samples of a result's links in at most ``most`` equal bins from 0 to the last sample."""
+    """Samples of a result's links over time, in at most ``most`` equal bins from 0 on."""
 
     def __init__(self, result: Result, most: int = 300) -> None:
         self.links = result.links
@@ -25,7 +25,7 @@ class Samples:
         self._most = most
         sound = pl.col("time_s").is_finite() & (pl.col("time_s") > 0) & (pl.col("time_s") < 1e9)
         known = self.links.filter(pl.col("rate_bps") > 0).select("link").unique()
-        #: Rows of ``link_samples`` at times that a run can have, of links with a rate.
+        #: Rows of ``link_samples`` with valid times, for links that have a rate.
         self.rows = result.link_samples.filter(sound).join(known, on="link", how="semi")
 
     @cached_property
@@ -55,7 +55,7 @@ class Samples:
 
     def _bin(self, times: Floats) -> npt.NDArray[np.intp]:
         """Return the bin of each sample, whose time is the end of its interval."""
-        # Ends of intervals may differ from edges in the last bit.
+        # Rounding must not move the end of an interval beyond the edge of its bin.
         late = self.edges * (1 + 1e-12)
         return np.clip(np.searchsorted(late, times, side="left") - 1, 0, self.edges.size - 2)
 
@@ -88,7 +88,7 @@ class Samples:
         samples = samples.filter(pl.col("link").is_in(list(row)))
         rows = np.array([row[link] for link in samples["link"].to_list()])
         end, width = samples["time_s"].to_numpy(), self.interval
-        # The bin in which the sampling interval begins.
+        # The first bin that the sampling interval covers.
         first = self._bin(np.maximum(end - width, 0) + 0.5 * min(width, self.edges[1]))
         last = np.maximum(self._bin(end), first)
         value = samples[column].to_numpy().astype(np.float64) / (last - first + 1)
@@ -118,13 +118,14 @@ class LinkLoad:
             for c in ("bytes", "drops")
         )
         rate = np.maximum(links["rate_bps"].to_numpy().astype(float), 1.0)[:, None]
-        #: Share of the rate that was used, and packets dropped: both (links, bins).
+        #: ``used``: utilisation of each link, 0 to 1; ``drops``: dropped packets. Both have the
+        #: shape (links, bins).
         self.used = np.minimum(carried * 8 / (rate * self.bins.step), 1.0)
         self.drops = lost
 
 
 def upward(traffic: pl.DataFrame) -> list[str]:
-    """Return the tiers of ``traffic`` that carry upwards; all where none does."""
+    """Return the tiers of upward links in ``traffic``; all tiers if none is upward."""
     tiers = [str(tier) for tier in traffic["tier"].unique(maintain_order=True).to_list()]
     return [tier for tier in tiers if tier.endswith("-up")] or tiers
 
@@ -136,10 +137,14 @@ def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
 
 
 def longest_queue(links: pl.DataFrame, owner: str = "") -> str:
-    """Return a title on the queue with the longest drain time; ``owner`` names its nodes."""
+    """Return a title about the queue with the longest drain time.
+
+    ``owner`` says which nodes the links belong to, such as switches; it may be empty.
+    """
     fullest = links.sort("queue_max_us", descending=True).row(0, named=True)
     whose = f" of {owner}" if owner else ""
     return (
         f"The longest queue{whose}, at {shown(fullest['name'], 40)}, reaches "
-        f"{size(fullest['queue_max_bytes'])}: {span(fullest['queue_max_us'] / 1e6)} to drain"
+        f"{size(fullest['queue_max_bytes'])}, which take "
+        f"{span(fullest['queue_max_us'] / 1e6)} to drain"
     )

@@ -24,12 +24,12 @@ class Metric:
     write: Callable[[float | None], str]
     #: Factor from the value in the summary to the unit that ``write`` needs.
     factor: float = 1.0
-    #: Whether the metric is in the sentences at the top.
+    #: Whether the sentences at the top of a page mention the metric.
     headline: bool = False
 
     @property
     def counter(self) -> tuple[str, ...] | None:
-        """Path of the number of jobs, rounds, flows or packets of which this is a statistic."""
+        """Path of the count (jobs, rounds, flows, packets) over which this is a statistic."""
         return next((c for part, c in COUNTERS.items() if self.path[: len(part)] == part), None)
 
     def of(self, result: Result) -> float | None:
@@ -41,8 +41,9 @@ class Metric:
         return None if value is None else value * self.factor
 
 
-#: Path of the count (jobs, rounds, flows, packets) of which a metric is a statistic, by the first
-#: parts of the metric's path. Where the count is 0, the summary has 0 for the metric too.
+#: Path in the summary of the count (jobs, rounds, flows, packets) over which a metric is a
+#: statistic, by the first parts of the metric's path. If the count is 0, the summary has 0 for the
+#: metric too.
 COUNTERS = {
     ("jobs",): ("jobs", "count"),
     ("rounds",): ("rounds", "count"),
@@ -71,8 +72,8 @@ METRICS = (
     Metric("TCP retransmissions", ("tcp", "retransmits"), units.count),
     Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
     Metric("Energy of links", ("energy_j", "total"), units.joules, headline=True),
-    Metric("Energy, of always on", ("energy_j", "of_always_on"), units.percent),
-    Metric("Energy, of ideal", ("energy_j", "of_ideal"), times),
+    Metric("Energy, share of always on", ("energy_j", "of_always_on"), units.percent),
+    Metric("Energy, multiple of ideal", ("energy_j", "of_ideal"), times),
     Metric("Energy × delay, J·s", ("energy_j", "delay_product_js"), units.count),
     Metric("Energy per GB moved", ("energy_j", "per_gb"), units.joules),
     Metric("Energy per job", ("energy_j", "per_job"), units.joules),
@@ -83,7 +84,7 @@ METRICS = (
 
 
 def told(shares: Iterable[float | None]) -> list[Metric]:
-    """Return the metrics to show; metrics of energy only if links slept in a result.
+    """Return the metrics to show; metrics of energy only if links slept in some result.
 
     ``shares`` are the shares of always-on energy that each result used.
     """
@@ -96,7 +97,7 @@ KNOWN = {".".join(metric.path): metric for metric in METRICS}
 
 
 def made(name: str) -> Metric:
-    """Return the metric with this path: a known one, or one named by its path."""
+    """Return the metric with this path: a row of ``METRICS``, or a metric titled by its path."""
     if name in KNOWN:
         return KNOWN[name]
     _, title, _ = words.shown(name)
@@ -122,7 +123,7 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 
 
 def change(ratio: float) -> str:
-    """Return a change as a percentage, or as a factor where that would be a large number."""
+    """Return a change as text: a percentage, or a factor from 3 on."""
     if ratio >= 3:
         return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)

@@ -1,9 +1,9 @@
 """The critical path of a job: consecutive intervals that add up to its runtime.
 
-It is followed backwards from the end: clean-up, the task that finished last, the last event for
-which that task waited, down to the submission. For a reduce that was still fetching when the last
-map of the job finished, the path goes through that map; otherwise through the reduce's own
-assignment.
+The path is followed backwards from the end: clean-up, the task that finished last, the last event
+for which this task waited, and so on up to the submission. If a reduce was still fetching when the
+last map of the job finished, the path goes through this map; otherwise it goes through the
+assignment of the reduce.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CriticalPath:
 def critical_path(
     job: dict[str, Any], tasks: pl.DataFrame, wrote_from_s: float | None = None
 ) -> CriticalPath:
-    """Return the critical path of a job; ``tasks`` are its own.
+    """Return the critical path of a job; ``tasks`` are the rows of its tasks.
 
     ``wrote_from_s`` is the time at which the last task began to send its output to replicas.
     """
@@ -45,7 +45,7 @@ def critical_path(
     last_reduce = reduces.row(-1, named=True) if reduces.height else None
     last = last_reduce or last_map
     if last is None:
-        whole = Stretch("no task of it is in the table", job["submitted_s"], job["finished_s"])
+        whole = Stretch("no task of the job is in the table", job["submitted_s"], job["finished_s"])
         return CriticalPath([whole], None, None)
     way = [Stretch("report of the last task, and clean-up", last["finished_s"], job["finished_s"])]
     through: dict[str, Any] | None = last_map
@@ -61,7 +61,7 @@ def critical_path(
 
 
 def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[Stretch]:
-    """Return the intervals before the assignment of the path's first task, the last first."""
+    """Return the intervals before the assignment of the path's first task, in reverse order."""
     before = maps.filter(pl.col("assigned_s") < until_s).sort("assigned_s")
     if before.height == 0:
         return [Stretch("set-up, heartbeats, waiting for a slot", job["submitted_s"], until_s)]
@@ -105,7 +105,7 @@ def _shuffle(
 def _ending(
     name: str, work: str, write: str, task: dict[str, Any], wrote_from_s: float | None
 ) -> list[Stretch]:
-    """Return the intervals of a task after it had its input, the last first."""
+    """Return the intervals of a task after it had its input, in reverse order."""
     begin, end = task["input_done_s"], task["finished_s"]
     if wrote_from_s is None or not begin <= wrote_from_s <= end:
         return [Stretch(f"{name}: {work}, {write}", begin, end)]

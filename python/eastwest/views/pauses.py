@@ -20,7 +20,7 @@ def sound(result: Result) -> pl.DataFrame:
 
 
 def places(pauses: pl.DataFrame) -> pl.DataFrame:
-    """Return each port and priority that was paused, with number and duration of its pauses.
+    """Return ports and priorities that were paused, with number and duration of their pauses.
 
     Columns: ``link``, ``priority``, ``port``, ``pauses``, ``paused_s``, ``first_s``, ``longest_s``,
     in the order of the first pause.
@@ -37,7 +37,7 @@ def places(pauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return the ``most`` rows of :func:`places` longest in pause, in order of first pauses."""
+    """Return the ``most`` rows of :func:`places` with the longest pauses, by first pause."""
     kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
     return kept.sort("first_s", "link", "priority")
 
@@ -65,6 +65,7 @@ def sentence(found: pl.DataFrame) -> str:
     pauses = int(found["pauses"].sum())
     return (
         f"{count(pauses)} {'pause' if pauses == 1 else 'pauses'} at {count(ports)} "
-        f"{'port' if ports == 1 else 'ports'}, {span(float(found['paused_s'].sum()))} in all; the "
-        f"first at {clean(first['port'], 40)} after {span(first['first_s'])}"
+        f"{'port' if ports == 1 else 'ports'}, "
+        f"{span(float(found['paused_s'].sum()))} in total; the first at "
+        f"{clean(first['port'], 40)} after {span(first['first_s'])}"
     )

@@ -28,8 +28,8 @@ class Cells:
 def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Return the metrics to show, and the names in ``show`` that no run has, each with a hint.
 
-    Without ``show`` in the sweep, these are at most ``most``: first the measures of goals, then
-    those of the workloads.
+    Without ``show`` in the sweep, at most ``most`` metrics are returned: first the measures of
+    goals, then those of the workloads.
     """
     points = result.points
     there = set(points["metric"].unique())
@@ -74,7 +74,7 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
 
 
 def factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """Return the ratio of each metric to the baseline's by point and metric, paired by seed."""
+    """Return by (point, metric) the text of a metric's ratio to the baseline, paired by seed."""
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
     )
@@ -86,7 +86,7 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
         half = None if low is None else (high - low) / 2 / abs(base)
         if half is None:
             found[point, metric] = f"× {ratio:.2f}"
-        elif 0 <= ratio <= half:  # no ratio of two metrics is below 0
+        elif 0 <= ratio <= half:  # a ratio of two metrics cannot be negative
             found[point, metric] = f"× 0.0 to {ratio + half:.1f}"
         else:
             found[point, metric] = f"× {ratio:.2f} ± {half:.2f}"
@@ -94,7 +94,7 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
 
 
 def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
-    """Return a mean with half the width of its interval as a share of it, or with its ratio.
+    """Return a mean as text, with half of its interval as a share of it, or with its ratio.
 
     An interval that reaches to 0 or below is shown by its upper end.
     """

@@ -1,4 +1,4 @@
-"""Series of numbers: bins of time, things in progress, cumulative shares, lanes of intervals."""
+"""Series of numbers: time bins, intervals in progress, cumulative shares, lanes for intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Bins:
         return np.asarray(np.arange(self.count + 1) * self.step)
 
     def of(self, times: Floats) -> npt.NDArray[np.int64]:
-        """Return the interval of each time; an end of an interval belongs to it."""
+        """Return the number of the interval of each time.
+
+        A time at an end belongs to the interval.
+        """
         place = np.ceil(times / self.step - 1e-6) - 1
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
 
@@ -40,8 +43,8 @@ def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
     """Return the mean number of intervals in progress, array (len(edges) − 1); times in s."""
     count = edges.size - 1
     widths = np.where(np.diff(edges) > 0, np.diff(edges), 1.0)
-    # Number begun and not ended before each interval, an exact number: an interval without
-    # a begin or an end has no rounding error.
+    # Number of intervals that have begun and not ended, before each bin. It is a whole number, so
+    # bins without a begin or an end have no rounding error.
     running = np.zeros(count + 1, dtype=np.int64)
     part = np.zeros(count)
     for times, sign in ((starts, 1), (ends, -1)):
@@ -57,7 +60,8 @@ def most_at_once(starts: Floats, ends: Floats) -> int:
     """Return the largest number of intervals in progress at one time."""
     times = np.concatenate([starts, ends])
     steps = np.repeat([1, -1], starts.size)
-    # At equal times ends count before starts: a slot whose tasks follow each other has one task.
+    # At equal times, ends come before starts: a slot with consecutive tasks holds one task at a
+    # time.
     running = np.cumsum(steps[np.lexsort((steps, times))])
     return int(running.max(initial=0))
 
@@ -84,16 +88,16 @@ def cumulative(values: Floats) -> tuple[Floats, Floats]:
 
 
 class Lanes:
-    """Lanes for intervals of time: each gets the first lane that is free when it begins."""
+    """Lanes for overlapping intervals of time: an interval gets the first lane that is free."""
 
     def __init__(self) -> None:
-        #: Number of lanes.
+        #: Number of lanes in use so far.
         self.count = 0
         self._busy: list[tuple[float, int]] = []
         self._free: list[int] = []
 
     def place(self, begin: float, end: float) -> int:
-        """Return the lane of an interval; intervals come in the order of their beginnings."""
+        """Return the lane of an interval; callers pass intervals in the order of their begin."""
         while self._busy and self._busy[0][0] <= begin:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if self._free:

@@ -29,7 +29,7 @@ def settings(result: Result) -> dict[str, str]:
 
 
 def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path below ``path`` and each value in a nested mapping.
+    """Yield each value of a nested mapping with its path, which begins with ``path``.
 
     Items of a list are named as ``--set`` names them: by their ``name`` where each has its own,
     otherwise by their number.
@@ -48,7 +48,7 @@ def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the path below ``path`` and the text of each value in a nested mapping."""
+    """Yield each value of a nested mapping as text with its path, which begins with ``path``."""
     for place, value in values(tree, path):
         yield place, clean(text(value), 200)
 

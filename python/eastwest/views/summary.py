@@ -17,10 +17,10 @@ from eastwest.work_units import Unit, first_unit, window_words
 _MOST_CLASSES = 2
 #: Maximum number of settings of ``--set`` in a summary, and of characters of each.
 _MOST_SETTINGS, _LONGEST_SETTING = 6, 100
-#: Counters of ``tcp`` in the order of the summary; no event counts in two of them.
+#: Counters of ``tcp`` in the order of the summary; each event is in only one of them.
 _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
 _MOST_CAUSES = 2
-#: Measures of workloads that are not in any other row of the summary's text.
+#: Measures of workloads that appear in no other row of the summary's text.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads with lines of their own.
 _MOST_WORKLOADS = 5
@@ -45,7 +45,7 @@ def changed(result: Result) -> list[str]:
 
 
 def rows(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield the main results of a run as (name, text), with its cost and a line per workload."""
+    """Yield the main results of a run as (name, text): its cost, its workloads, the network."""
     s = result.summary
     if settings := changed(result):
         yield "set", "; ".join(settings)
@@ -135,7 +135,7 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
 
 
 def _hosts(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield a row on the cores of hosts, where hosts take time for packets."""
+    """Yield a row on the cores of hosts, if the hosts need time to process packets."""
     busy, lost = pick(s, "hosts", "busy_max"), pick(s, "hosts", "ring_drops")
     if busy is not None:
         lost_text = f", {count(lost)} frames lost in full rings of hosts" if lost else ""
@@ -143,7 +143,7 @@ def _hosts(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
-    """Return the runtime of an MPI program: until its last rank was through."""
+    """Return the runtime of an MPI program as text: the time until its last rank ended."""
     return f"runtime {span(runtime_s)} of {plural(ranks or 0, 'rank')}"
 
 
@@ -191,8 +191,8 @@ def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
 def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield a line for each workload and time.
 
-    A single workload whose unit is jobs, rounds or flows has other rows of the summary, but these
-    are of the whole run: with a window it has a line, too.
+    A single workload whose unit is jobs, rounds or flows has other rows in the summary. These rows
+    cover the whole run, so with a measuring window the workload has a line, too.
     """
     if "window" in s:
         yield "window", window_words(s["window"])
@@ -228,7 +228,10 @@ def _application(own: Mapping[str, Any]) -> list[str]:
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
-    """Return mean, median, tails of a quantity as text; ``unit_s`` is its unit in s."""
+    """Return mean, median and tail of a quantity as text.
+
+    ``unit_s`` is the quantity's unit in s.
+    """
     nested = tree.get(stem) if isinstance(tree, Mapping) else None
     words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
     parts = []
@@ -243,7 +246,7 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
     """Yield one row for all packets, and one for each class if there are several."""
     if not isinstance(tree, Mapping):
         return
-    tree = {**tree, "max": None}  # one more number would not fit the line
+    tree = {**tree, "max": None}  # the maximum is left out, because the line would be too long
     yield "latency", spread({"us": tree}, "us", 1e-6)
     classes = tree.get("classes", tree.get("by_class"))
     if isinstance(classes, Mapping) and len(classes) > 1:
@@ -271,7 +274,7 @@ def tcp_counters(tree: Any) -> str:
 
 
 def by_kind(drops: Any) -> dict[str, float]:
-    """Return drops by kind of packet, with the cause where there is more than one."""
+    """Return drops by kind of packet; the kind includes the cause if there are several causes."""
     counted = [(path, value) for path, value in leaves(drops) if value]
     causes = {path[0] for path, _ in counted if len(path) > 1}
     result: dict[str, float] = {}

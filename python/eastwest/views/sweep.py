@@ -18,7 +18,7 @@ from eastwest.views import goals
 from eastwest.views.labels import natural, shown
 from eastwest.views.metrics import COUNTERS, KNOWN, METRICS, Metric, made, told
 
-#: Maximum number of points that are drawn and listed; the tables in the folder have all.
+#: Maximum number of points that are drawn and listed; the tables in the folder have all points.
 MOST_POINTS = 120
 _MOST_SERIES = 6
 #: Ratio of the largest to the least setting from which an axis may be logarithmic.
@@ -34,7 +34,7 @@ class Estimate:
     high: float | None
 
     def times(self, factor: float) -> Estimate:
-        """Return the estimate times ``factor``, without ends that are no numbers."""
+        """Return the estimate times ``factor``; ends that are not finite become None."""
         low, high = (
             end * factor if end is not None and math.isfinite(end) else None for end in self.ends
         )
@@ -77,8 +77,8 @@ class Estimate:
 class Axis:
     """Horizontal axis of the charts of a sweep: its label, and a text and a place per column.
 
-    A column without a number has the place *i* + 0.5. Columns of numbers are at distances that
-    are proportional to those of the numbers, or of their logarithms.
+    A column without a number has the place *i* + 0.5. The distances of columns with numbers are
+    proportional to the differences of the numbers, or of their logarithms.
     """
 
     label: str
@@ -94,10 +94,10 @@ class Axis:
 
 
 def axis_of(name: str, columns: list[str]) -> Axis:
-    """Return the axis for columns with these texts: with a scale where all are numbers of a kind.
+    """Return the axis for columns with these texts.
 
-    The scale is logarithmic if the numbers span a factor of 20 and are nearer to equal ratios
-    than to equal distances.
+    It has a scale if all texts are numbers with units of one kind. The scale is logarithmic if the
+    numbers span a factor of 20 and are nearer to equal ratios than to equal differences.
     """
     plain = Axis(name, columns, [i + 0.5 for i in range(len(columns))], is_numeric=False)
     bounds = [_bound(text) for text in columns]
@@ -139,7 +139,7 @@ def _grow_together(rows: Collection[tuple[str, ...]]) -> bool:
 
 
 def _unevenness(values: list[float]) -> float:
-    """Return the largest distance of neighbours as a multiple of the least."""
+    """Return the largest gap between neighbouring values as a multiple of the smallest gap."""
     gaps = [b - a for a, b in pairwise(sorted(values))]
     return max(gaps) / min(gaps)
 
@@ -154,7 +154,7 @@ class Points:
         head = self.table.unique("point", maintain_order=True).sort("point")
         self.all = head["point"].to_list()
         self.numbers = self.all[:MOST_POINTS]
-        #: Paths as in the tables, and ``case`` for each axis with names.
+        #: Columns of the tables by axis: a path, or ``case`` for an axis with names.
         self.axes = [
             path if axis is not None or path in head.columns else f"set.{path}"
             for path, axis in sweep.columns
@@ -182,7 +182,10 @@ class Points:
         return [shown(n, 40) for n in (last if len(set(last)) == len(last) else self.axes)]
 
     def name(self, point: int) -> str:
-        """Return the settings of a point as text; of settings that grow together, the first."""
+        """Return the settings of a point as text.
+
+        Of settings that grow together, only the first.
+        """
         row = self.settings.get(point, [])
         return self._said(row, self._leading if row else []) or f"point {point}"
 
@@ -193,7 +196,7 @@ class Points:
         return self._said(self.settings[point], [self._across])
 
     def _said(self, row: list[str], columns: Iterable[int], sign: str = " = ") -> str:
-        """Return settings of a point as text: ``limit = 5 packets``; a named case is its name."""
+        """Return some settings of a point as text, ``limit = 5 packets``; for a case, its name."""
         named = [axis is not None for _, axis in self.sweep.columns]
         said = (row[i] if named[i] else f"{self.short[i]}{sign}{row[i]}" for i in columns)
         return ", ".join(said)
@@ -238,7 +241,7 @@ class Points:
 
     @cached_property
     def _empty(self) -> set[tuple[int, str]]:
-        """Points and counters of jobs, rounds, flows and packets that are 0 in every run."""
+        """(point, counter) where the number of jobs, rounds, flows or packets is 0 in every run."""
         zero = self.table.filter(
             (pl.col("mean") == 0) & pl.col("metric").is_in([".".join(c) for c in COUNTERS.values()])
         )
@@ -273,7 +276,7 @@ class Points:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """Metrics that are not zero everywhere; metrics that the sweep shows come first.
+        """Metrics that are not zero at all points; metrics that the sweep shows come first.
 
         Metrics of energy are included only if links slept.
         """
@@ -284,7 +287,7 @@ class Points:
 
     @cached_property
     def _leading(self) -> list[int]:
-        """Columns of settings that identify a point: of settings that vary together, the first.
+        """Columns of settings that identify a point; of settings that vary together, the first.
 
         Settings of a random sample are all returned.
         """
@@ -324,7 +327,7 @@ class Points:
 
     @cached_property
     def _across(self) -> int | None:
-        """Column of the horizontal axis; None where its series would be too many to draw."""
+        """Column for the horizontal axis; None if there would be too many series to draw."""
         if not self._leading:
             return None
         rows = self.settings

@@ -14,27 +14,28 @@ from eastwest.results import Result, pick
 from eastwest.units import count, rate
 from eastwest.views.series import Floats
 
-#: Maximum number of streams that are drawn: those with the most bytes.
+#: Maximum number of streams that are drawn; the streams with the most bytes are chosen.
 MOST_LINES = 6
 _MOST_BINS = 600
-#: Shortest interval of any result, in s.
+#: Shortest sampling interval that a result can have, in s.
 _SHORTEST = 1e-9
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """Rates of streams in equal bins of simulated time from 0 on, each of whole intervals."""
+    """Rates of streams in equal bins of simulated time; a bin has whole sampling intervals."""
 
     #: Length of a bin in seconds.
     step: float
     #: One row for each stream, most bytes first: ``bytes``, and its ``first`` and ``last`` bin.
     streams: pl.DataFrame
-    #: Rates of the first :data:`MOST_LINES` streams in bit/s, (streams, bins); NaN before the first
-    #: and after the last bin of a stream.
+    #: Rates in bit/s of the first :data:`MOST_LINES` streams, an array (streams, bins). NaN before
+    #: a stream's first and after its last bin.
     rates: Floats
-    #: Rate of all streams together in bit/s, by bin.
+    #: Rate of all streams together in bit/s, for each bin.
     total: Floats
-    #: Jain's index of the streams between their first and last bin; NaN for fewer than two.
+    #: Jain's index for each bin over the streams that are between their first and last bin; NaN for
+    #: fewer than two streams.
     jain: Floats
 
     @property
@@ -43,7 +44,10 @@ class Throughput:
         return np.asarray(np.arange(self.total.size + 1) * self.step)
 
     def names(self, host: Callable[[int], str]) -> list[str]:
-        """Return the names of the streams that are drawn."""
+        """Return the names of the streams that are drawn.
+
+        ``host`` returns the name of a host number.
+        """
         return [name_of(row, host) for row in self.streams.head(MOST_LINES).iter_rows(named=True)]
 
     def sentence(self) -> str:
@@ -51,8 +55,11 @@ class Throughput:
         some = self.total[self.total > 0]
         together = rate(float(some.mean())) if some.size else rate(0.0)
         if self.streams.height == 1:
-            return f"One stream gets {together} on average while something comes"
-        said = f"{count(self.streams.height)} streams get {together} together on average"
+            return f"One stream receives {together} on average in the intervals with data"
+        said = (
+            f"{count(self.streams.height)} streams receive {together} together on "
+            "average in the intervals with data"
+        )
         known = self.jain[np.isfinite(self.jain)]
         if known.size:
             said += f"; Jain's index is {float(np.median(known)):.2f} at the median"

@@ -1,4 +1,4 @@
-"""Words for the causes of TCP timeouts (docs/mechanisms/tcp-timeouts.md)."""
+"""Names and explanations of the causes of TCP timeouts (docs/mechanisms/tcp-timeouts.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ WORDS = {
     "tail": ("lost tail", "the end of the message was lost, so no duplicate ACKs followed"),
     "few_duplicates": (
         "too few duplicate ACKs",
-        "so few later segments arrived that there were fewer than three duplicate ACKs",
+        "so few segments arrived after the lost one that there were fewer than "
+        "three duplicate ACKs",
     ),
     "lost_retransmission": ("lost retransmission", "its retransmission was lost"),
     "recovery": ("before its repair", "fast retransmit had not reached this byte yet"),
@@ -27,5 +28,5 @@ def short(cause: str) -> str:
 
 
 def long(cause: str) -> str:
-    """Return the explanation of a cause; empty where the table has none."""
+    """Return the explanation of a cause; an unknown cause is returned as words."""
     return WORDS[cause][1] if cause in WORDS else cause.replace("_", " ")

@@ -13,30 +13,33 @@ from eastwest import stats, units
 from eastwest.results import Result, pick
 from eastwest.views.metrics import Metric
 
-#: Name of the network among services.
+#: Name under which the network is listed among the services.
 NETWORK = "(network)"
-#: Column ``name``: the service of a call, or the component where it has no service (clients).
+#: Column ``name``: the service of a call; its component if it has no service, as clients.
 _SERVICE = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
 
-#: Values of one number, one for each seed; None where a run lacks it.
+#: Values of one number, one value for each seed; None if some run does not have it.
 Values = list[float] | None
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A case with its results, one for each seed, in an order common to all cases."""
+    """A case with its results, one for each seed; the order of seeds is common to all cases."""
 
     name: str
     results: tuple[Result, ...]
 
     def values(self, metric: Metric) -> Values:
-        """Return a metric of the case, one value for each seed; None where a run lacks it."""
+        """Return a metric of the case, one value for each seed; None if a run does not have it."""
         values = [metric.of(result) for result in self.results]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
     def share(self, part: str) -> float | None:
-        """Return the mean share (0 to 1) of one part in the response time; None without it."""
+        """Return the mean share (0 to 1) of one part in the response time.
+
+        None if it is missing.
+        """
         shares = []
         for result in self.results:
             found = pick(result.summary, "transactions", part, "mean")
@@ -62,7 +65,7 @@ METRICS = (
     Metric("… of it the network, mean", ("transactions", "network_us", "mean"), units.span, 1e-6),
     Metric("… of it computing, mean", ("transactions", "compute_us", "mean"), units.span, 1e-6),
     Metric(
-        "… of that in queues for processors",
+        "… of computing, waiting for processors",
         ("transactions", "queued_us", "mean"),
         units.span,
         1e-6,
@@ -77,10 +80,11 @@ METRICS = (
 
 
 def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
-    """Return numbers of a case by path in the summary, and their ratios to numbers of ``base``.
+    """Return the numbers of a case by their path in the summary, with ratios to ``base``.
 
-    Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (None for one seed), and the corresponding
-    keys for the ratio to the base of the same seed. Units are those of the summary.
+    Each number has ``n`` seeds, ``mean``, ``low`` and ``high`` (the last two None for one seed).
+    ``of_first`` has ``mean``, ``low`` and ``high`` of the ratio to the base with the same seed.
+    Units are those of the summary.
     """
     found = {}
     for metric in METRICS:
@@ -145,6 +149,6 @@ def call_times(result: Result) -> dict[str, float]:
 
 
 def of_each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
-    """Return a number of every case, one for each seed; None where a run lacks it."""
+    """Return a number of every case, one value for each seed; None if a run does not have it."""
     values = [[one[name] for one in case if name in one] for case in runs]
     return [v if len(v) == len(case) else None for v, case in zip(values, runs, strict=True)]

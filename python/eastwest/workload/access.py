@@ -21,7 +21,7 @@ from eastwest.workload.jobs import BYTES, Floats, Jobs
 
 #: Percentiles of bytes per job that are reported.
 PERCENTILES = (1, 10, 25, 50, 75, 90, 99, 99.9)
-#: Sizes with both of their meanings, in bytes.
+#: Sizes as text, with the bytes of their decimal and of their binary meaning.
 SIZES = (
     ("1 MB", 10**6, 2**20),
     ("100 MB", 10**8, 100 * 2**20),
@@ -31,7 +31,7 @@ SIZES = (
 )
 #: Maximum number of points of a curve.
 _POINTS = 800
-#: Minimum number of ranks for a slope.
+#: Minimum number of ranks for which an exponent of Zipf's law is fitted.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
 #: Names of repeated accesses by two flags: the file was written before, it is written now.
@@ -44,7 +44,7 @@ _RE_ACCESS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Distribution of one quantity of bytes (input, shuffle or output) over jobs that have it."""
+    """Distribution of input, shuffle or output bytes over the jobs for which they are known."""
 
     jobs: int
     missing: int
@@ -54,7 +54,7 @@ class Sizes:
     most: float
     #: Percentiles of bytes over all jobs, including jobs without bytes.
     percentiles: Mapping[str, float]
-    #: Cumulative distribution: bytes, and the share of jobs with at most that many.
+    #: Cumulative distribution: bytes, and the share of jobs with at most this number of bytes.
     curve: tuple[Floats, Floats]
 
 
@@ -78,13 +78,13 @@ class Files:
 
 @dataclass(frozen=True)
 class Access:
-    """Use of data by the jobs of a trace."""
+    """Use of data by the jobs of a trace: bytes per job, and accesses to files."""
 
     sizes: Mapping[str, Sizes]
-    #: Size as text; shares of jobs whose input, shuffle and output together are smaller, for the
-    #: decimal and the binary meaning of the size.
+    #: For several sizes: the size as text, and the shares of jobs whose input, shuffle and output
+    #: together are below its decimal and its binary meaning.
     under: tuple[tuple[str, float, float], ...]
-    #: Number of jobs of no bytes at all.
+    #: Number of jobs without any input, shuffle or output bytes.
     empty: int
     #: Share of jobs without shuffle, among those with a known shuffle.
     map_only_share: float | None
@@ -94,7 +94,10 @@ class Access:
 def access(
     jobs: Jobs, files: pl.LazyFrame | None = None, table: pl.LazyFrame | None = None
 ) -> Access:
-    """Return the use of data in a trace; ``table`` (its jobs) gives the times of accesses."""
+    """Return the use of data in a trace.
+
+    ``table`` has its jobs, for the times of accesses to files.
+    """
     sizes = {name: _sizes(jobs.known[name]) for name in BYTES if name in jobs.known}
     moved = jobs.moved_bytes
     shuffle = sizes.get("shuffle_bytes")
@@ -111,11 +114,12 @@ def access(
 
 
 def cumulative(values: Floats, points: int = _POINTS) -> tuple[Floats, Floats]:
-    """Return distinct values and the shares up to them, thinned but with the largest."""
+    """Return distinct values and the cumulative shares at them, thinned to ``points`` values."""
     at, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(1, values.size)
     if at.size > points:
-        # Points are spaced evenly by share, and by logarithm in the tail above the last of them.
+        # Most points are evenly spaced by share. In the tail, points are spaced by the logarithm of
+        # the share above them.
         body = np.searchsorted(shares, np.linspace(0, 1, points - points // 4))
         tail = np.searchsorted(shares, 1 - np.geomspace(1 / values.size, 1, points // 4))
         place = np.unique(np.minimum(np.concatenate([[0], body, tail]), at.size - 1))

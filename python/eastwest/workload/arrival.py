@@ -1,15 +1,16 @@
 """Arrivals of jobs: rate over time, bursts, periods, self-similarity.
 
-Bursts: the ratio of the busiest interval to the median one, at several lengths of interval (Chen,
-Alspaugh and Katz, VLDB 2012, section 5.1).
+Bursts: the ratio of the busiest interval to the median interval, for several interval lengths
+(Chen, Alspaugh and Katz, VLDB 2012, section 5.1).
 
 Periods: the periodogram ``I(f) = |Σ x e^(−2πift)|² / n`` of counts per interval. Bursty arrivals
-have most power at low frequencies without any period. Therefore a frequency is compared with a
-power law ``a·f^−β`` fitted to the logarithms, and with the median of the frequencies around it
-(from half of it to one and a half times). Without a period, ``I(f)`` over either of them is
-exponential with mean 1, and the largest of m exceeds x with probability ``1 − (1 − e^−x)^m``
-(Vaughan, Astronomy and Astrophysics 2005). A period is reported below 1 %, if the counts also
-correlate with those one period later, and if the trace is at least three periods long.
+have most power at low frequencies without any period. Therefore the power at a frequency is
+compared with a power law ``a·f^−β`` fitted to the logarithms, and with the median power around it
+(from half to one and a half times the frequency). Without a period, the ratio of ``I(f)`` to either
+of them is exponentially distributed with mean 1, and the largest of m ratios exceeds x with
+probability ``1 − (1 − e^−x)^m`` (Vaughan, Astronomy and Astrophysics 2005). A period is reported if
+this probability is below 1 %, if the counts also correlate with the counts one period later, and if
+the trace is at least three periods long.
 
 Self-similarity: `hurst`.
 """
@@ -26,12 +27,12 @@ from eastwest.workload.jobs import Floats, Jobs
 
 #: Lengths of interval for the analysis of bursts.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Minimum number of intervals for a median.
+#: Minimum number of intervals from which a median is computed.
 _LEAST_INTERVALS = 8
-#: Allowed lengths of interval of series.
+#: Allowed lengths in seconds of the intervals in which jobs are counted.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _MOST_VALUES = 1 << 15
-#: Maximum number of intervals in the figure of the rate.
+#: Maximum number of intervals in the chart of the rate.
 _DRAWN = 288
 _LEAST_PERIODS = 3
 _LEVEL = 0.01
@@ -44,7 +45,7 @@ _MOST_AROUND = 50
 
 @dataclass(frozen=True)
 class Burst:
-    """Jobs per interval of one length."""
+    """Statistics of the number of jobs per interval, for one length of interval."""
 
     interval_s: float
     intervals: int
@@ -57,7 +58,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Period:
-    """Period that is distinct from bursts."""
+    """Significant period of the arrivals."""
 
     period_s: float
     #: Probability of a peak of this height in a trace without periods.
@@ -68,22 +69,24 @@ class Period:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Arrivals of the jobs of a trace."""
+    """Analysis of the arrivals of a trace's jobs: rate, bursts, periods, self-similarity."""
 
     jobs: int
     span_s: float
     mean_gap_s: float
-    #: Width of the intervals of the rate, jobs in each, and bytes of these jobs.
+    #: Length in seconds of the intervals of the rate, number of jobs in each interval, and bytes of
+    #: these jobs.
     step_s: float
     counts: Floats
     moved_bytes: Floats
     bursts: tuple[Burst, ...]
     #: Lags in seconds, and autocorrelation at each.
     correlation: tuple[Floats, Floats]
-    #: Half-width of the interval that holds the correlation of independent counts at 95 % of lags.
+    #: Half-width of the interval in which the autocorrelation of independent counts lies at 95 % of
+    #: the lags.
     correlation_noise: float
     period: Period | None
-    #: Sentence on the periods that were found, or on why none can be.
+    #: Sentence on the period that was found, or on the reason for none.
     period_word: str
     hurst: tuple[Hurst, ...]
     hurst_word: str
@@ -114,7 +117,10 @@ def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
 
 
 def counts(jobs: Jobs, step_s: float) -> Floats:
-    """Return an array: number of jobs in each whole interval, at least one interval."""
+    """Return an array: the number of jobs in each whole interval.
+
+    There is at least one interval.
+    """
     whole = max(1, int(jobs.span_s // step_s))
     place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
     return np.bincount(place[place < whole], minlength=whole).astype(np.float64)
@@ -134,14 +140,17 @@ def bursts(jobs: Jobs) -> tuple[Burst, ...]:
 
 
 def _drawn_step(length: float) -> float:
-    """Return a round width in seconds that gives at most 288 intervals."""
+    """Return a round interval length in seconds: the trace has at most 288 intervals."""
     raw = length / _DRAWN
     round_steps = [s for s in _STEPS_S if s >= raw]
     return round_steps[0] if round_steps else 3600.0 * float(np.ceil(raw / 3600.0))
 
 
 def _series_step(jobs: Jobs, length: float, least_mean: float) -> float:
-    """Return the shortest width with this mean number of jobs, within the most values."""
+    """Return the shortest interval length (s) with a given mean number of jobs per interval.
+
+    The number of intervals is limited to ``_MOST_VALUES``.
+    """
     least = max(least_mean * length / len(jobs), length / _MOST_VALUES)
     return next((s for s in _STEPS_S if s >= least), least)
 
@@ -151,7 +160,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
     series = counts(jobs, step)
     nothing = np.zeros(0)
     if series.size < 4 * _LEAST_PERIODS * 4 or not series.std():
-        return nothing, nothing, 0.0, None, "Too few jobs to look for periods."
+        return nothing, nothing, 0.0, None, "There are too few jobs to look for periods."
     correlation = autocorrelation(series)
     longest = series.size // _LEAST_PERIODS
     lags = np.unique(np.linspace(1, longest, _MOST_LAGS).astype(np.int64))
@@ -166,7 +175,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
             f"(p-value {period.chance:.1g}); periods {reach} were tested."
         )
     if length < 3 * 86_400:
-        word += " The trace is too short to show days."
+        word += "The trace is too short to show daily periods."
     return np.asarray(lags * step, np.float64), correlation[lags], noise, period, word
 
 
@@ -180,7 +189,7 @@ def autocorrelation(series: Floats) -> Floats:
 
 
 def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
-    """Return the longest of the periods that are nearly as significant as the most significant."""
+    """Return the longest period among those nearly as significant as the most significant one."""
     power = np.abs(np.fft.rfft(series - series.mean()))[1:] ** 2 / series.size
     number = np.arange(1, power.size + 1)
     there = power > 0
@@ -191,7 +200,8 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
     chances = -np.expm1(power.size * np.log1p(-np.exp(-np.maximum(above, 1e-300))))
     peak = np.r_[True, above[1:] >= above[:-1]] & np.r_[above[:-1] >= above[1:], True]
     clear = allowed & peak & (chances < _LEVEL)
-    # A frequency between two of the transform's bins loses up to 60 % of its power.
+    # A frequency between two bins of the transform loses up to 60 % of its power, so the limit is
+    # 0.3.
     clear &= above >= 0.3 * float(above[allowed].max(initial=0.0))
     for place in np.flatnonzero(clear):
         lag, alike = _best_lag(correlation, float(number[place]))
@@ -201,7 +211,7 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
 
 
 def _around(power: Floats) -> Floats:
-    """Return the estimated mean power around each frequency, an array of equal length.
+    """Return an array of equal length: the estimated mean power around each frequency.
 
     The estimate is the local median divided by ln 2, the ratio of median to mean of an
     exponentially distributed variable; peaks have little influence on it.
@@ -214,12 +224,12 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """Return (lag, correlation) of the greatest correlation that fits ``number`` periods."""
+    """Return (lag, correlation) of the greatest correlation at lags with ``number`` periods."""
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
     lags = lags[(lags >= 2) & (lags < size)]
     best = int(lags[np.argmax(correlation[lags])])
-    fine = lags.size <= 3  # the frequency is more precise than whole lags
+    fine = lags.size <= 3  # the frequency is then more precise than a whole lag
     return (size / number if fine else float(best)), float(correlation[best])
 
 
@@ -229,17 +239,19 @@ def _self_similar(jobs: Jobs, length: float, seed: int) -> tuple[tuple[Hurst, ..
     found = hurst(series, seed)
     if not found:
         return (), (
-            f"Too short to tell: {series.size} intervals of {span(step)} with a job each on "
-            f"average, and {LEAST_VALUES} are needed."
+            f"The trace is too short for an estimate: it has {series.size} intervals "
+            f"of {span(step)} (one job each on average), but {LEAST_VALUES} are "
+            "needed."
         )
     longest = 2 ** int(np.log2(series.size / LEAST_BLOCKS))
     scales = f"over intervals from {span(step)} to {span(step * longest)}"
     if all(h.low > 0.5 for h in found):
         word = (
-            f"Bursts do not average out {scales}; steps or a daily pattern in the rate do that too."
+            f"Bursts do not average out {scales}; steps or a daily pattern in the "
+            "rate have the same effect."
         )
     elif all(h.low <= 0.5 <= h.high for h in found):
-        word = f"As independent arrivals {scales}."
+        word = f"The jobs arrive as independent arrivals do, {scales}."
     else:
-        word = f"The two methods disagree {scales}: no conclusion is possible."
+        word = f"The two methods disagree {scales}, so no conclusion is possible."
     return found, word

@@ -26,14 +26,14 @@ class Description:
     """Analyses of a trace: data access, shapes of jobs, arrivals and task times."""
 
     name: str
-    #: Format that the trace was recorded in.
+    #: Name of the format in which the trace was recorded.
     source: str
     #: Columns and tables that the source does not provide.
     lacks: tuple[str, ...]
     access: Access
     shapes: Shapes
     arrival: Arrival
-    #: Task times by kind.
+    #: Durations of task attempts by kind of task.
     tasks: Mapping[str, Durations]
     #: Rows and values that the import left out, changed or noted.
     account: tuple[Entry, ...] = ()
@@ -68,7 +68,7 @@ def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Descripti
 
 
 def jobs_of(trace: Trace) -> Jobs:
-    """Return the jobs of an open trace; only a synthetic trace has a known length."""
+    """Return the jobs of an open trace; the length is known only for a synthetic trace."""
     made = trace.about.get("synthesized")
     length = made.get("length_s") if isinstance(made, Mapping) else None
     number = isinstance(length, (int, float)) and not isinstance(length, bool)

@@ -8,13 +8,13 @@
   jointly, so that it also detects a change of correlations. Every dimension is
   ``log10(1 + value)`` divided by its standard deviation in the first trace.
 
-Jobs belong to *windows* of time (`jobs`), and the jobs of both traces are counted by window. So the
-distances between a trace and any resample of its windows follow from the same sums with other
-weights, and a thousand resamples cost one product of matrices (`quality`).
+Jobs belong to *windows* of time (`jobs`), and the jobs of the first trace are counted by window.
+The distances between a trace and any resample of its windows then follow from these counts with
+other weights, so a thousand resamples cost one matrix product (`quality`).
 
-A quantity with more than 20,000 distinct values (fewer with more than 500 windows) is evaluated at
-20,000 of them, evenly by rank; of more than 6,000 jobs, 6,000, evenly through the trace, represent
-all in the energy distance.
+A distribution is evaluated at most at 20,000 distinct values (fewer with more than 500 windows),
+which are evenly spaced by rank. In the energy distance, at most 6,000 jobs, evenly spaced through
+the trace, represent all jobs.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spr
 
 #: Maximum number of values at which a distribution is evaluated.
 MOST_VALUES = 20_000
-#: Maximum number of counts in memory, which limits the values when there are many windows.
+#: Maximum number of counts (windows × values) in memory; with many windows, fewer values are used.
 _MOST_CELLS = 10_000_000
-#: Maximum number of windows: with more, they are too short for blocks of time.
+#: Maximum number of windows; with more, a window would be too short for a block of the bootstrap.
 MOST_WINDOWS = 5_000
 #: Maximum number of jobs of each trace in the energy distance.
 MOST_ENERGY_JOBS = 6_000
@@ -48,7 +48,7 @@ class Cut:
     windows: int
     #: Window of each job; jobs after the last whole window are left out.
     window: Whole
-    #: Quantities by name: those of the jobs, and ``gap_s``.
+    #: Quantities of the jobs by name, and ``gap_s``, the time since the previous submission.
     values: Mapping[str, Floats]
 
     @classmethod
@@ -57,15 +57,15 @@ class Cut:
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
-                f"{jobs.where}{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are "
-                "allowed: use longer windows"
+                f"{jobs.where}the trace has {windows:,} windows of {window_s:g} s, "
+                f"but at most {MOST_WINDOWS:,} are allowed: use longer windows"
             )
         window = jobs.window(window_s)
         inside = window < windows
         if not inside.any():
             raise InputError(
-                f"{jobs.where}no whole window of {window_s:g} s with jobs: the last job comes "
-                f"after {jobs.last_s:g} s; use shorter windows"
+                f"{jobs.where}no whole window of {window_s:g} s has jobs: the last "
+                f"job comes after {jobs.last_s:g} s; use shorter windows"
             )
         values = {name: column[inside] for name, column in jobs.known.items()}
         values["gap_s"] = jobs.gaps(window_s)[inside]
@@ -78,7 +78,7 @@ class Cut:
 
 
 def common(first: Cut, second: Cut) -> tuple[str, ...]:
-    """Return the quantities that both traces have: bytes, other quantities, gaps."""
+    """Return the names of the quantities that both traces have: bytes, gaps, other quantities."""
     both = first.values.keys() & second.values.keys()
     return tuple(name for name in (*BYTES, "gap_s", *WORK) if name in both)
 
@@ -87,7 +87,7 @@ def common(first: Cut, second: Cut) -> tuple[str, ...]:
 class Marginal:
     """Distribution of one quantity in two traces, prepared for comparison."""
 
-    #: Values at which shares are evaluated, as logarithms.
+    #: Values at which shares are evaluated, as ``log10(1 + value)``.
     at: Floats
     #: Cumulative number of jobs in each window of the first trace: an array (windows, values).
     first: Floats
@@ -117,12 +117,12 @@ class Marginal:
         )
 
     def to_second(self) -> tuple[float, float]:
-        """Return Kolmogorov–Smirnov and Wasserstein distance of the two traces."""
+        """Return the Kolmogorov–Smirnov and the Wasserstein distance of the two traces."""
         ks, wasserstein = self._apart(_share(self.second[None, :]))
         return float(ks[0]), float(wasserstein[0])
 
     def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the distances of the first trace to its resamples, two arrays over resamples.
+        """Return two arrays over resamples: distances of the first trace to its resamples.
 
         They are Kolmogorov–Smirnov and Wasserstein distances; ``weights`` has the shape (resamples,
         windows).
@@ -141,18 +141,22 @@ def _share(cumulative: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Energy:
-    """Sums of distances between jobs within and between two traces, by window of the first."""
+    """Sums of distances between jobs, from which energy distances follow.
 
-    #: Number of jobs in each window.
+    By window of the first trace.
+    """
+
+    #: Number of jobs of the first trace in each window.
     counts: Floats
     #: Sum of distances between the jobs of two windows: an array (windows, windows).
     within: Floats
-    #: Mean distance within the second trace, and between the two; NaN without a second.
+    #: Mean distance between jobs within the second trace, and between jobs of both traces; zeros if
+    #: one of the traces has no jobs.
     second: tuple[float, float]
 
     @classmethod
     def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
-        """Return the sums over common dimensions, of jobs with known values in all of them."""
+        """Return the sums over the dimensions ``names``, for jobs whose values are all known."""
         one, window = _points(names, first)
         other, _ = _points(names, second)
         if not len(one) or not len(other):

@@ -26,9 +26,9 @@ from eastwest.workload.jobs import Floats
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20
-#: Minimum number of blocks for a point of the line.
+#: Minimum number of blocks that give a point of the line for the aggregated variance.
 LEAST_BLOCKS = 32
-#: Shortest block for a rescaled range.
+#: Number of values in the shortest block for which a rescaled range is computed.
 _SHORTEST = 16
 
 

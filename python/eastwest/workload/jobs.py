@@ -1,11 +1,12 @@
 """The jobs of a trace as columns of numbers, and their division into windows of time.
 
-Every analysis reads jobs from here: only the columns that it uses are read from the table, so that
-ten million jobs of a SWIM trace take 320 MB. A value that the trace does not know is NaN.
+Every analysis reads jobs through this module. Only the columns that it uses are read from the
+table, so ten million jobs of a SWIM trace take 320 MB. A value that the trace does not state is
+NaN.
 
 A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace has the time of its last job, but
-not the end of its recording: its last window counts as whole where that job lies in the window's
-last tenth, and is left out otherwise.
+not the end of its recording. Its last window counts as whole if this job lies in the last tenth of
+the window; otherwise the window is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ Whole = npt.NDArray[np.int64]
 
 #: Bytes per job, in the order in which they are transferred.
 BYTES = ("input_bytes", "shuffle_bytes", "output_bytes")
-#: Other quantities of a job. ``wait_s`` and ``run_s`` follow from its launch and its end.
+#: Other quantities of a job. ``wait_s`` and ``run_s`` are computed from its times of launch and
+#: end.
 WORK = ("map_output_bytes", "maps", "reduces", "map_s", "reduce_s", "wait_s", "run_s")
 #: Names of the quantities in tables and figures.
 WORDS = {
@@ -48,9 +50,9 @@ _DERIVED = {
 }
 #: Latest accepted submission in seconds: 30,000 years.
 _MOST_S = 1e12
-#: Part of the last window after which a job must come for the window to be whole.
+#: Share of the last window after which the last job must come, so that the window counts as whole.
 _WHOLE = 0.9
-#: Maximum number of windows: more are a wrong unit or a wrong length.
+#: Maximum number of windows; more would come from a wrong unit or a wrong length.
 MOST_WINDOWS = 10_000_000
 
 
@@ -59,11 +61,11 @@ class Jobs:
     """Submission times in order, and the known quantities of each job."""
 
     submit_s: Floats
-    #: Quantities of `BYTES` and `WORK` by name, where at least one job has a value.
+    #: Quantities named in `BYTES` and `WORK` for which at least one job has a value.
     known: Mapping[str, Floats]
-    #: Length of the recording in seconds, where that is known.
+    #: Length of the recording in seconds; None if it is not known.
     length_s: float | None = None
-    #: Name of the trace in messages: its folder or file, where it has one.
+    #: Name of the trace for messages: its folder or file, or an empty text.
     name: str = ""
 
     @property
@@ -96,7 +98,7 @@ class Jobs:
             column = taken[quantity]
             if column.null_count() < taken.height:
                 values = np.array(column.to_numpy(), dtype=np.float64)
-                # A negative duration comes from a clock that was set; it is unknown.
+                # A negative duration comes from a clock that was set back; it counts as unknown.
                 values[~(values >= 0) | np.isinf(values)] = np.nan
                 if not np.isnan(values).all():
                     known[quantity] = values
@@ -123,13 +125,20 @@ class Jobs:
 
     @property
     def span_s(self) -> float:
-        """Length of the recording in seconds where it is known, else the last submission."""
+        """Length of the recording in seconds.
+
+        If it is not known, the time of the last submission.
+        """
         return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
 
     def windows(self, length_s: float) -> int:
         """Return the number of whole windows of this length in the trace."""
         if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):
-            raise InputError(f"windows of {length_s:g} s do not suit a trace of {self.last_s:g} s")
+            raise InputError(
+                f"windows of {length_s:g} s do not suit a trace of {self.last_s:g} s: a "
+                "window must be longer than 0 s, and there may be at most "
+                f"{MOST_WINDOWS:,}"
+            )
         if self.length_s is not None:
             return int(self.length_s / length_s + 1e-9)
         full, rest = divmod(self.last_s, length_s)
@@ -159,7 +168,7 @@ def spread(values: Floats) -> Floats:
 
 
 def evenly(count: int, most: int) -> Whole:
-    """Return the numbers of at most ``most`` of ``count`` jobs, evenly spaced."""
+    """Return the indices of at most ``most`` of ``count`` jobs, evenly spaced."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)

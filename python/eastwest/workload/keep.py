@@ -1,7 +1,7 @@
 """Writes synthetic and scaled traces: as a folder in the normal form, or as a SWIM trace.
 
-``trace.json`` has the origin of the trace, under ``synthesized`` or ``scaled``, and the distances
-of a synthetic one to its source under ``quality``.
+``trace.json`` has the origin of the trace under ``synthesized`` or ``scaled``, and for a synthetic
+trace the distances to its source under ``quality``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from eastwest.workload.describe import as_json
 from eastwest.workload.quality import Quality, Row
 from eastwest.workload.to_swim import text_of
 
-#: Maximum number of rows of a table of distances that are accepted from a folder.
+#: Maximum number of rows of distances that are read from a folder.
 _MOST_ROWS = 100
 
 
 class Form(StrEnum):
-    """File format of a trace that is written."""
+    """File format in which a trace is written."""
 
     NORMAL = "normal"
     SWIM = "swim"
 
 
 def check_free(out: Path, form: Form, force: bool) -> None:
-    """Raise ``FolderError`` where a trace cannot be written, before it is computed."""
+    """Raise ``FolderError`` if ``out`` cannot be written; called before the trace is computed."""
     if form == Form.NORMAL:
         Writer(out, force)
     elif out.exists() and not force:
@@ -50,7 +50,7 @@ def keep(
     files: pl.LazyFrame | None = None,
     force: bool = False,
 ) -> int:
-    """Write a trace; return how many sizes of its jobs were unknown and became 0."""
+    """Write a trace; return the number of unknown sizes that were written as 0."""
     if form == Form.SWIM:
         text, unknown = text_of(jobs)
         check_free(out, form, force)
@@ -94,7 +94,7 @@ def quality_of(about: Mapping[str, Any]) -> Quality | None:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError("no number")
+        raise ValueError("the value is not a finite number")
     return float(value)
 
 

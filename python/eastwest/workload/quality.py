@@ -1,13 +1,13 @@
 """Similarity of two traces: their distances, compared with those of resamples of the source.
 
-*Block bootstrap* (Künsch 1989): days of the source's own windows, drawn with replacement, as many
-windows as the tested trace has, keep the correlations within a window. Each resampled day has some
-distance to the whole source. The interval of a distance runs from 0 to the 95th percentile of a
-thousand of these days; it is one-sided, because no distance is too small. A synthetic trace is
-*inside* where its distance does not exceed the interval.
+The reference is a *block bootstrap* (Künsch 1989). A resample consists of windows of the source,
+drawn with replacement, as many as the tested trace has; so correlations within a window remain.
+Each resample has some distance to the whole source. The interval of a distance runs from 0 to the
+95th percentile over a thousand resamples; it is one-sided, because no distance is too small. A
+synthetic trace is *inside* if its distance does not exceed the interval.
 
-With many rows some are outside by chance: of the source's own days too, only a share is inside in
-every row. That share is reported beside the table for comparison.
+With many rows, some are outside by chance: only a share of the source's own resamples is inside in
+every row. The table shows this share for comparison.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from eastwest.errors import InputError
 from eastwest.workload.distance import MOST_WINDOWS, Cut, Energy, Marginal, common
 from eastwest.workload.jobs import WORDS, Floats, Jobs
 
-#: Number of resampled days of the source's windows.
+#: Number of resamples of the source's windows.
 REPLICATES = 1000
 CONFIDENCE = 0.95
-#: Minimum number of windows that represent the variation of the source well.
+#: Number of windows below which the source's variation is represented badly.
 FEW_WINDOWS = 10
-#: Default length of a window in seconds, and number of windows of a trace shorter than a day.
+#: Default length of a window in seconds, and number of windows into which a trace shorter than a
+#: day is cut.
 WINDOW_S = 3600.0
 _CUTS = 24
 _BATCH = 50
@@ -40,7 +41,7 @@ class Row:
     quantity: str
     measure: str
     value: float
-    #: Median and 95th percentile over the source's own days.
+    #: Median and 95th percentile of the distances of the source's own resamples to the source.
     typical: float
     limit: float
     inside: bool
@@ -52,10 +53,10 @@ class Quality:
 
     rows: tuple[Row, ...]
     window_s: float
-    #: Number of windows of the source, and of windows in a day of the bootstrap.
+    #: Number of windows of the source, and number of windows in a resample.
     windows: int
     drawn: int
-    #: Share of the source's own days that are inside in every row.
+    #: Share of the source's own resamples that are inside in every row.
     own_share: float
     seed: int
 
@@ -71,13 +72,13 @@ class Quality:
 
 
 def window_for(jobs: Jobs) -> float:
-    """Return the default window in s: 1 h; 1/24 of a trace below a day; hours for years."""
+    """Return the default window in s: 1 h; 1/24 of a trace below a day; whole hours for years."""
     hours = math.ceil(jobs.last_s / WINDOW_S / (MOST_WINDOWS / 2))
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)
 
 
 class ReferenceInterval:
-    """Source cut into windows, for comparison with several traces."""
+    """Source trace cut into windows, with which several traces can be compared."""
 
     def __init__(self, source: Jobs, window_s: float | None = None, seed: int = 1) -> None:
         self.window_s = window_for(source) if window_s is None else window_s
@@ -89,7 +90,7 @@ class ReferenceInterval:
         cut = Cut.of(trace, self.window_s)
         names = common(self._source, cut)
         if not names:
-            raise InputError("the two traces have no quantity in common")
+            raise InputError("the two traces have no quantity in common that can be compared")
         weights = self._draw(cut.windows)
         rows, own = [], np.ones(REPLICATES, dtype=bool)
         for quantity, measure, value, found in self._distances(names, cut, weights):
@@ -107,9 +108,9 @@ class ReferenceInterval:
         )
 
     def _draw(self, windows: int) -> Floats:
-        """Return how often each window is in each resampled day: an array (days, windows).
+        """Return an array (resamples, windows): how often each window is in each resample.
 
-        A day without any job is drawn again.
+        A resample without any job is drawn again.
         """
         random = np.random.default_rng([self._seed, 2])
         share = np.full(self._source.windows, 1 / self._source.windows)
@@ -123,7 +124,7 @@ class ReferenceInterval:
     def _distances(
         self, names: tuple[str, ...], cut: Cut, weights: Floats
     ) -> Iterator[tuple[str, str, float, Floats]]:
-        """Yield (quantity, measure, the trace's distance, distances of the source's own days)."""
+        """Yield (quantity, measure, distance of the trace, distances of the source's resamples)."""
         for name in names:
             marginal = Marginal.of(name, self._source, cut)
             ks, wasserstein = marginal.to_second()
@@ -139,5 +140,5 @@ class ReferenceInterval:
 
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
-    """Return the distances of a trace to its source, and of the source's resamples."""
+    """Return the distances of a trace to its source, compared with those of resamples."""
     return ReferenceInterval(first, window_s, seed).measure(second)

@@ -20,16 +20,17 @@ from eastwest.errors import InputError
 from eastwest.units import clean
 from eastwest.workload.jobs import usable
 
-#: Bound of numerator and denominator of a factor (exclusive).
+#: Exclusive upper bound of the numerator and of the denominator of a factor.
 _MOST_PART = 2**31
 _MOST_BYTES = 2**64 - 1
 _SIZES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
-#: Columns that were measured on the recorded cluster and depend on sizes.
+#: Columns that were measured on the recorded cluster; after scaling they would be wrong and become
+#: unknown.
 _MEASURED = ("launch_s", "finish_s", "maps", "reduces", "map_s", "reduce_s")
-#: Times of a job, which are shifted together.
+#: Times of a job, which are shifted by the same amount.
 _TIMES = ("submit_s", "launch_s", "finish_s")
 
-#: Description of each way of scaling: properties kept and changed.
+#: For each kind of scaling, a text for the user: properties that it keeps and changes.
 KEEPS = {
     "nodes": "keeps every time of submission, the number of jobs, the proportions of input, "
     "shuffle and output of a job, and bytes per node; forgets numbers of tasks and measured times",
@@ -77,7 +78,10 @@ class Factor:
 
 
 def _small(text: str) -> bool:
-    """Whether an exponent is short, because `Fraction` writes out all digits of the number."""
+    """Whether the exponent of a number is short.
+
+    ``Fraction`` would write out all digits of the number.
+    """
     _, _, exponent = text.lower().partition("e")
     return len(exponent) <= 3
 
@@ -88,7 +92,10 @@ def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
     for name in there:
         most = jobs[name].max()
         if isinstance(most, int) and rounded(most, factor) > _MOST_BYTES:
-            raise InputError(f"{name} of {most:,} would no longer fit into 64 bits")
+            raise InputError(
+                f"{name}: the largest size, {most:,} bytes, would exceed 64 bits after "
+                "scaling; use a smaller factor"
+            )
     return jobs.with_columns(
         *(scaled(pl.col(name), factor).alias(name) for name in there),
         *(
@@ -119,7 +126,10 @@ def rounded(size: int, factor: Factor) -> int:
 
 
 def by_load(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Return jobs with ``factor`` times the rate of submissions; later times move as well."""
+    """Return jobs with ``factor`` times the rate of submissions.
+
+    The launch and the end of a job move together with its submission.
+    """
     jobs = usable(jobs.lazy()).collect()
     moved = (jobs["submit_s"] / float(factor.value)).round(6).alias("moved")
     later = moved - jobs["submit_s"]

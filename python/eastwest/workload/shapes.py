@@ -1,14 +1,15 @@
 """Shapes of jobs: groups of jobs with similar quantities.
 
 As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
-section 6.2): k-means on all dimensions, each transformed by ``log10(1 + x)`` and standardised to
-mean 0 and standard deviation 1, so that all units have equal weight. They raise k until the
-variance within the groups falls little; here that is a rule: the smallest k from which on one more
-group explains less than 3 % of the variance, with a mean of at least ten jobs per group.
+section 6.2), jobs are grouped by k-means on all dimensions. Each dimension is transformed by
+``log10(1 + x)`` and standardised to mean 0 and standard deviation 1, so that all units have equal
+weight. The authors raise k until the variance within the groups hardly falls. Here a rule decides:
+the smallest k for which one more group would explain less than 3 % of the variance, with at least
+ten jobs per group on average.
 
-Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
-starts; equal seeds give equal groups. Of more than 50,000 jobs, 50,000, evenly through the trace,
-determine the centres; every job then belongs to the nearest.
+Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), and the best of
+several starts is used; equal seeds give equal groups. At most 50,000 jobs, evenly spaced through
+the trace, determine the centres; every job then belongs to the nearest centre.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOST_SHAPES = 12
 _LEAST_JOBS = 10
 #: Maximum number of jobs that determine the centres.
 MOST_JOBS = 50_000
-#: Minimum share of jobs that must know a dimension.
+#: Minimum share of jobs for which a dimension must be known.
 KNOWN_SHARE = 0.9
 _STARTS = 8
 _CHUNK = 500_000
@@ -43,9 +44,9 @@ class Shape:
     share: float
     #: Share of the bytes of all jobs.
     bytes_share: float
-    #: Median of every dimension.
+    #: Median over the jobs of the group, for each dimension.
     median: Mapping[str, float]
-    #: Name by the bytes of the median job.
+    #: Name of the shape, from the bytes of the median job (see ``word``).
     word: str
 
 
@@ -101,12 +102,12 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """Return centres (``k``, dimensions) of the best start, and the sum of squares in groups."""
+    """Return the centres (``k``, dimensions) of the best start, and the sum of squares."""
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
         random = np.random.default_rng([seed, k, start])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an empty group: a bad start
+            warnings.simplefilter("ignore", UserWarning)  # an empty group is only a bad start
             centres, label = kmeans2(points, k, minit="++", iter=30, rng=random)
         within = float(((points - centres[label]) ** 2).sum())
         if found is None or within < found[1]:

@@ -1,4 +1,4 @@
-"""Synthetic traces from a given one: whole windows of it, or jobs resampled within windows.
+"""Synthetic traces from a source trace: whole windows of it, or jobs resampled within windows.
 
 *windows*: SWIM's method (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011, section 4): windows of
 the source's time are drawn at random, with replacement, and joined until the wanted length is
@@ -18,8 +18,8 @@ moved among those with equal sets of zero and unknown quantities, so that a job 
 stays one.
 
 The draw is repeated, with other random numbers from one seed, until every distance to the source is
-inside (`quality`), or the limit of draws is reached; the number of draws is kept with the trace.
-Equal seeds give equal traces.
+inside its interval (`quality`), or the maximum number of draws is reached. The number of draws is
+stored with the trace. Equal seeds give equal traces.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from eastwest.errors import InputError
 from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
 from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
-#: Maximum number of draws for a trace whose distances are all inside.
+#: Default for the maximum number of draws until all distances are inside their intervals.
 DRAWS = 20
-#: Minimum size of a group whose jobs are moved; jobs of smaller groups stay as recorded.
+#: Minimum size of a group of jobs whose quantities are changed; jobs of smaller groups stay as
+#: recorded.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
-#: Maximum number of windows: more are a wrong length.
+#: Maximum number of windows in a synthetic trace; more would come from a wrong length.
 _MOST_DRAWN = 1_000_000
-#: Maximum number of jobs, a limit of memory.
+#: Maximum number of jobs of a synthetic trace, because of memory.
 _MOST_JOBS = 50_000_000
 
 
@@ -65,7 +66,7 @@ class Synthetic:
     method: Method
     length_s: float
     seed: int
-    #: Number of draws; the last one is this trace.
+    #: Number of draws made up to this trace.
     draws: int
 
 
@@ -85,7 +86,10 @@ def synthesize(
     source = Jobs.of(table)
     window = window_for(source) if window_s is None else window_s
     if not (length_s > 0 and length_s / window < _MOST_DRAWN):
-        raise InputError(f"a length of {length_s:g} s does not suit windows of {window:g} s")
+        raise InputError(
+            f"a length of {length_s:g} s does not suit windows of {window:g} s: the "
+            f"length must be above 0 s and below {_MOST_DRAWN:,} windows"
+        )
     reference = ReferenceInterval(source, window, seed)
     nearest: Synthetic | None = None
     for draw in range(1, draws + 1):
@@ -105,7 +109,7 @@ def synthesize(
         if quality.inside:
             break
     if nearest is None:
-        raise InputError("the new trace has no jobs: use a greater length or longer windows")
+        raise InputError("the new trace has no jobs: use a greater length or other windows")
     return nearest
 
 
@@ -116,14 +120,17 @@ def _windows(
     there = source.windows(window_s)
     if there < 1:
         raise InputError(
-            f"{source.where}no whole window of {window_s:g} s: the last job comes after "
-            f"{source.last_s:g} s; use shorter windows"
+            f"{source.where}the trace has no whole window of {window_s:g} s: the "
+            f"last job comes after {source.last_s:g} s; use shorter windows"
         )
     drawn = random.integers(there, size=int(np.ceil(length_s / window_s)))
     edges = np.searchsorted(source.submit_s, np.arange(there + 1) * window_s)
     counts = np.diff(edges)[drawn]
     if counts.sum() > _MOST_JOBS:
-        raise InputError(f"the trace would have {counts.sum():,} jobs, more than {_MOST_JOBS:,}")
+        raise InputError(
+            f"the new trace would have {counts.sum():,} jobs, but at most {_MOST_JOBS:,} "
+            "are allowed"
+        )
     first = np.repeat(edges[drawn] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     place = np.arange(counts.sum()) + first
     moved = np.repeat((np.arange(drawn.size) - drawn) * window_s, counts)
@@ -133,7 +140,7 @@ def _windows(
 
 
 def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
-    """Return rows of the source with new numbers, shifted to new times."""
+    """Return rows of the source with new job numbers, shifted to new submission times."""
     later = pl.Series("later", times) - table["submit_s"].gather(place)
     moved = [c for c in ("submit_s", "launch_s", "finish_s") if c in table.columns]
     rows = table[place].with_columns(later)
@@ -154,7 +161,7 @@ def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
 def _resample(
     table: pl.DataFrame, jobs: pl.DataFrame, place: Whole, random: np.random.Generator
 ) -> pl.DataFrame:
-    """Return jobs with moved quantities; ``place`` has the row in the source of each."""
+    """Return jobs with changed quantities; ``place`` has each job's row in the source."""
     source = Jobs.of(table)
     names = tuple(name for name in (*_BYTES, *WORK) if name in source.known)
     names = tuple(dict.fromkeys(names))
@@ -171,7 +178,7 @@ def _resample(
 
 
 def _groups(known: Floats) -> Iterator[Whole]:
-    """Yield jobs with equal sets of positive and of unknown quantities, in order."""
+    """Yield the jobs of each group: their positive quantities and unknown ones agree."""
     code = np.zeros(len(known), dtype=np.int64)
     for column in known.T:
         code = code * 3 + np.where(np.isnan(column), 2, column > 0)
@@ -180,10 +187,11 @@ def _groups(known: Floats) -> Iterator[Whole]:
 
 
 def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
-    """Return an array (chosen, quantities) of new values, by the module's equations."""
+    """Return an array (chosen, quantities) of new values, by the equations of this module."""
     n, d = values.shape
     ordered = np.sort(values, axis=0)
-    # Equal values share their ranks: one of them is drawn, so that ties keep their frequency.
+    # Equal values share their ranks: one of these ranks is drawn, so that ties keep their
+    # frequency.
     low = np.column_stack([np.searchsorted(o, v) for o, v in zip(ordered.T, values.T, strict=True)])
     high = np.column_stack(
         [np.searchsorted(o, v, side="right") for o, v in zip(ordered.T, values.T, strict=True)]
@@ -191,7 +199,8 @@ def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Float
     score = ndtri((low + random.random((n, d)) * (high - low)) / n)
     score = np.clip(score, -8.0, 8.0)
     width = float((4 / (n * (d + 2))) ** (1 / (d + 4)))
-    # Two quantities with correlation 1 make the matrix singular.
+    # Without the small diagonal term, two fully correlated quantities would make the matrix
+    # singular.
     near = np.corrcoef(score, rowvar=False).reshape(d, d)
     roots, directions = np.linalg.eigh(np.nan_to_num(near) * (1 - 1e-9) + 1e-9 * np.eye(d))
     noise = random.standard_normal((chosen.size, d)) * np.sqrt(np.maximum(roots, 0)) @ directions.T

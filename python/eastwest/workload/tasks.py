@@ -1,7 +1,7 @@
-"""Durations of the attempts at tasks, by kind, where the trace has them.
+"""Durations of task attempts by kind of task, if the trace has them.
 
-Only attempts that succeeded count, from start to finish. *Slow* attempts took more than twice
-the median of their job and kind: stragglers, which Ananthanarayanan et al. (OSDI 2010) count from
+Only successful attempts count, from start to finish. *Slow* attempts took more than twice the
+median of their job and kind. They are stragglers; Ananthanarayanan et al. (OSDI 2010) count from
 1.5 times on.
 """
 
@@ -15,18 +15,18 @@ import polars as pl
 from eastwest.workload.access import cumulative
 from eastwest.workload.jobs import Floats
 
-#: Minimum duration of a slow attempt, in medians of its job and kind.
+#: Limit above which an attempt is slow, as a multiple of the median duration in its job and kind.
 SLOW = 2.0
 _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Durations of the attempts of one kind."""
+    """Durations of the attempts of one kind of task."""
 
     attempts: int
     succeeded: int
-    #: Seconds by percentile.
+    #: Durations in seconds, by name of the percentile.
     seconds: Mapping[str, float]
     slow_share: float
     curve: tuple[Floats, Floats]

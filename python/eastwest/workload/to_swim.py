@@ -1,9 +1,9 @@
-"""Writes jobs as a SWIM trace: six columns between tabs, which `eastwest run` replays.
+"""Writes jobs as a SWIM trace: six columns separated by tabs, which `eastwest run` replays.
 
 The columns are name, submission, seconds since the previous submission, and bytes of input, shuffle
-and output (docs/mechanisms/swim.md). Times are whole seconds in this format: they are rounded down;
-all else is exact. Unknown bytes of a job are written as 0, because the format has no mark for them,
-and counted.
+and output (docs/mechanisms/swim.md). The format has whole seconds only: times are rounded down;
+everything else is exact. Unknown bytes of a job are written as 0, because the format has no mark
+for them; their number is returned.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MOST_S = 2_305_843
 def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
     """Return the text of the file, and the number of unknown sizes.
 
-    Raises ``InputError`` where a job comes later than readers of the format accept.
+    Raises ``InputError`` if a job is submitted later than readers of the format accept.
     """
     jobs = usable(jobs.lazy()).collect()
     if not jobs.height:
-        raise InputError("there are no jobs to write")
+        raise InputError("there are no jobs to write: none has a time of submission")
     last = float(jobs["submit_s"][-1])
     if last >= MOST_S + 1:
         raise InputError(
@@ -39,7 +39,7 @@ def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
         for name in BYTES
     ]
     submit = pl.col("submit_s").floor().cast(pl.Int64)
-    # A tab or a line end in a name would be read as a separator.
+    # Control characters are replaced: a tab or a line end in a name would be read as a separator.
     name = (
         pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().replace("", None)
     )
