@@ -449,7 +449,7 @@ def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="are both for rank 1"):
         import_mpi([folder], tmp_path / "twice")
     shutil.copy(folder / "actions0.txt", tmp_path / "rank1.txt")
-    with pytest.raises(InputError, match="found rank 0, expected rank 1"):
+    with pytest.raises(InputError, match="the line is of rank 0, but the file belongs to rank 1"):
         import_mpi([tmp_path / "rank1.txt", folder / "actions0.txt"], tmp_path / "wrong")
 
 

@@ -178,7 +178,7 @@ def test_records_of_routers(tmp_path: Path, kind: Any, where: str) -> None:
     found = taken(tmp_path, gzip.compress(data) if where == "compressed" else data)
     assert (found.source_format, found.records, found.used) == ("netflow", 4, 3)
     assert rows(found) == EXPECTED
-    assert "noted 1 × flow without payload, for example of acknowledgements only" in said(found)
+    assert "noted 1 × flow without payload, for example only acknowledgements" in said(found)
     assert "noted 1 × flow of UDP" in said(found)
     assert found.began_ns == made.BEGAN * 10**9
 
@@ -250,7 +250,7 @@ def test_a_flow_that_two_routers_report_counts_once(tmp_path: Path) -> None:
     found = taken(tmp_path, data)
     assert rows(found) == [("0", "2", 9 * 1448, 0.0), ("0", "1", 12 * 1448, 0.001)]
     assert (found.records, found.used) == (3, 2)
-    assert "record or packet of a flow that another observer has, too" in said(found)
+    assert "record or packet of a flow that another observer also has" in said(found)
     senders = made.exported([(0.0, made.v9(mine))], 2055, "10.255.0.1")
     senders += made.exported([(0.0, made.v9(theirs))], 2055, "10.255.0.2")[24:]
     assert rows(taken(tmp_path, senders)) == rows(found)
@@ -374,7 +374,7 @@ def test_other_lines_of_nfdump(tmp_path: Path) -> None:
     ("row", "expected"),
     [
         ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:99999 1 60 1", "port that is not"),
-        ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.999:2 1 60 1", "is not one of IPv4"),
+        ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.999:2 1 60 1", "is neither IPv4"),
         ("2023-11-14 22:13:20.000 0.9 TCP 2001:db..0:1.8 -> 2001:db..0:2.9 1 60 1", "nfdump -6"),
         ("2023-13-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:2 1 60 1", "without date"),
         ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:2 1 60", "number of columns"),
@@ -410,7 +410,7 @@ def test_addresses_that_are_no_hosts_of_the_list(tmp_path: Path) -> None:
     known = taken(tmp_path, data, hosts=read_hosts(tmp_path / "hosts.csv"))
     assert rows(known) == [("left", "right", 14480, 0.0)]
     assert known.hosts == {"left": A, "right": B}
-    assert "with an end that --hosts does not have" in said(known)
+    assert "with an address that is not in the file of --hosts" in said(known)
     (tmp_path / "hosts.csv").write_text(f"address,host\n{A},one\n{B},one\n{C},two\n")
     joined = taken(tmp_path, data, hosts=read_hosts(tmp_path / "hosts.csv"))
     assert {(f.src, f.dst) for f in joined.flows} == {("one", "two"), ("two", "one")}
@@ -424,7 +424,7 @@ def test_addresses_that_are_no_hosts_of_the_list(tmp_path: Path) -> None:
         ("host,address\nh0,10.0.0.300\n", ":2: '10.0.0.300' is not an address"),
         ("host,address\n,10.0.0.3\n", ":2: host must be a name"),
         ("host,address\na,10.0.0.3\nb,10.0.0.3\n", ":3: 10.0.0.3 already belongs to a"),
-        ("host,address\n", "names no host"),
+        ("host,address\n", "has no row with a host"),
     ],
 )
 def test_files_of_hosts_that_cannot_be_used(tmp_path: Path, text: str, expected: str) -> None:
@@ -490,8 +490,8 @@ def test_damage_is_named_with_its_position(tmp_path: Path) -> None:
     long = made.ipfix(RECORDS)[:18] + b"\xff\xff" + made.ipfix(RECORDS)[20:]
     cases = [
         (message + b"\0\3" + bytes(30), f"records:2: message of version 3.*byte {len(message)}"),
-        (made.pcap(TRANSFER)[:24] + bytes(8) + b"\xff" * 8, "records:1: header of a packet is dam"),
-        (long, "records:1: message with a set that does not fit into it"),
+        (made.pcap(TRANSFER)[:24] + bytes(8) + b"\xff" * 8, "records:1: the header of a packet is"),
+        (long, "records:1: message with a set that is longer than the message"),
     ]
     for data, expected in cases:
         kind = "pcap" if data[:1] == b"\xd4" else "netflow"
@@ -506,7 +506,7 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     cases = [
         (b"", "is empty"),
         (b"\x0c\xa5\1\0" + bytes(40), "nfdump -r FILE -o csv"),
-        (b"Dear diary\n", "has no known format of flows or packets"),
+        (b"Dear diary\n", "has no known format of flow records or packets"),
     ]
     for data, expected in cases:
         with pytest.raises(InputError, match=expected):
@@ -530,7 +530,7 @@ def test_the_list_runs_and_its_account_adds_up(tmp_path: Path) -> None:
     assert (about["records"], about["records_in_flows"], about["flows"]) == (4, 3, 3)
     assert {each["reason"] for each in about["noted"]} == {
         "flow of UDP",
-        "flow without payload, for example of acknowledgements only",
+        "flow without payload, for example only acknowledgements",
     }
     (tmp_path / "s.toml").write_text(
         'schema = 1\n[fabric]\nkind = "star"\nhosts = 3\nhost_rate = "1 Gbit/s"\n'

@@ -133,7 +133,7 @@ def test_nodes_that_cannot_be_replayed_are_refused_or_counted(
     about = take.import_mpi(files, tmp_path / "out", lossy=True).about
     assert [entry["count"] for entry in about["changed"]] == [1]
     chakra(tmp_path, [collective(1, **SUM), collective(1, **SUM)], [])
-    with pytest.raises(InputError, match="node 1 is there more than once"):
+    with pytest.raises(InputError, match="there is more than one node 1"):
         take.import_mpi(files, tmp_path / "twice")
 
 
@@ -177,7 +177,7 @@ def test_files_that_are_passed_over_are_noted(tmp_path: Path) -> None:
         archive.add(tmp_path / "t", "t")
     for given in (tmp_path / "t", tmp_path / "t.tar"):
         about = take.import_mpi([given], tmp_path / "out", force=True).about
-        assert said(about) == {"file whose name has no number of a rank": 1}
+        assert said(about) == {"file whose name contains no rank": 1}
     # a list of more than the 64 KiB that are looked at to find the format
     names = [tmp_path / f"t/{'r' * 240}{rank}.txt" for rank in range(300)]
     for rank, name in enumerate(names):
@@ -202,7 +202,7 @@ def test_text_in_the_place_of_a_file_is_refused_as_such(tmp_path: Path) -> None:
     [
         ("30:0:0:1:9", "a one-sided operation"),
         ("7:0:0:1", "found a record '7'"),
-        ("1:0:1:1.0", "a record of another thread than the first"),
+        ("1:0:1:1.0", "a record of a thread other than the first"),
         ("10:0:0:0:5:0:0:1:1", "communicator 5, which has 2 of 3 tasks"),
         ("10:0:0:0:9:0:0:1:1", "communicator without a definition, beside others"),
     ],
@@ -219,7 +219,7 @@ def test_dimemas_records_that_cannot_be_replayed_are_refused_or_counted(
     assert entry["first"][0]["line"] == 5
     assert said(about) == {
         "event record (20)": 1,
-        "definition of something else than a communicator": 1,
+        "definition of something other than a communicator": 1,
     }
     assert about["records"] == 4 + 2 * bool(rest)
 
@@ -233,14 +233,14 @@ def test_otf2_events_that_are_not_replayed_are_refused_or_counted(tmp_path: Path
 
     ends = {"root": 0, "size_sent": 8, "size_received": 8}
     kinds = {
-        "event RmaPut, which a replay cannot do": event("RmaPut"),
-        "receive that is posted and never complete: its message is not known": event(
+        "event RmaPut, which a replay cannot express": event("RmaPut"),
+        "receive that is posted but never completed: its message is not known": event(
             "MpiIrecvRequest", request_id=1
         ),
         "allreduce of 1 of 2 ranks: only collectives of all ranks can be replayed": event(
             "MpiCollectiveEnd", collective_op="X.ALLREDUCE", communicator=half, **ends
         ),
-        "collective neighbor, which a replay cannot do": event(
+        "collective neighbor, which a replay cannot express": event(
             "MpiCollectiveEnd", collective_op="X.NEIGHBOR", communicator=half, **ends
         ),
     }
@@ -292,7 +292,7 @@ def test_jobs_keep_their_account_through_a_run_and_a_page(tmp_path: Path) -> Non
     (tmp_path / "x.tsv").write_text(rows + "\n")
     about = import_trace([tmp_path / "x.tsv"], tmp_path / "trace").about
     assert said(about) == {
-        "column 7 or 8 that is a number and no path": 30,
+        "column 7 or 8 that is a number instead of a path": 30,
         "column 9": 30,
         "blank line": 1,
     }
@@ -343,14 +343,14 @@ def test_events_counters_and_attempts_of_hadoop_are_accounted_for(tmp_path: Path
         f'Meta VERSION="9" .\nJob {job} JOBNAME="x" SUBMIT_TIME="{start}" .\n{attempts}'
         f'Job {job} FINISH_TIME="{start + 9}" JOB_STATUS="SUCCESS" .\n'
     )
-    with pytest.raises(InputError, match="x:1: a log of another version than 1, found '9'"):
+    with pytest.raises(InputError, match="x:1: a log whose version is not 1, found '9'"):
         import_trace([tmp_path / "x"], tmp_path / "out")
     about = import_trace([tmp_path / "x"], tmp_path / "out", lossy=True).about
-    assert said(about, "changed") == {"a log of another version than 1": 1}
+    assert said(about, "changed") == {"a log whose version is not 1": 1}
     assert said(about) == {
-        "counter of an attempt that has no column": 3,
+        "counter of an attempt for which there is no column": 3,
         "counter of an attempt that is negative": 3,
-        "counter of another form than [(NAME)(title)(value)]": 3,
+        "counter that is not of the form [(NAME)(title)(value)]": 3,
         "attempt that failed or was killed": 1,
         "attempt whose outcome is missing or unknown": 1,
     }
@@ -461,8 +461,8 @@ def test_events_and_counters_of_histories_are_accounted_for(tmp_path: Path) -> N
     assert said(imported.about) == {
         "event JobPriorityChange": 1,
         "event Unheard": 1,
-        "application master that started again": 1,
-        "counter of an attempt that has no column": 1,
+        "the application master was started again": 1,
+        "counter of an attempt for which there is no column": 1,
         "counter of an attempt that is negative": 1,
     }
     (row,) = pl.read_parquet(imported.path / "jobs.parquet").to_dicts()

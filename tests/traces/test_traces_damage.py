@@ -57,7 +57,7 @@ def run(*arguments: str | Path) -> Result:
         ("b\t1\t1\t+2\t3\t4", "column 4 (map-input bytes): a whole number"),
         ("b\t1\t1\t2\t3\t18446744073709551616", "is too large for 64 bits"),
         ("b\t1240335962848\t1\t2\t3\t4", "a hundred years in seconds: is it in another unit?"),
-        ("b\0\t1\t1\t2\t3\t4", "is not text: a NUL, or no UTF-8"),
+        ("b\0\t1\t1\t2\t3\t4", "is not text: it has a NUL, or bytes that are not UTF-8"),
         ("b" * 70_000 + "\t1\t1\t2\t3\t4", "longer than 65,536 bytes"),
         ("b\t٣\t1\t2\t3\t4", "column 2 (submission): a whole number"),
     ],
@@ -95,7 +95,7 @@ def test_rows_that_are_odd_and_taken(tmp_path: Path) -> None:
     noted = {entry["reason"]: entry["count"] for entry in imported.about["noted"]}
     assert noted == {
         "blank line": 1,
-        "job submitted before the one above it: sorted": 1,
+        "job submitted before the job of the line above: sorted": 1,
         "the last line has no end: it may be cut off": 1,
         "lines have different numbers of columns (6, 7)": 1,
     }
@@ -106,7 +106,7 @@ def test_a_trace_in_another_unit_is_noted(tmp_path: Path) -> None:
     rows = (f"j{n}\t{n * 60_000}\t60\t1\t2\t3\n" for n in range(50))
     file.write_text("".join(rows), "utf-8")
     noted = [entry["reason"] for entry in taken(tmp_path, file).about["noted"]]
-    assert any("is one of them not in seconds?" in reason for reason in noted)
+    assert any("one of them may not be in seconds" in reason for reason in noted)
 
 
 def test_reasons_are_counted_and_few_are_kept(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_companions_alone_are_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=expected):
             taken(tmp_path, DATA / name)
     trace = RUMEN / "counters-test-trace.json.gz"
-    with pytest.raises(InputError, match="its name does not say of which job"):
+    with pytest.raises(InputError, match="its name does not tell which job"):
         taken(tmp_path, trace, RUMEN / "sample-conf.file.new.xml")
 
 
@@ -182,7 +182,7 @@ def test_a_job_is_taken_once(tmp_path: Path) -> None:
         with pytest.raises(InputError) as error:
             taken(tmp_path, DATA / name, DATA / name)
         assert f"{DATA / name}:" in str(error.value)
-        assert ": job with the id of an earlier job, found '" in str(error.value)
+        assert ": job with an id that an earlier job has, found '" in str(error.value)
         imported = taken(tmp_path, DATA / name, DATA / name, on_bad_row="skip")
         assert imported.about["rows_skipped"] >= imported.about["rows"]["jobs"]
         assert imported.about["rows"]["jobs"] in {2, 3}
@@ -245,15 +245,18 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     pl.DataFrame({"submit_s": [0.0]}).select(
         pl.col("submit_s").repeat_by(3_000_000).explode()
     ).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="more rows"):
+    with pytest.raises(InputError, match="more than one per byte"):
         taken(tmp_path, tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize(
     ("field", "expected"),
     [
-        ({"type": "array", "items": "null"}, "an array's items have no size"),
-        ({"type": "array", "items": {"type": "record", "name": "E", "fields": []}}, "no size"),
+        ({"type": "array", "items": "null"}, "the items of an array have a size of 0 bytes"),
+        (
+            {"type": "array", "items": {"type": "record", "name": "E", "fields": []}},
+            "a size of 0 bytes",
+        ),
         (["null", "R"], "R contains itself"),
         ("nowhere", "is not a schema"),
     ],
@@ -276,7 +279,7 @@ def test_tables_with_wrong_values(tmp_path: Path) -> None:
     assert imported.about["rows_skipped"] == 10
     told = {entry["reason"]: entry["first"][0]["line"] for entry in imported.about["skipped"]}
     assert told["maps: is negative"] == 3
-    assert told["outcome: expected one of succeeded, failed, killed"] == 6
+    assert told["outcome must be one of succeeded, failed, killed"] == 6
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
@@ -460,7 +463,7 @@ def test_the_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ([bad, "--on-bad-row", "ignore"], "expected stop or skip"),
         ([bad, "--format", "swimm"], "did you mean swim?"),
         ([tmp_path / "none"], "the file does not exist"),
-        ([tmp_path], "is a folder; give the files in it"),
+        ([tmp_path], "is a folder, but a file is expected: give the files in it"),
         ([bad, "--format", "rumen"], "has no usable job"),
     ]
     for arguments, expected in cases:

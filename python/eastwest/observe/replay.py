@@ -2,12 +2,12 @@
 
 - ``transactions.tsv``: one line per call, in the format of ``kind = "transactions"``;
 - ``messages.csv``: one line per message in the study's trace format: time, source and destination
-component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
-Ethernet-Federated Datacenter*, section 1);
+  component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
+  Ethernet-Federated Datacenter*, section 1);
 - ``workload.json``: the source, the origin of sizes, and the fitted hierarchy;
 - ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a Hadoop sort;
 - ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
-axes of the study (topology, traffic), as a start for other sweeps.
+  axes of the study (topology, traffic), as a start for other sweeps.
 """
 
 from __future__ import annotations

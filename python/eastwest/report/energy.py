@@ -171,5 +171,5 @@ def sentence(facts: Facts) -> tuple[str, str] | None:
     )
     whole = pick(facts.result.summary, "energy_j", "with_switches", "of_always_on")
     if whole is not None and pick(facts.result.summary, "energy_j", "switches", "total"):
-        text += f"Links and switches together used {units.percent(1 - whole)} less energy."
+        text += f" Links and switches together used {units.percent(1 - whole)} less energy."
     return ("good" if reached >= 0.5 else "look", text)

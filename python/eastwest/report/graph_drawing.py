@@ -111,9 +111,7 @@ def _told(name: str, data: Mapping[str, Any]) -> str:
 def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
     """Return the nodes by layer: the longest path from a first caller.
 
-    Callers are near each other.
-
-    Nodes that call each other in a cycle are in one layer.
+    Each node is placed near its callers. Nodes that call each other in a cycle are in one layer.
     """
     part = graph.subgraph(kept)
     circles = nx.condensation(part)

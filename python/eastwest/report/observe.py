@@ -161,7 +161,7 @@ def _sentences(given: Shown) -> list[str]:
 def _placed_words(given: Shown) -> str:
     where = f"The fabric of {shown(given.scenario, 60)}. " if given.scenario else ""
     if not given.scenario:
-        where = "No scenario describes the network, so all hosts are drawn at one node."
+        where = "No scenario describes the network, so all hosts are drawn at one node. "
     words = {
         "spans": "The spans name the hosts of their instances.",
         "file": "A file assigns the instances to hosts.",

@@ -113,7 +113,7 @@ def _row(
         story = _without_events(row)
         if row["finish_s"] > recorded_until and (row["retransmits"] or row["timeouts"]):
             story += (
-                "There are no details, because the log of events was full before the flow ended."
+                " There are no details, because the log of events was full before the flow ended."
             )
     else:
         story, marks = _with_events(facts, row, events)

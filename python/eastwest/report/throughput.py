@@ -32,7 +32,7 @@ def _streams(facts: Facts, found: Throughput) -> Chart:
     )
     if found.streams.height > len(names):
         note += (
-            f"Shown are the {len(names)} of {units.count(found.streams.height)} streams "
+            f" Shown are the {len(names)} of {units.count(found.streams.height)} streams "
             "with most bytes."
         )
     chart = Chart(

@@ -318,7 +318,7 @@ def quality_section(quality: Quality, hint: str) -> Section:
         "distance is no larger than 95 % of these."
     )
     if quality.windows < FEW_WINDOWS:
-        note += "So few windows tell little about the variation of the source."
+        note += " So few windows tell little about the variation of the source."
     table = Table("Distances", note, QUALITY_HEADINGS, quality_rows(quality), 2)
     return Section("quality", "Distance to the source", hint, tables=[table])
 

@@ -36,7 +36,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     if len(files) != 1:
         raise InputError(
             "only one topology of containerlab can be read at a time, but there are "
-            "{len(files)} files"
+            f"{len(files)} files"
         )
     file = files[0]
     json_like = file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")

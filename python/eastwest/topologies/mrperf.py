@@ -52,8 +52,8 @@ def _parse(data: bytes) -> _Element:
         seen += 1
         if seen > _MOST_ELEMENTS or len(stack) > _MOST_DEPTH:
             raise InputError(
-                "has more than {_MOST_ELEMENTS:,} elements, or elements nested more "
-                "than {_MOST_DEPTH} deep"
+                f"has more than {_MOST_ELEMENTS:,} elements, or elements nested more "
+                f"than {_MOST_DEPTH} deep"
             )
         element = _Element(name)
         stack[-1].below.append(element)

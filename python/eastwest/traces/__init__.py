@@ -1,5 +1,5 @@
 """Recorded workloads: readers of job histories, and their common normal form.
 
-``form`` defines the normal form; ``write`` and ``load`` write and read it. Each reader knows one
+``form`` defines the normal form, which ``write`` writes and ``load`` opens. Each reader knows one
 format and passes its records on in the columns of ``form``.
 """

@@ -1,7 +1,7 @@
 """Companion files of job histories: topologies of clusters and configurations of jobs.
 
-A topology (Rumen's) lists the hosts of a cluster by rack, and fills the table ``hosts``. A
-configuration (``job_…_conf.xml``) adds what its job's history lacks: queue, user, paths.
+A topology in Rumen's form lists the hosts of a cluster by rack, and fills the table ``hosts``. A
+configuration (``job_…_conf.xml``) adds queue, user and paths to the history of its job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def whole(source: Source) -> bytes:
         pieces.append(block)
         length += len(block)
         if length > MOST_BYTES:
-            raise InputError(f"{source.name}: is larger than {size(MOST_BYTES)}")
+            raise InputError(
+                f"{source.name}: is larger than {size(MOST_BYTES)}, the limit for a "
+                "topology or configuration"
+            )
     if source.cut:
         raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
     return b"".join(pieces)
@@ -44,7 +47,9 @@ def read_topology(source: Source, writer: Writer) -> int:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{source.name}: is not a topology of racks and hosts") from None
+        raise InputError(
+            f"{source.name}: is not a topology of racks with hosts, as Rumen writes it"
+        ) from None
     for rack, host in hosts:
         writer.host(rack, host)
     return len(hosts)
@@ -55,16 +60,16 @@ def _name(node: Any) -> str | None:
 
 
 def read_conf(source: Source, confs: hadoop.Confs) -> None:
-    """Add a configuration to ``confs`` under the job in its file's name.
+    """Add a configuration to ``confs`` under the id of its job, which is in the file's name.
 
-    Raises ``InputError`` where the name has no job, or the file is damaged.
+    Raises ``InputError`` if the name has no job id, or the file is damaged.
     """
     job = hadoop.job_id(source.path.name)
     found = settings(whole(source), source.name)
     if job is None:
         raise InputError(
-            f"{source.name}: is a configuration, and its name does not say of which job "
-            "(job_…_conf.xml)"
+            f"{source.name}: is a configuration, but its name does not tell which "
+            "job it belongs to (job_…_conf.xml)"
         )
     confs.add(job, source.name, hadoop.conf_of(found))
 
@@ -117,13 +122,14 @@ class _Settings:
         self._held = []
 
 
-#: Other JSON files that lie beside traces, recognised by the keys of an object of theirs.
+#: Companions in JSON: keys by which an object is recognised, kind of companion, or description of a
+#: file that is no companion.
 _KINDS = (
     ({"children", "name"}, "topology", ""),
     (
         {"schema", "start_ts", "nodes"},
         "",
-        "an execution trace of PyTorch that Chakra's converter has not made a graph of",
+        "an execution trace of PyTorch: convert it with Chakra's converter first",
     ),
     ({"rankings", "numberValues"}, "", "a histogram of Rumen's tests"),
     ({"data"}, "", "values for a histogram of Rumen's tests"),
@@ -136,10 +142,13 @@ _KINDS = (
 
 
 def kind_of(start: bytes) -> tuple[str, str]:
-    """Return the kind of companion by the first bytes: ``topology``, ``conf``, or a description."""
+    """Return (kind, description) of a companion from its first bytes.
+
+    Both are empty for no companion.
+    """
     text = start.lstrip()
     if text.startswith((b"<?xml", b"<configuration", b"<!--")):
-        return ("conf", "") if b"<configuration" in text else ("", "XML, but no configuration")
+        return ("conf", "") if b"<configuration" in text else ("", "XML, but not a configuration")
     keys = {key.decode(errors="replace") for key in _keys(text[:4096])}
     for needed, kind, said in _KINDS:
         if needed <= keys:

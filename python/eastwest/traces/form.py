@@ -4,10 +4,10 @@ Every source is converted to these tables. A column that a source does not provi
 listed under ``lacks`` in ``trace.json``; a table without any data is left out. A value that the
 source marks as missing (Rumen's −1) is null too, never zero.
 
-Times are seconds from the zero of the trace: the source's own zero where it has one (SWIM, a
-table), else the first submission. ``began_s`` in ``trace.json`` is that zero in seconds since 1970,
-where the source states it. Sizes are in bytes. ``job`` counts jobs from 0 in the order of
-submission; jobs with equal times keep the order of the source.
+Times are seconds from the zero of the trace: the source's own zero if it has one (SWIM, a table),
+else the first submission. ``began_s`` in ``trace.json`` is this zero in seconds since 1970, if the
+source states it. Sizes are in bytes. ``job`` numbers jobs from 0 in the order of submission; jobs
+with equal times keep the order of the source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Format of the folders this version writes: ``format`` in ``trace.json``.
+#: Format of the folders that this version writes: the value of ``format`` in ``trace.json``.
 TRACE_FORMAT = 1
 
 #: Name of the file that describes the trace.
@@ -30,10 +30,11 @@ SOURCES = {
     "mrv1": 'job history of Hadoop 0.20 to 1.x: KIND KEY="value" lines',
     "jhist": "job history of Hadoop 2 and 3: Avro's JSON or binary form",
     "spark": "Spark event log: one JSON object per line",
-    "table": "CSV or Parquet with columns named as here",
+    "table": "CSV or Parquet with columns named as in the table of jobs",
 }
 
-#: Latest time and longest duration that is accepted, in seconds: 100 years. More is another unit.
+#: Latest accepted time and longest accepted duration, in seconds: 100 years. A larger value is in
+#: another unit.
 MOST_S = 100 * 366 * 86_400.0
 
 #: Outcomes of an attempt or a job.
@@ -41,9 +42,9 @@ OUTCOMES = ("succeeded", "failed", "killed")
 
 #: Tables: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
-    # One row for each job. ``name`` is the user's name for it, ``source_id`` the framework's.
-    # ``input_bytes``: read from files by its maps or first stages; ``shuffle_bytes``: fetched by
-    # reduces, or by later stages; ``output_bytes``: written to files; ``map_output_bytes``:
+    # One row for each job. ``name`` is the user's name of the job, ``source_id`` the framework's
+    # id. ``input_bytes``: read from files by its maps or first stages; ``shuffle_bytes``: fetched
+    # by reduces, or by later stages; ``output_bytes``: written to files; ``map_output_bytes``:
     # emitted by maps before combining and compression, which differs from the shuffled bytes.
     # ``map_s`` and ``reduce_s``: task-seconds of the attempts that succeeded.
     "jobs": {
@@ -66,8 +67,8 @@ TABLES: dict[str, dict[str, str]] = {
         "map_s": "f64",
         "reduce_s": "f64",
     },
-    # One row for each attempt at a task. ``kind``: map, reduce, setup, cleanup, or task (Spark).
-    # ``stage`` is Spark's. ``input_done_s``: end of the map function or of a reduce's shuffle;
+    # One row for each task attempt. ``kind``: map, reduce, setup, cleanup, or task (Spark). Only
+    # Spark has ``stage``. ``input_done_s``: end of the map function or of a reduce's shuffle;
     # ``sorted_s``: end of a reduce's merge. ``shuffle_bytes``: fetched by this attempt.
     "attempts": {
         "job": "u32",
@@ -94,7 +95,7 @@ TABLES: dict[str, dict[str, str]] = {
         "spilled_records": "u64",
         "cpu_s": "f64",
     },
-    # One row for each stage of a job that is a graph (Spark). ``after``: stages it waits for.
+    # One row for each stage of a job that is a graph (Spark). ``after``: stages for which it waits.
     "stages": {
         "job": "u32",
         "stage": "u32",

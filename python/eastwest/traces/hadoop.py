@@ -1,9 +1,9 @@
 """Shared parts of the readers of Hadoop's histories: jobs, counters, host names, settings.
 
-A job's bytes are those of its own counters where the history has them, else the sum over its tasks
-of the last attempt that succeeded, as Hadoop counts them. The input and output of a task are the
-sums of its counters over all file systems but the local one. A job without reduces has 0 shuffled
-bytes; no other missing value is replaced by zero.
+A job's bytes are those of its own counters if the history has them. Otherwise they are the sum over
+its tasks, counting for each task the last attempt that succeeded, as Hadoop does. The input and
+output of a task are the sums of its counters over all file systems except the local one. A job
+without reduces has 0 shuffled bytes; no other missing value is replaced by zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Maximum number of attempts of unfinished jobs in memory.
+#: Maximum number of attempts of unfinished jobs that are held in memory.
 MOST_ATTEMPTS = 500_000
 #: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000
@@ -48,7 +48,8 @@ _KINDS = {
     "JOB_CLEANUP": "cleanup",
     "TASK_CLEANUP": "cleanup",
 }
-#: Columns of an attempt by counter; columns of file bytes are found by the counter's suffix.
+#: Columns of an attempt by counter. Columns for bytes of file systems are found by the counter's
+#: suffix.
 _COUNTERS = {
     "MAP_OUTPUT_BYTES": "map_output_bytes",
     "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
@@ -62,7 +63,7 @@ _REDUCE_RECORDS = {
     "REDUCE_OUTPUT_RECORDS": "output_records",
 }
 _JOB_ID = re.compile(r"job_[0-9]+_[0-9]+")
-#: Counters that become columns, besides counters of file systems.
+#: Counters that become columns, in addition to the counters of file systems.
 COUNTERS = frozenset((*_COUNTERS, *_MAP_RECORDS, *_REDUCE_RECORDS))
 _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?:_([0-9]+))?")
 
@@ -82,18 +83,18 @@ class Attempt:
     finish_ms: int | None = None
     outcome: str | None = None
     locality: str | None = None
-    #: Columns of the table of attempts that come from counters.
+    #: Values from counters, by column of the table of attempts.
     counts: dict[str, int] | None = None
     cpu_s: float | None = None
-    #: Hadoop's own counters, where the reader keeps them.
+    #: Hadoop's own counters by name; None if the reader does not keep them.
     counters: dict[str, int] | None = None
-    #: Outcome in the source's words, where it is unknown to Hadoop.
+    #: Outcome as the source writes it, if it is not one that Hadoop has; else empty.
     odd_end: str = ""
 
 
 @dataclass
 class Conf:
-    """Settings taken from the configuration of a job."""
+    """Settings of a job that its configuration states."""
 
     name: str | None = None
     user: str | None = None
@@ -117,7 +118,7 @@ class Job:
     outcome: str | None = None
     maps: int | None = None
     reduces: int | None = None
-    #: Totals of the job by their columns, from its own counters.
+    #: Totals of the job from its own counters, by column.
     counts: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, Attempt] = field(default_factory=dict)
     #: Start times of tasks, by their names.
@@ -126,31 +127,31 @@ class Job:
 
 
 def job_id(text: str) -> str | None:
-    """Return the job's name contained in a file's name, or None."""
+    """Return the job id in the name of a file, or None."""
     found = _JOB_ID.search(text)
     return found.group() if found else None
 
 
 def job_of(task_or_attempt: str) -> str | None:
-    """Return the name of the job of a task or attempt, or None."""
+    """Return the job id in the id of a task or attempt, or None."""
     found = _SOURCE_ID.fullmatch(task_or_attempt)
     return f"job_{found.group(1)}" if found else None
 
 
 def attempt_number(attempt: str) -> int | None:
-    """Return the number of an attempt at its task, from its name."""
+    """Return the number of an attempt among those of its task, from its id; None without one."""
     found = _SOURCE_ID.fullmatch(attempt)
     number = int(found.group(2)) if found and found.group(2) else None
     return number if number is None or number < 1 << 32 else None
 
 
 def kind_of(task_type: object) -> str | None:
-    """Return the kind of a task by Hadoop's word for it."""
+    """Return the kind of a task from Hadoop's name for it; None for an unknown name."""
     return _KINDS.get(str(task_type))
 
 
 def outcome_of(status: object) -> str | None:
-    """Return the outcome of an attempt or a job; None where it has not ended or is unknown."""
+    """Return the outcome of an attempt or a job; None if it has not ended or is unknown."""
     return _OUTCOMES.get(str(status))
 
 
@@ -195,7 +196,7 @@ def host_of(text: str) -> tuple[str | None, str | None]:
 
 
 def odd_end(status: object) -> str:
-    """Return the word for an unknown outcome; empty where it is known or not yet reached."""
+    """Return the source's word for an unknown outcome; empty for a known or pending one."""
     word = "" if status is None else str(status)
     return "" if word in _OUTCOMES or word in _NOT_ENDED else word
 
@@ -236,7 +237,7 @@ def note_counters(
     """Report counters of an attempt that have no column, and negative counters."""
     names = unread(counters, kind)
     if names:
-        reason = "counter of an attempt that has no column"
+        reason = "counter of an attempt for which there is no column"
         account.note(file, line, reason, names[0], len(names), "it is left out")
     for name, value in counters.items():
         if value < 0 and name not in names:
@@ -246,17 +247,22 @@ def note_counters(
 
 
 def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
-    """Write a job with its attempts; return whether it was usable."""
+    """Write a job with its attempts; return False if the job cannot be used."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
-        account.bad(file, job.line, "job with the id of an earlier job", job.source_id)
+        account.bad(file, job.line, "job with an id that an earlier job has", job.source_id)
         return False
     submit_ms = _submitted(job)
     if submit_ms is None:
-        account.bad(file, job.line, "job without any time", job.source_id)
+        account.bad(
+            file,
+            job.line,
+            "job without any time of submission, launch, start or end",
+            job.source_id,
+        )
         return False
     if job.submit_ms is None:
-        reason = "job without a time of submission: its first other time is taken"
+        reason = "job without a time of submission: its first other time is used"
         account.note(file, job.line, reason, job.source_id)
     number = writer.next_job()
     totals = _totals(job)
@@ -299,7 +305,7 @@ def _submitted(job: Job) -> int | None:
 
 
 def _totals(job: Job) -> dict[str, Any]:
-    """Return columns with the bytes and task-seconds of a job."""
+    """Return the columns with the bytes and the task-seconds of a job."""
     last = _last_success(job)
     found: dict[str, Any] = {}
     for column in ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes"):
@@ -322,7 +328,7 @@ def _totals(job: Job) -> dict[str, Any]:
 
 
 def _last_success(job: Job) -> list[Attempt]:
-    """Return for each map and reduce the last attempt that succeeded, which Hadoop counts."""
+    """Return for each map and reduce its last successful attempt, the one that Hadoop counts."""
     last: dict[str, Attempt] = {}
     for attempt in job.attempts.values():
         if attempt.kind in {"map", "reduce"} and attempt.outcome == "succeeded":
@@ -352,7 +358,7 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
 
 
 def _note_order(job: Job, account: Account, file: str) -> None:
-    """Report times in an impossible order; the tables keep them as recorded."""
+    """Report times in an impossible order; the tables contain them as recorded."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times are kept unchanged"
         account.note(file, job.line, reason, job.source_id)
@@ -377,7 +383,7 @@ def _note_end(job: Job, account: Account, file: str) -> None:
 
 
 def _note_outcomes(job: Job, account: Account, file: str) -> None:
-    """Report attempts that have rows but do not count in the totals of their job."""
+    """Report attempts that have rows but do not count in the totals of the job."""
     last = {id(attempt) for attempt in _last_success(job)}
     lost = [a.task for a in job.attempts.values() if a.outcome in {"failed", "killed"}]
     open_ = [a for a in job.attempts.values() if a.outcome is None]
@@ -386,7 +392,7 @@ def _note_outcomes(job: Job, account: Account, file: str) -> None:
         for a in job.attempts.values()
         if a.outcome == "succeeded" and a.kind in {"map", "reduce"} and id(a) not in last
     ]
-    then = "it has a row; its job's bytes and task-seconds are those of attempts that succeeded"
+    then = "it has a row, but its job's bytes and task-seconds come from attempts that succeeded"
     if lost:
         reason = "attempt that failed or was killed"
         account.note(file, job.line, reason, lost[0], len(lost), then)
@@ -394,8 +400,8 @@ def _note_outcomes(job: Job, account: Account, file: str) -> None:
         reason = "attempt whose outcome is missing or unknown"
         account.note(file, job.line, reason, open_[0].odd_end or open_[0].task, len(open_), then)
     if twice:
-        then = "it has a row; its job's bytes are those of the later attempt"
-        reason = "attempt that succeeded before another at the same task"
+        then = "it has a row, but its job's bytes come from the later attempt"
+        reason = "attempt that succeeded before another attempt of its task"
         account.note(file, job.line, reason, twice[0], len(twice), then)
 
 
@@ -414,7 +420,7 @@ _USERS = ("mapreduce.job.user.name", "user.name")
 _QUEUES = ("mapreduce.job.queuename", "mapred.job.queue.name")
 _INPUTS = ("mapreduce.input.fileinputformat.inputdir", "mapred.input.dir")
 _OUTPUTS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
-#: Names of the settings that are taken from a configuration.
+#: Names of the settings that the import reads from a configuration.
 WANTED = frozenset((*_NAMES, *_USERS, *_QUEUES, *_INPUTS, *_OUTPUTS))
 _COMMA = re.compile(r"(?<!\\),")
 _MOST_PATHS = 10_000
@@ -443,7 +449,7 @@ def _paths(text: str | None) -> Iterator[str]:
 
 
 class Confs:
-    """Configurations given beside histories, by their job."""
+    """Configurations that were given together with histories, by job."""
 
     def __init__(self) -> None:
         self._confs: dict[str, tuple[str, Conf]] = {}
@@ -453,14 +459,14 @@ class Confs:
         return bool(self._confs)
 
     def add(self, job: str, file: str, conf: Conf) -> None:
-        """Keep the configuration of a job, and the file it came from."""
+        """Store the configuration of a job, with the name of its file."""
         self._confs[job] = (file, conf)
 
     def take(self, job: str) -> Conf | None:
-        """Return the configuration of a job, or None."""
+        """Return the configuration of a job, or None; the job counts as seen."""
         self._taken.add(job)
         return self._confs[job][1] if job in self._confs else None
 
     def left(self) -> list[str]:
-        """Return the files whose job did not occur in any history."""
+        """Return the files of configurations whose jobs appeared in no history."""
         return [file for job, (file, _) in self._confs.items() if job not in self._taken]

@@ -1,15 +1,15 @@
 """Job histories of Hadoop 2 and 3 (MRv2): ``*.jhist`` files, Avro in its JSON or binary form.
 
-A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Records
-follow: in JSON one per line, with blank lines between, or consecutive in Avro's binary encoding,
-without the container of Avro's own files (``EventWriter`` of Hadoop 2.8 to 3.4; binary is the
-default from 3.0 on). Times are milliseconds since 1970. Times of jobs and containers are read from
-the application master's clock; the ends of map, shuffle and sort inside an attempt from the clock
-of the node it ran on. One file is one job.
+A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Then
+records follow. In JSON, each record is a line, with blank lines between. In the binary form, they
+follow each other in Avro's binary encoding, without the container of Avro's own files
+(``EventWriter`` of Hadoop 2.8 to 3.4; binary is the default from 3.0 on). Times are milliseconds
+since 1970. Times of jobs and containers come from the clock of the application master; the ends of
+map, shuffle and sort in an attempt come from the clock of its node. A file has one job.
 
 Events and fields are those of ``Events.avpr`` in Hadoop 3.4. Records are decoded by the schema in
-the file, which must not be recursive nor have items without a size: either could make a small file
-fill the memory.
+the file. It must not be recursive and must not have array items of no size, because such a schema
+would let a small file fill the memory.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Longest line or binary record in bytes, and most attempts of a job.
+#: Longest line and longest binary record in bytes, and maximum number of attempts of a job.
 MOST_LINE_BYTES = 16 << 20
 MOST_RECORD_BYTES = 1 << 20
 MOST_ATTEMPTS = hadoop.MOST_ATTEMPTS
 
 JSON_HEADER = "Avro-Json"
 BINARY_HEADER = "Avro-Binary"
-#: Counters that are kept under their own names, besides those with columns.
+#: Counters that are stored under their own names, in addition to counters that have columns.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
-#: Maximum number of distinct names of counters that are reported.
+#: Maximum number of distinct names of counters without a column that are reported.
 _MOST_NAMES = 10_000
 
-#: A record: its position (line, or count in binary form), its kind, and its content. Where it is
-#: unreadable, its kind is empty and its content is the reason.
+#: A record: its position (line number, or count of records in the binary form), kind, and content.
+#: For an unreadable record, the kind is empty and the content is the reason.
 Record = tuple[int, str, Any]
 
 
@@ -64,7 +64,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
             continue
         try:
             if not walk.take(kind, event):
-                then = "it is left out: it changes neither times nor bytes of a job or an attempt"
+                then = "it is left out: it contains no times or bytes of a job or an attempt"
                 account.note(source.name, at, f"event {clean(kind, 60)}", consequence=then)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             account.bad(source.name, at, wrong(error))
@@ -81,13 +81,13 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 
 
 def _note_walk(walk: Walk, account: Account, file: str) -> None:
-    """Report contents of a history's events that the tables do not have."""
+    """Report events and counters of a history that the tables do not contain."""
     for name, times in walk.unread.items():
-        reason = "counter of an attempt that has no column"
+        reason = "counter of an attempt for which there is no column"
         account.note(file, 0, reason, name, times, "it is left out")
     if walk.masters > 1:
-        reason = "application master that started again"
-        then = "attempts under each master are rows"
+        reason = "the application master was started again"
+        then = "attempts under every application master have rows"
         account.note(file, 0, reason, rows=walk.masters - 1, consequence=then)
     for attempt in walk.job.attempts.values() if walk.job else ():
         for name, value in (attempt.counters or {}).items():
@@ -114,8 +114,10 @@ def records(source: Source) -> Iterator[Record]:
         try:
             line = raw.decode().strip()
         except UnicodeDecodeError:
-            binary = "it looks like Avro's binary form in a container; " * raw.startswith(b"Obj")
-            message = f"is not text; {binary}histories are read as Hadoop writes them"
+            binary = "it looks like an Avro container file; " * raw.startswith(b"Obj")
+            message = (
+                f"is not text; {binary}a history must be in the form in which Hadoop writes it"
+            )
             if seen == 0:
                 raise InputError(f"{source.name}:{number}: {message}") from None
             yield number, "", message
@@ -125,7 +127,7 @@ def records(source: Source) -> Iterator[Record]:
         seen += 1
         if seen == 1 and line != JSON_HEADER:
             found = clean(line, 30)
-            expected = f"starts with {found!r}, a job history with {JSON_HEADER!r}"
+            expected = f"starts with {found!r}, but a job history starts with {JSON_HEADER!r}"
             raise InputError(f"{source.name}:{number}: {expected}")
         if seen > 1:
             record = _parsed(number, line)
@@ -133,7 +135,7 @@ def records(source: Source) -> Iterator[Record]:
                 yield record
 
 
-_NO_JSON = "is not JSON record; the file may have been cut off here"
+_NO_JSON = "is not a JSON record; the file may have been cut off here"
 
 
 def _parsed(number: int, line: str) -> Record:
@@ -181,7 +183,14 @@ def _binary(source: Source) -> Iterator[Record]:
         block = source.read(_CHUNK)
         more = bool(block)
         if len(buffer) > MOST_RECORD_BYTES or (buffer and not more):
-            yield count + 1, "", "is incomplete, or longer than any record of a history"
+            yield (
+                count + 1,
+                "",
+                (
+                    f"is incomplete, or longer than {MOST_RECORD_BYTES:,} bytes, the limit "
+                    "for a record"
+                ),
+            )
             return
         buffer += block
 
@@ -205,7 +214,7 @@ def _schema(name: str, text: bytes) -> Any:
     try:
         found = json.loads(text)
         if _least(found, {}, ()) == 0:
-            raise ValueError("its records have no size")
+            raise ValueError("its records have a size of 0 bytes")
         return fastavro.parse_schema(found)
     except Exception as error:
         said = clean(str(error), 80)
@@ -213,9 +222,9 @@ def _schema(name: str, text: bytes) -> Any:
 
 
 def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
-    """Return the least encoded size in bytes of a value of a schema.
+    """Return the minimum encoded size in bytes of a value of a schema.
 
-    Raises ``ValueError`` for types that are recursive, and for arrays whose items have no size.
+    Raises ``ValueError`` for recursive types, and for arrays whose items have no size.
     """
     if isinstance(schema, list):
         return 1 + min((_least(branch, named, inside) for branch in schema), default=0)
@@ -236,31 +245,31 @@ def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
     if kind in {"array", "map"}:
         held = schema["items" if kind == "array" else "values"]
         if _least(held, named, inside) == 0 and kind == "array":
-            raise ValueError("an array's items have no size")
+            raise ValueError("the items of an array have a size of 0 bytes")
         return 1
     return 1 if kind == "enum" else _least(kind, named, inside)
 
 
 class TooManyError(Exception):
-    """Error of a history with more attempts than memory is reserved for."""
+    """Error of a history with more attempts than the limit for memory."""
 
 
 class Walk:
-    """Collector of a job from the records of its history."""
+    """Builder of a job: processes the records of its history one by one."""
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        #: Start of the job's last application master; only tasks of this one count.
+        #: Start time of the job's last application master in ms since 1970; None before any.
         self.master_ms: int | None = None
-        #: Time of the job's end, and its status in Hadoop's words.
+        #: End of the job: its time in ms since 1970, and its status in Hadoop's words; None before.
         self.end: tuple[int | None, str] | None = None
         #: Number of application masters that started.
         self.masters = 0
-        #: Frequencies of counters of attempts that have no column.
+        #: How often each counter of attempts without a column occurred.
         self.unread: Counter[str] = Counter()
 
     def take(self, kind: str, event: dict[str, Any]) -> bool:
-        """Process one record; return False where its kind has no data for the tables.
+        """Process one record; return False if the tables need nothing of its kind.
 
         Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a malformed
         record, and ``TooManyError`` for too many attempts.
@@ -359,7 +368,7 @@ class Walk:
 
     @staticmethod
     def _kept(tree: Any, unread: Counter[str] | None = None) -> dict[str, int]:
-        """Return the counters that are kept, by name; ``unread`` counts the others."""
+        """Return the counters that are stored, by name; ``unread`` counts the others."""
         found: dict[str, int] = {}
         for group in (_plain(tree) or {}).get("groups", []):
             for counter in group["counts"]:
@@ -372,7 +381,7 @@ class Walk:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of an Avro union: ``null``, or the value without its type's name."""
+    """Return the value of an Avro union without the name of its type; null is None."""
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.values()))
     return value[1] if isinstance(value, tuple) else value

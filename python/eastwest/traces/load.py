@@ -1,7 +1,8 @@
 """Opens a trace: a folder in the normal form, or a recorded file of any known format.
 
-A file is imported into a temporary folder first. Folders come from anywhere: format version,
-columns, order of the jobs and references between tables are checked before they can be read.
+A file is imported into a temporary folder first. Folders can come from untrusted people: format
+version, columns, order of the jobs and references between tables are checked before the tables are
+used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from eastwest.units import clean
 
 @dataclass
 class Trace(Opened):
-    """Open trace; close it by ``with`` or ``close``, as it may lie in a temporary folder."""
+    """Open trace; close it by ``with`` or ``close``, because its folder may be temporary."""
 
     #: Names of the tables in the folder.
     tables: tuple[str, ...]
@@ -38,7 +39,7 @@ class Trace(Opened):
         return pl.LazyFrame(schema=schema(name))
 
     def lacks(self, table: str, column: str = "") -> bool:
-        """Whether the source provides nothing for a table, or for a column of it."""
+        """Whether the source states nothing for a table, or for one column of it."""
         if table not in self.tables:
             return True
         return bool(column) and f"{table}.{column}" in self.about["lacks"]
@@ -58,7 +59,8 @@ def open_trace(
 ) -> Trace:
     """Open a folder in the normal form, or a file of a known format.
 
-    Raises ``InputError`` where the path is neither, or is damaged, and as ``import_trace`` does.
+    Raises ``InputError`` if the path is neither, if it is damaged, or for the reasons of
+    ``import_trace``.
     """
     path = Path(path)
     if is_folder(path):
@@ -139,12 +141,15 @@ def _check_jobs(trace: Trace) -> None:
     if not (row["counted"] and row["from_zero"]) or row["nulls"]:
         raise InputError(f"{trace.name}: jobs.parquet: the column job must be 0, 1, 2, …")
     if not (row["finite"] and row["ordered"]):
-        raise InputError(f"{trace.name}: jobs.parquet: the column submit_s must be sorted")
+        raise InputError(
+            f"{trace.name}: jobs.parquet: the column submit_s must have finite numbers "
+            "in ascending order"
+        )
     trace.about["rows"] = {"jobs": row["rows"]}
 
 
 def _check_numbers(trace: Trace, table: str) -> None:
-    """Raise ``InputError`` unless the rows of another table belong to existing jobs."""
+    """Raise ``InputError`` unless every row of a table other than ``jobs`` has a known job."""
     needed = [pl.col(name).null_count().alias(f"no_{name}") for name in NEEDED[table]]
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
     rows, most, *nulls = found.collect(engine="streaming").row(0)

@@ -1,4 +1,4 @@
-"""Parts shared by imports of traces and of spans: checks, the new folder, and its description."""
+"""Parts shared by the imports of traces and of spans: checks, and writing of a new folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastwest.folders import NewFolder
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Number of bytes from which a format is recognised.
+#: Number of bytes at the start of a file from which its format is recognised.
 START = 1 << 16
 
 
@@ -34,8 +34,9 @@ class Imported:
 class FolderWriter:
     """Writer of a folder: a context manager that leaves no folder unless ``place`` was called.
 
-    ``what`` is its name in messages ("a trace"), ``marker`` the name of its description. A folder
-    that is not ``lasting``, because it is read and removed, is not synchronised to disk.
+    ``what`` is the name of its content in messages ("a trace"), ``marker`` the file name of its
+    description. A folder that is not ``lasting``, because it is soon removed, is not synchronised
+    to disk.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class FolderWriter:
         self._made.close()
 
     def place(self, version: int | str, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the description of the folder, give the folder its name; return the description."""
+        """Write the description of the folder, give it its final name; return the description."""
         text = {"format": version, "eastwest": core.version(), **about}
         data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
         (self._partial / self._marker).write_text(data + "\n", "utf-8")
@@ -71,11 +72,14 @@ def check_format(given: str, known: Collection[str]) -> None:
     if given != "auto" and given not in known:
         allowed = ", ".join(["auto", *known])
         near = did_you_mean(given, known)
-        raise InputError(f"format {given!r:.60}: expected one of {allowed}{near}")
+        raise InputError(f"the format is {given!r:.60}, but must be one of {allowed}{near}")
 
 
 def start_of(source: Source) -> bytes:
-    """Return the first bytes of a file, not consumed; raise ``InputError`` if it is empty."""
+    """Return the first bytes of a file without consuming them.
+
+    Raise ``InputError`` if it is empty.
+    """
     start = source.peek(START)
     if not start.strip():
         raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
@@ -83,19 +87,19 @@ def start_of(source: Source) -> bytes:
 
 
 def unknown(source: Source, what: str = "has no known format") -> InputError:
-    """Return the error of a file of no known format."""
+    """Return the error for a file whose format is not known."""
     shown = repr(clean(source.peek(START)[:40].decode(errors="replace"), 30))
     return InputError(f"{source.name}: {what}; it starts with {shown}")
 
 
 def unusable(file: str | Path, what: str, account: Account) -> InputError:
-    """Return the error of a file that has nothing usable, with the first reason."""
+    """Return the error for a file without usable content, with the account's first reason."""
     why = next(account.lines(), "it is empty")
     return InputError(f"{file}: has no usable {what}: {why}")
 
 
 def entry(source: Source, kind: str, **counts: int) -> dict[str, Any]:
-    """Return the description of a file that has been read, with counts of its contents."""
+    """Return the description of a file that was read, with counts of its contents."""
     digest = source.drain()
     named = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
     return {**named, **counts, "sha256": digest}

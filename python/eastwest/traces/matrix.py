@@ -1,10 +1,11 @@
 """Connection matrices of htsim (``.cm``): source, destination, size and start of flows.
 
-A header of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in any order, of
-which the last two are optional; then a line for each connection,
+The file has a header of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in
+any order; the last two are optional. Then a line follows for each connection:
 ``SRC->DST [id N] [start N] size N [prio N] [trigger N] [send_done_trigger N]
-[recv_done_trigger N]``, and lines of triggers and failures. ``#`` begins a comment line. Starts
-are picoseconds in htsim's reader; files of its own writer have microseconds.
+[recv_done_trigger N]``. The file may also have lines for triggers and failures. ``#`` begins a
+comment line. Starts are in picoseconds in htsim's reader, but files from htsim's own writer have
+microseconds.
 
 The result is the list of flows that ``kind = "flow-list"`` reads. A list of flows has no
 connections that start when others end, and none without end (``size 0``): files with these are
@@ -32,7 +33,7 @@ _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
 _LARGEST = 10**15
 _LATEST_S = 480 * 3600
-#: Units of starts, as the number of them in a second.
+#: Units of start times, with the number of these units in a second.
 START_UNITS = {"ps": 1e12, "us": 1e6}
 _ENDS = re.compile(r"([0-9]{1,9})->([0-9]{1,9})")
 _WHOLE = re.compile(r"[0-9]{1,16}")
@@ -42,7 +43,7 @@ _WORDS = ("id", "start", "size", "prio", "trigger", "send_done_trigger", "recv_d
 
 @dataclass(frozen=True)
 class Connection:
-    """Flow: numbers of hosts, payload bytes, and start in seconds."""
+    """A connection as a flow: numbers of both hosts, payload bytes, and start in seconds."""
 
     src: int
     dst: int
@@ -52,11 +53,11 @@ class Connection:
 
 @dataclass
 class Matrix:
-    """Contents of a connection matrix."""
+    """Contents of a connection matrix: number of hosts, and connections."""
 
     nodes: int
     connections: list[Connection]
-    #: Contents of the file that a list of flows cannot express.
+    #: Account of the file's contents that a list of flows cannot express.
     account: Account
 
 
@@ -67,10 +68,12 @@ def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
     flows cannot express; ``lossy`` leaves failures out.
     """
     if start_unit not in START_UNITS:
-        raise InputError(f"starts in {start_unit!r:.20} are not known; allowed: ps, us")
+        raise InputError(f"the unit of starts is {start_unit!r:.20}, but must be one of ps, us")
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path} is larger than the {_MOST_BYTES:,} bytes that are read")
+            raise InputError(
+                f"{path} is larger than {_MOST_BYTES:,} bytes, the limit for a connection matrix"
+            )
         text = path.read_text("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
@@ -82,7 +85,7 @@ def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
 
 
 def write(matrix: Matrix, out: Path) -> None:
-    """Write a list of flows, completely or not at all."""
+    """Write a list of flows atomically: a failure leaves no partial file."""
     made = io.StringIO()
     rows = csv.writer(made, lineterminator="\n")
     rows.writerow(["src", "dst", "bytes", "start_s"])
@@ -109,10 +112,13 @@ class _Reading:
                 self.account.note(self.name, line, "trigger", consequence=then)
             elif words[0] == "failure":
                 reason = "a failure, which a list of flows cannot express"
-                then = "it is left out: nothing fails ([[fault]] of a scenario has failures)"
+                then = "it is left out: nothing fails (a scenario can have failures as [[fault]])"
                 self.account.change(self.name, line, reason, then)
             elif len(self.found) == _MOST_FLOWS:
-                raise InputError(f"{where}: more than {_MOST_FLOWS:,} connections")
+                raise InputError(
+                    f"{where}: there are more than {_MOST_FLOWS:,} connections, which is "
+                    "the maximum"
+                )
             else:
                 self.found.append(self._connection(line, words))
         for name, there in (("Nodes", None), ("Connections", len(self.found))):
@@ -120,7 +126,7 @@ class _Reading:
                 raise InputError(f"the line {name} is missing")
             if there is not None and self.head[name] != there:
                 raise InputError(
-                    f"the header has {name} {self.head[name]}, but the file has {there}"
+                    f"the header states {name} {self.head[name]}, but the file has {there}"
                 )
         if not self.found:
             raise InputError("has no connection")
@@ -147,18 +153,19 @@ class _Reading:
             raise InputError(f"{where}: the source and target are both host {src}")
         if "trigger" in said:
             raise InputError(
-                f"{where}: begins at a trigger; a list of flows has starts only (kind = "
-                '"transactions" has calls that wait for others)'
+                f"{where}: the connection begins at a trigger, but a flow of a list "
+                'begins at a time (kind = "transactions" has calls that wait for '
+                "others)"
             )
         if not _WHOLE.fullmatch(said.get("size", "")):
             raise InputError(f"{where}: size must be a whole number of bytes")
         if not 0 < int(said["size"]) <= _LARGEST:
             raise InputError(
-                f"{where}: size is {said['size']}; allowed: 1 to {_LARGEST} bytes (0 is without "
-                "end, which a list of flows does not have)"
+                f"{where}: size is {said['size']}; allowed: 1 to {_LARGEST} bytes (0 "
+                "means without end, which a flow of a list cannot be)"
             )
         if "prio" in said:
-            then = "it is left out: all flows of a list are alike"
+            then = "it is left out: flows of a list have no priorities"
             self.account.note(self.name, line, "priority of a connection", consequence=then)
         return Connection(src, dst, int(said["size"]), self._start(where, said.get("start", "")))
 
@@ -167,7 +174,7 @@ class _Reading:
         for name, value in zip(words[::2], [*words[1::2], ""], strict=False):
             if name not in _WORDS:
                 known = ", ".join(_WORDS)
-                raise InputError(f"{where}: {clean(name, 40)!r} is not known; known: {known}")
+                raise InputError(f"{where}: {clean(name, 40)!r} is not known; allowed: {known}")
             said[name] = value
         return said
 

@@ -1,12 +1,12 @@
 """Job histories of Hadoop 0.20 to 1.x (MRv1): ``KIND KEY="value" KEY="value" .`` records.
 
-A record starts a line with Job, Task, MapAttempt, ReduceAttempt or Meta; a value may contain line
-ends (stack traces do), and a backslash before characters with a special meaning. A file may hold
-the histories of many jobs, joined as Rumen's tests have them, with ``!!FILE=name!!`` before each
-and configurations in between. A job is held until it has ended and ``_HELD`` others have ended
-after it, as its configuration may come later.
+A record is a line that starts with Job, Task, MapAttempt, ReduceAttempt or Meta. A value may
+contain line ends (stack traces do); a backslash precedes characters with a special meaning. A file
+may hold the histories of many jobs, as Rumen's tests have them: ``!!FILE=name!!`` precedes each
+history, and configurations stand between. A job is held in memory until it and ``_HELD`` later jobs
+have ended, because its configuration may follow.
 
-Formats as ``JobHistory`` of Hadoop 0.20.2 writes them (version 1 of its log).
+The format is that which ``JobHistory`` of Hadoop 0.20.2 writes (version 1 of its log).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.traces.write import Writer
 
 #: Longest record, in bytes.
 MOST_RECORD_BYTES = 4 << 20
-#: Number of later jobs that must end before an ended job is written.
+#: Number of jobs that must end after a job before it is written.
 _HELD = 32
 _KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
 _PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
@@ -55,7 +55,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 
 
 def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield records with the line in which they begin; values may contain line ends."""
+    """Yield (line number, text) of each record; values may contain line ends."""
     held: list[str] = []
     began, length = 0, 0
     for number, raw in source.lines(MOST_RECORD_BYTES):
@@ -78,7 +78,7 @@ def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
 
 
 def _whole_end(text: str) -> bool:
-    """Whether a record may end here: a closed value, and the dot of newer logs."""
+    """Whether a record may end here: its last value is closed; newer logs end it with a dot."""
     end = text.rstrip().removesuffix(".").rstrip()
     return end.endswith('"') and not end.endswith('\\"')
 
@@ -92,7 +92,7 @@ class _Reader:
         self.jobs: dict[str, Job] = {}
         self.ended: list[str] = []
         self.attempts = 0
-        #: Job of the configuration at the current place.
+        #: Id of the job whose configuration is being read; None outside of a configuration.
         self.conf: str | None = None
 
     def take(self, line: int, text: str) -> None:
@@ -106,7 +106,7 @@ class _Reader:
             for key, value in _PAIR.findall(text)
         }
         if not _whole_end(text):
-            reason = "incomplete record: its complete fields are used"
+            reason = "incomplete record: only its complete fields are used"
             self.account.note(self.name, line, reason)
         if kind.group(1) == "Job":
             self._job(line, pairs)
@@ -115,8 +115,8 @@ class _Reader:
         elif kind.group(1) == "Task":
             self._task(line, pairs)
         elif pairs.get("VERSION", "1") != "1":
-            reason = "a log of another version than 1"
-            then = "its records are read as those of version 1"
+            reason = "a log whose version is not 1"
+            then = "its records are read as if they were of version 1"
             self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
@@ -136,7 +136,7 @@ class _Reader:
 
     def _of(self, line: int, name: str | None) -> Job:
         if name is None:
-            raise ValueError("it names no job")
+            raise ValueError("the record names no job")
         if name not in self.jobs:
             self.jobs[name] = Job(source_id=name, line=line)
         return self.jobs[name]
@@ -179,8 +179,8 @@ class _Reader:
             self.attempts += 1
             if self.attempts > hadoop.MOST_ATTEMPTS:
                 raise InputError(
-                    f"{self.name}:{line}: more than {hadoop.MOST_ATTEMPTS:,} attempts of jobs "
-                    "that have not ended"
+                    f"{self.name}:{line}: jobs that have not ended have more than "
+                    f"{hadoop.MOST_ATTEMPTS:,} attempts, which is the maximum"
                 )
             attempt = Attempt(task, hadoop.attempt_number(name), kind)
             job.attempts[name] = attempt
@@ -206,10 +206,10 @@ class _Reader:
 
     def _note_counters(self, line: int, text: str, counters: dict[str, int], kind: str) -> None:
         hadoop.note_counters(self.account, self.name, line, counters, kind)
-        # each counter has a name, a title and a value: [(NAME)(title)(1)]
+        # a counter is written as [(NAME)(title)(value)]
         unread = text.count("[(") - len(counters) if "[(" in text else int(bool(text))
         if unread > 0:
-            reason = "counter of another form than [(NAME)(title)(value)]"
+            reason = "counter that is not of the form [(NAME)(title)(value)]"
             self.account.note(self.name, line, reason, text, unread, "it is left out")
 
     def _ended(self, name: str) -> None:

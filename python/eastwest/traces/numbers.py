@@ -1,7 +1,7 @@
-"""Map from old to new numbers of jobs, on disk: for tables that name jobs which were sorted.
+"""Map from old to new numbers of jobs, on disk, to renumber tables after the jobs were sorted.
 
-The file has four bytes per job and is mapped one piece at a time, so that as many jobs as a trace
-may have (2³², ``write.MOST_JOBS``) need no more memory than a piece.
+The file has four bytes per job and is mapped into memory one piece at a time. So even the maximum
+number of jobs (2³², ``write.MOST_JOBS``) needs no more memory than one piece.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Array = npt.NDArray[np.uint32]
 
 
 class Numbers:
-    """Map of ``jobs`` numbers in a new file ``path``."""
+    """Map for the numbers 0 to ``jobs`` − 1, in a new file ``path``."""
 
     def __init__(self, path: Path, jobs: int) -> None:
         self._path = path

@@ -1,7 +1,7 @@
-"""Parts shared by open traces and open spans: a folder, deleted on closing, and its facts.
+"""Parts shared by open traces and open spans: the folder, its removal on closing, its description.
 
-Folders come from anywhere: links, files that are too large or damaged, and other formats are
-refused with a message that has the folder's name.
+Folders can come from untrusted people: links, files that are too large or damaged, and other
+formats are refused with a message that has the folder's name.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MOST_ABOUT = 4 << 20
 
 @dataclass
 class Opened:
-    """Open folder; close it by ``with`` or ``close``, as it may be a temporary one."""
+    """Open folder; close it by ``with`` or ``close``, because it may be temporary."""
 
     path: Path
     #: Content of ``trace.json`` or ``spans.json``.
     about: dict[str, Any]
-    #: Name in messages and pages: the folder or file that the user gave.
+    #: Name for messages and pages: the folder or file that the user gave.
     name: str
     closing: Callable[[], None] = field(default=lambda: None, repr=False, kw_only=True)
 
@@ -64,22 +64,24 @@ def open_imported(read: Callable[[Path], Kind]) -> Kind:
 
 
 def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str, Any]:
-    """Return the JSON description of the folder ``name`` of ``what`` ("a trace", "spans").
+    """Return the JSON description in a folder; ``what`` is its content ("a trace", "spans").
 
-    Raises ``InputError`` where the file is missing, damaged, or not of format ``version``.
+    Raises ``InputError`` if the file is missing, damaged, or not of format ``version``; ``name`` is
+    the folder's name in the message.
     """
     if file.is_symlink() or not file.is_file():
-        raise InputError(f"{name} does not hold {what}: it has no {file.name}")
+        raise InputError(f"{name} is not a folder with {what}: it has no {file.name}")
     if file.stat().st_size > _MOST_ABOUT:
-        raise InputError(f"{name}: {file.name} is too large")
+        raise InputError(f"{name}: {file.name} is larger than {_MOST_ABOUT:,} bytes, the maximum")
     try:
         about = json.loads(file.read_bytes())
         found = about["format"]
     except (ValueError, RecursionError, TypeError, KeyError):
-        raise InputError(f"{name}: {file.name} is damaged, or not that of {what}") from None
+        raise InputError(f"{name}: {file.name} is damaged, or does not describe {what}") from None
     if found != version:
         raise InputError(
-            f"{name}: is of format {clean(str(found), 20)}, this version reads {version}"
+            f"{name}: has format {clean(str(found), 20)}, but this version of "
+            f"Eastwest reads format {version}"
         )
     return dict(about)
 
@@ -89,7 +91,7 @@ def sound(name: str) -> Iterator[None]:
     """Convert exceptions of polars on damaged files into ``InputError``, within the context."""
     try:
         yield
-    # PanicException of polars is not derived from Exception
+    # PanicException of polars is not derived from Exception, so it is named here.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         said = clean(str(error).partition("\n")[0], 120)
         raise InputError(f"{name}: a table is damaged: {said}") from None

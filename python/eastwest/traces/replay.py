@@ -1,9 +1,9 @@
-"""The jobs of a trace as text that the simulator replays: ``jobs.tsv`` in the trace's folder.
+"""Writes the jobs of a trace as text that the simulator replays: ``jobs.tsv`` in its folder.
 
-Tab-separated; the first line names the columns (docs/mechanisms/traces.md). Values that the source
-lacks are empty: sizes then count as 0, and numbers of tasks follow from the sizes. The file is left
-out where the simulator would refuse it: for more than ``MOST_BYTES``, or where no job has a
-submission within the range of simulated time.
+Values are separated by tabs; the first line names the columns (docs/mechanisms/traces.md). Values
+that the source lacks are empty: the simulator then uses size 0, and derives numbers of tasks from
+the sizes. The file is not written if the simulator would refuse it: if it is larger than
+``MOST_BYTES``, or if no job is submitted within the range of simulated time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from eastwest.units import size
 
 #: Name of the file in the folder.
 FILE = "jobs.tsv"
-#: Maximum number of bytes of a trace that the simulator reads.
+#: Maximum size in bytes of the file that the simulator reads.
 MOST_BYTES = 32 << 20
-#: Latest submission within the range of simulated time, in seconds.
+#: Latest submission that the simulator can simulate, in seconds.
 MOST_S = 2_305_843
-#: Minimum bytes of a row: with more jobs than this allows, the file would be too large.
+#: Minimum size of a row in bytes, from which the maximum number of jobs follows.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 
@@ -29,7 +29,7 @@ _MOST_TASKS = 1_000_000
 def write(jobs: Path, out: Path, account: Account) -> bool:
     """Write the file from a table of jobs; return whether it was written.
 
-    Jobs and values of the table that it lacks are reported to ``account``.
+    Jobs and values of the table that the file does not have are reported to ``account``.
     """
     table = pl.scan_parquet(jobs)
     inside = pl.col("submit_s").is_between(0.0, MOST_S - 1)
@@ -45,10 +45,10 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
         account.note(FILE, 0, reason, "", count - rows, f"it is not in {FILE}; the tables have it")
     if large:
         reason = f"job of more than {_MOST_TASKS} maps or reduces"
-        then = f"{FILE} leaves their number out: a run takes one that follows from its bytes"
+        then = f"{FILE} does not state this number: a run derives it from the bytes of the job"
         account.note(FILE, 0, reason, "", large, then)
     shuffled = pl.col("shuffle_bytes").fill_null(0) > 0
-    # A tab or a line end in a name would be read as a separator.
+    # A tab or a line end in a name would be read as a separator, so it is replaced.
     name = pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().str.head(200)
     maps, reduces = (
         pl.when(pl.col(column) <= _MOST_TASKS).then(pl.col(column))
@@ -69,6 +69,6 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
 
 
 def _none(account: Account) -> None:
-    """Report that the file is left out."""
+    """Report that the file is not written."""
     reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
     account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

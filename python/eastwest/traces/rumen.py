@@ -1,12 +1,12 @@
 """Job traces of Hadoop's tool Rumen: consecutive job objects in JSON.
 
-A job has its tasks, a task its attempts; −1 means a missing value. Nothing separates one job
-from the next, and each may take one line or thousands. Jobs are separated where a closing brace is
-followed by an opening one; inside a job there is a comma between. Memory holds one job at a time,
-and of its attempts only the used fields.
+A job has its tasks, a task its attempts; −1 means a missing value. Nothing separates a job from the
+next one, and each may take one line or thousands. A job ends where an opening brace follows a
+closing one; inside a job there is a comma between them. Memory holds one job at a time, and only
+the used fields of its attempts.
 
-Fields as in ``LoggedJob``, ``LoggedTask`` and ``LoggedTaskAttempt`` of Hadoop 0.21 to 3.4. Dots in
-names of hosts are escaped in older files.
+Fields are those of ``LoggedJob``, ``LoggedTask`` and ``LoggedTaskAttempt`` of Hadoop 0.21 to 3.4.
+Older files have a backslash before dots in names of hosts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
             found = json.loads(text, object_hook=_Hook(writer, account, source.name, line))
             job = _job(found, line)
         except InputError:
-            raise  # a limit of the trace, not of this job
+            raise  # the whole trace exceeds a limit, so other jobs cannot be read either
         except (ValueError, RecursionError) as error:
             _tell(source, account, line, text, error)
             continue
@@ -63,15 +63,15 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 def _tell(source: Source, account: Account, line: int, text: bytes, error: Exception) -> None:
     if isinstance(error, json.JSONDecodeError):
         at = line + text.count(b"\n", 0, error.pos)
-        account.broken(source.name, at, f"is not JSON object: {error.msg}")
+        account.broken(source.name, at, f"is not a JSON object: {error.msg}")
     elif isinstance(error, RecursionError):
-        account.bad(source.name, line, "is nested too deeply for a job")
+        account.bad(source.name, line, "is nested more deeply than a job of Rumen")
     else:
         account.bad(source.name, line, "is not a job of Rumen", str(error))
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield the text of each object, and the line in which it begins."""
+    """Yield (line number, text) of each object."""
     held = bytearray()
     line, looked = 1, 0
     while True:
@@ -86,16 +86,18 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
             line += held.count(b"\n", start, end)
             start = end
         del held[:start]
-        # A gap between two objects may cross the end of the block.
+        # The gap between two objects may be divided between two blocks.
         looked = len(held.rstrip()) - 1
         if len(held) > MOST_JOB_BYTES:
-            raise InputError(f"{source.name}:{line}: a job is longer than {size(MOST_JOB_BYTES)}")
+            raise InputError(
+                f"{source.name}:{line}: a job is longer than {size(MOST_JOB_BYTES)}, the maximum"
+            )
     if held.strip():
         yield line, bytes(held)
 
 
 class _Hook:
-    """Hook of the JSON parser that keeps only the used fields of each object within a job."""
+    """Hook of the JSON parser: drops all fields of a job's objects that are not used."""
 
     def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:
         self._writer = writer
@@ -111,7 +113,7 @@ class _Hook:
                 rack, host = (str(layer).replace("\\", "") for layer in layers)
                 self._writer.host(hadoop.text_of(rack), hadoop.text_of(host))
             else:
-                reason = "place of data that is not a rack and a host"
+                reason = "place of data that is not a pair of rack and host"
                 self._account.note(*self._place, reason, consequence="it is left out")
             return None
         if "rankings" in found:

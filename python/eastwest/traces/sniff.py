@@ -17,8 +17,7 @@ COMPANIONS = ("topology", "conf")
 def sniff(source: Source) -> str:
     """Return the format of ``source``: one of ``form.SOURCES`` or ``COMPANIONS``.
 
-    The position in the source is kept. Raises ``InputError`` where the file is empty or of no known
-    format.
+    The bytes are not consumed. Raises ``InputError`` if the file is empty or has no known format.
     """
     start = start_of(source)
     if jhist.looks_like(start):
@@ -46,5 +45,5 @@ def _structured(source: Source, start: bytes) -> str:
     if kind:
         return kind
     if said:
-        raise InputError(f"{source.name}: is {said}, not a trace")
+        raise InputError(f"{source.name}: is {said}; this is not a trace")
     raise unknown(source)

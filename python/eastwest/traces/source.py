@@ -1,11 +1,11 @@
-"""A recorded file as its reader gets it: decompressed, within limits, with a checksum.
+"""A recorded file as readers see it: decompressed, limited in size, with a checksum.
 
-Files compressed with gzip or bzip2 (and zstd, where Python's library has it: from 3.14 on) are
+Files compressed with gzip or bzip2 (and zstd, if Python's library has it: from 3.14 on) are
 decompressed while they are read; memory never holds a whole file. A file that decompresses to more
-than ``MOST_RATIO`` times its size is refused if that is more than ``FREE_BYTES``: histories
-compress to a tenth or a fiftieth, a decompression bomb to a thousandth. As reading records takes
-far longer than decompression, the whole file is decompressed once without parsing as soon as
-``WEIGH_BYTES`` of it have been read. Lines and records have limits of their own.
+than ``MOST_RATIO`` times its size, and to more than ``FREE_BYTES``, is refused: histories compress
+to a tenth or a fiftieth, a decompression bomb to a thousandth. Reading records takes far longer
+than decompression. Therefore, as soon as ``WEIGH_BYTES`` have been read, the whole file is
+decompressed once only to measure its size. Lines and records have limits of their own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.units import clean, size
 
-#: Largest ratio of decompressed to compressed bytes, and decompressed bytes allowed in any case.
+#: Maximum ratio of decompressed to compressed bytes, and number of decompressed bytes that is
+#: always allowed.
 MOST_RATIO = 200
 FREE_BYTES = 64 << 20
-#: Decompressed bytes that are read before the size of the whole file is measured.
+#: Number of decompressed bytes after which the size of the whole file is measured.
 WEIGH_BYTES = 1 << 20
-#: Longest line in bytes; a reader may allow less.
+#: Maximum length of a line in bytes; a reader may allow less.
 MOST_LINE_BYTES = 16 << 20
 _BLOCK = 1 << 20
 
@@ -40,22 +41,24 @@ Told = Callable[[str, float], None]
 
 
 class Source:
-    """File that is being read: a context manager."""
+    """Recorded file that is being read: a context manager."""
 
     def __init__(self, path: str | Path, told: Told | None = None, name: str | None = None) -> None:
         self.path = Path(path)
-        #: Name of the file in messages.
+        #: Name of the file for messages.
         self.name = str(path) if name is None else name
-        #: Reason for an early end of the data; empty where there is none.
+        #: Reason why the data ends early, as in a truncated file; empty if it does not.
         self.cut = ""
-        #: Number of decompressed bytes so far.
+        #: Number of decompressed bytes read so far.
         self.unpacked = 0
         self.sha256 = hashlib.sha256()
         self._told = told
         self._kept = b""
         self._weighed = False
         if is_folder(self.path):
-            raise InputError(f"{self.name} is a folder; give the files in it")
+            raise InputError(
+                f"{self.name} is a folder, but a file is expected: give the files in it"
+            )
         if not self.path.is_file():
             what = "is not a file" if self.path.exists() else "the file does not exist"
             raise InputError(f"{self.name}: {what}")
@@ -65,8 +68,8 @@ class Source:
             self.bytes = self.path.stat().st_size
             self.packed = _packed(self._raw)
             self._stream = _unpacker(self.packed, self._counted, self.name)
-            # One step at a time: at the place where a compressed file is truncated, a read of many
-            # steps would lose the data before it.
+            # The file is decompressed step by step: where a compressed file is truncated, a read
+            # over many steps would lose the data of the earlier steps.
             self._step: Callable[[int], bytes] = getattr(self._stream, "read1", self._stream.read)
         except BaseException:
             self._raw.close()
@@ -162,12 +165,12 @@ class Source:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Decompress the whole file once; raise ``InputError`` where it exceeds its limit."""
+        """Decompress the whole file once to measure it; raise ``InputError`` if it is too large."""
         most = most_unpacked(self.bytes)
         with self.path.open("rb") as raw:
             stream = _unpacker(self.packed, raw, self.name)
             found = 0
-            # The reader reports a truncated file when it comes to that place.
+            # A truncated file is no error here: the reader reports it when it comes to that place.
             with contextlib.suppress(EOFError, zlib.error, OSError, ValueError):
                 while found <= most and (block := stream.read(_BLOCK)):
                     found += len(block)
@@ -176,15 +179,16 @@ class Source:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the bytes to which a file of ``packed`` bytes may decompress."""
+    """Return the number of bytes to which a file of ``packed`` bytes may decompress."""
     return max(FREE_BYTES, MOST_RATIO * packed)
 
 
 def too_large(name: str, packed: int) -> InputError:
     """Return the error of a file that decompresses to more than its limit."""
     return InputError(
-        f"{name}: decompresses to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
-        f"{size(most_unpacked(packed))}); if it is valid, decompress it first, and name the result"
+        f"{name}: decompresses to more than {MOST_RATIO} times its {size(packed)} "
+        f"(allowed here: {size(most_unpacked(packed))}); if it is valid, decompress "
+        "it first, and give the decompressed file"
     )
 
 

@@ -1,10 +1,10 @@
 """Spark event logs: one JSON object per line, one application per file (Spark 1.2 to 3.5).
 
 Each job of the application (the work of an action) is a job of the trace, named after the
-application; its stages form a graph. A stage belongs to the job that ran it; later jobs that find
-its output there have no row for it. Bytes of a stage or a job are those of all its attempts,
-including failed ones, as in Spark's own totals. A value missing from a task's metrics is zero; for
-a task without metrics all values are unknown. Bytes that a task writes for a shuffle are in
+application; its stages form a graph. A stage belongs to the job that ran it; later jobs that reuse
+its output have no row for it. Bytes of a stage or a job are those of all its attempts, including
+failed ones, as in Spark's own totals. A value missing in a task's metrics counts as zero; if a task
+has no metrics, all its values are unknown. Bytes that a task writes for a shuffle are in
 ``file_bytes_written``, because they go to the local disk.
 
 Old logs (before 1.4) have no start and end of jobs: the first submission and the last end of a
@@ -25,16 +25,16 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Longest line in bytes: submissions of jobs describe every stage in full.
+#: Maximum length of a line in bytes: the start of a job describes every stage in full.
 MOST_LINE_BYTES = 16 << 20
-#: Number of ended jobs that stay in memory, because their tasks may end later.
+#: Number of ended jobs that stay in memory, because events of their tasks may follow.
 _HELD = 256
 _STARTS = (b'{"Event":"SparkListener', b'{"Event":"org.apache.spark.')
 
 
 @dataclass
 class Stage:
-    """Stage of a Spark job, within the job that runs it; times in ms since 1970."""
+    """Stage of a Spark job, in the job that runs it; times in ms since 1970."""
 
     number: int
     name: str | None = None
@@ -43,7 +43,7 @@ class Stage:
     submit_ms: int | None = None
     finish_ms: int | None = None
     outcome: str | None = None
-    #: Whether the stage was submitted; a stage whose output exists is not submitted.
+    #: Whether the stage was submitted; Spark skips a stage whose output already exists.
     ran: bool = False
     measured: bool = False
     task_ms: int = 0
@@ -88,12 +88,12 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
         try:
             event = json.loads(raw)
         except (ValueError, RecursionError):
-            account.broken(source.name, number, "is not JSON object")
+            account.broken(source.name, number, "is not a JSON object")
             continue
         try:
             reader.take(number, event)
         except InputError:
-            raise  # has its file and line already
+            raise  # the message already has file and line
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             account.bad(source.name, number, "is not an event of Spark", str(error))
     account.end(source.name, number, source.cut)
@@ -111,7 +111,7 @@ class _Reader:
         self.queue: str | None = None
         self.ended = False
         self.jobs: dict[int, Job] = {}
-        #: Job that runs each stage.
+        #: Job that runs a stage, by the number of the stage.
         self.owner: dict[int, Job] = {}
         self.seen = 0
 
@@ -140,7 +140,7 @@ class _Reader:
         elif not isinstance(kind, str):
             raise ValueError("an event without a name")
         else:
-            then = "it is left out: jobs, stages and ended tasks are what is read"
+            then = "it is left out: only jobs, stages and ended tasks are read"
             short = clean(kind.rpartition(".")[2].removeprefix("SparkListener"), 60)
             self.account.note(self.name, line, f"event {short}", consequence=then)
 
@@ -155,7 +155,7 @@ class _Reader:
         for number in event["Stage IDs"]:
             stages.setdefault(_number(number), Stage(_number(number)))
         if not self.writer.new_id(source_id):
-            self.account.bad(self.name, line, "job with the id of an earlier job", source_id)
+            self.account.bad(self.name, line, "job with an id that an earlier job has", source_id)
             return
         properties = event.get("Properties") or {}
         self.jobs[theirs] = Job(
@@ -185,7 +185,7 @@ class _Reader:
         found = _described(info)
         job = self._runner(found.number)
         if job is None:
-            raise ValueError(f"stage {found.number} of a job that did not start")
+            raise ValueError(f"stage {found.number} belongs to a job that did not start")
         stage = job.stages[found.number]
         stage.ran = True
         stage.name, stage.tasks = found.name, found.tasks
@@ -197,7 +197,7 @@ class _Reader:
             stage.outcome = "failed" if info.get("Failure Reason") else "succeeded"
 
     def _runner(self, stage: int) -> Job | None:
-        """Return the job of a stage, the first unfinished job that needs it, or None."""
+        """Return the job that runs a stage: the first unfinished job that needs it, or None."""
         if stage not in self.owner:
             needing = [job for job in self.jobs.values() if stage in job.stages]
             running = [job for job in needing if not job.ended] or needing
@@ -210,7 +210,7 @@ class _Reader:
         stage_number, info = _number(event["Stage ID"]), event["Task Info"]
         job = self._runner(stage_number)
         if job is None:
-            raise ValueError(f"a task of stage {stage_number}, which no job has")
+            raise ValueError(f"a task of stage {stage_number}, which belongs to no job")
         stage = job.stages[stage_number]
         stage.ran = True
         start_ms, finish_ms = ms_of(info["Launch Time"]), ms_of(info.get("Finish Time"))
@@ -247,7 +247,7 @@ class _Reader:
             then = "its bytes are not known (null), and not in the sums of its stage and job"
             self.account.note(self.name, line, "task without metrics", consequence=then)
         if outcome != "succeeded":
-            then = "it has a row; its bytes are in the sums of its stage and job, its time is not"
+            then = "it has a row; the sums of its stage and job include its bytes, but not its time"
             reason = "task that failed or was killed"
             self.account.note(self.name, line, reason, consequence=then)
 

@@ -1,14 +1,14 @@
 """SWIM: one job per line, six to nine columns separated by tabs.
 
-Columns: name, submission in seconds from the start, seconds since the previous submission, bytes
-read by maps, bytes shuffled, bytes written; then, in some files, the input path and the output path
-(Chen, Ganapathi, Griffith and Katz, *The Case for Evaluating MapReduce Performance Using Workload
-Suites*, MASCOTS 2011). A ninth column, or a seventh and eighth of numbers, has no documented
-meaning, and is left out.
+The columns are: name, submission in seconds from the start, seconds since the previous submission,
+bytes read by maps, bytes shuffled, bytes written; then, in some files, the input path and the
+output path (Chen, Ganapathi, Griffith and Katz, *The Case for Evaluating MapReduce Performance
+Using Workload Suites*, MASCOTS 2011). A ninth column, or a seventh and eighth with numbers, has no
+documented meaning and is left out.
 
-Lines are parsed a block at a time, in columns. An invalid line is parsed again by itself, to find
-the reason. The third column serves one purpose: where it disagrees with the second throughout, one
-of them is in a unit other than seconds.
+Lines are parsed in blocks, column by column. An invalid line is parsed again alone, to find the
+reason. The third column is used only as a check: if it disagrees with the second in most lines, one
+of the two is not in seconds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from eastwest.traces.hadoop import Confs
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
-#: Longest line in bytes, as in the replay.
+#: Maximum length of a line in bytes; the simulator's replay has the same limit.
 MOST_LINE_BYTES = 65_536
-#: Numbers of columns that a line may have.
+#: Allowed numbers of columns of a line.
 COLUMNS = (6, 7, 8, 9)
 _NAMES = ("name", "submit_s", "gap_s", "input_bytes", "shuffle_bytes", "output_bytes")
 _TOLD = ("job name", "submission", "gap", "map-input bytes", "shuffle bytes", "output bytes")
@@ -33,7 +33,7 @@ _BLOCK = 4 << 20
 _MOST_BYTES = (1 << 64) - 1
 #: Pattern of a whole number of at most 20 digits.
 _WHOLE = r"^[0-9]{1,20}$"
-#: Pattern of a character that a path has and a number has not.
+#: Pattern of a character that occurs in paths but not in numbers.
 _PATH = r"[^0-9.\s-]"
 
 
@@ -104,7 +104,7 @@ class _Reader:
             for column in (7, 8)
         ).fill_null(False)
         for odd, reason in (
-            (rows.filter(numbers), "column 7 or 8 that is a number and no path"),
+            (rows.filter(numbers), "column 7 or 8 that is a number instead of a path"),
             (rows.filter(pl.col("columns") > 8), "column 9"),
         ):
             if odd.height:
@@ -112,13 +112,13 @@ class _Reader:
                 self.account.note(self.name, odd["number"][0], reason, "", odd.height, then)
 
     def _watch(self, rows: pl.DataFrame) -> None:
-        """Report rows out of order, and count agreements of submissions and gaps."""
+        """Report jobs out of order, and count how often submissions and gaps disagree."""
         submit = rows["submit_s"].cast(pl.Int64)
         before = submit.shift(1, fill_value=submit[0] if self.last_s is None else self.last_s)
         step = submit - before
         late = rows.filter(step < 0)
         if late.height:
-            reason = "job submitted before the one above it: sorted"
+            reason = "job submitted before the job of the line above: sorted"
             self.account.note(self.name, late["number"][0], reason, "", late.height)
         told = step.slice(1 if self.last_s is None else 0)
         gaps = rows["gap_s"].slice(1 if self.last_s is None else 0)
@@ -127,7 +127,7 @@ class _Reader:
         self.last_s = int(submit[-1])
 
     def end(self) -> None:
-        """Report remarks on the whole file at its end, such as an incomplete last line."""
+        """Report remarks on the whole file, such as an incomplete last line."""
         self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
             self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")
@@ -135,7 +135,9 @@ class _Reader:
             counts = ", ".join(map(str, sorted(self.columns)))
             self.account.note(self.name, 0, f"lines have different numbers of columns ({counts})")
         if self.gaps > 10 and self.gaps_off > self.gaps / 2:
-            reason = "submission and gap (columns 2 and 3) disagree: is one of them not in seconds?"
+            reason = (
+                "submission and gap (columns 2 and 3) disagree: one of them may not be in seconds"
+            )
             self.account.note(self.name, 0, reason, "", self.gaps_off)
 
 
@@ -144,7 +146,7 @@ def _texts(block: bytes) -> list[str]:
     try:
         return lines.decode().split("\n")
     except UnicodeDecodeError:
-        # bytes that are not UTF-8 become a NUL, which no line may have
+        # bytes that are not UTF-8 become a NUL, with which the line is refused
         return [_text(line) for line in lines.split(b"\n")]
 
 
@@ -184,11 +186,11 @@ def _columns(lines: pl.Series) -> pl.DataFrame:
 
 
 def explain(line: str) -> tuple[str, str]:
-    """Return why a line is not a row of the format, and the offending value."""
+    """Return the reason why a line is not a row of the format, and the wrong value."""
     if len(line.encode()) > MOST_LINE_BYTES:
-        return f"longer than {MOST_LINE_BYTES:,} bytes", ""
+        return f"is longer than {MOST_LINE_BYTES:,} bytes, the maximum", ""
     if "\0" in line:
-        return "is not text: a NUL, or no UTF-8", ""
+        return "is not text: it has a NUL, or bytes that are not UTF-8", ""
     parts = line.split("\t")
     if len(parts) not in COLUMNS:
         other = next((sep for sep in (",", ";", "  ") if line.count(sep) >= 5), "")

@@ -1,8 +1,8 @@
-"""CSV and Parquet with columns named as in the normal form: the way to import any other source.
+"""CSV and Parquet with columns named as in the normal form; any other source can be imported so.
 
-One row per job. ``submit_s`` is required, in seconds from a zero of the table's own; all other
-columns of the table of jobs are optional. Columns of other names are left out with a note. CSV has
-a header line, and commas, semicolons or tabs between values; an empty value is unknown.
+A row is a job. ``submit_s`` is required, in seconds from a zero of the table's own; all other
+columns of the table of jobs are optional. Columns with other names are left out with a note. CSV
+has a header line, and commas, semicolons or tabs between values; an empty value is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MOST_LINE_BYTES = 1 << 20
 _COLUMNS = {name: kind for name, kind in TABLES["jobs"].items() if name != "job"}
 _MOST = {"u32": (1 << 32) - 1, "u64": (1 << 63) - 1}
 _BATCH = 1 << 14
-#: Rows that a Parquet file may have in any case; beyond, at most one per byte of the file.
+#: Number of rows that a Parquet file may always have; above it, at most one row per byte of the
+#: file.
 _FREE_ROWS = 1 << 20
 
 
@@ -65,17 +66,17 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
     for name in given:
         if name not in _COLUMNS and name != "job":
             hint = did_you_mean(name, _COLUMNS)
-            account.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
+            account.note(file, 1, f"the column {clean(name, 40)!r} is not known: left out{hint}")
         elif name == "job":
-            then = "jobs are numbered anew in the order of their submission"
+            then = "jobs get new numbers in the order of their submission"
             account.note(file, 1, "column 'job'", consequence=then)
     return [name for name in given if name in _COLUMNS]
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return the checked value of a column, or None; else raise ``ValueError``.
+    """Return the checked value of a column, or None if it is empty.
 
-    The text of the error is the reason, a NUL, and the wrong value.
+    Raises ``ValueError`` for a wrong value; the text has the reason, a NUL, and the value.
     """
     kind = _COLUMNS[name]
     if value is None or value == "":
@@ -83,14 +84,14 @@ def _value(name: str, value: Any) -> Any:
     if kind == "str":
         text = text_of(str(value))
         if name == "outcome" and text not in OUTCOMES:
-            raise ValueError(f"outcome: expected one of {', '.join(OUTCOMES)}\0{text}")
+            raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}\0{text}")
         return text
     shown = str(value)[:60]
     try:
         number = float(value) if kind == "f64" or isinstance(value, float) else int(value)
     except (ValueError, TypeError, OverflowError):
         what = "a number" if kind == "f64" else "a whole number"
-        raise ValueError(f"{name}: expected {what}, without a unit\0{shown}") from None
+        raise ValueError(f"{name} must be {what}, without a unit\0{shown}") from None
     if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"{name}: is not finite\0{shown}")
     if number < 0 and name not in {"launch_s", "finish_s"}:
@@ -101,7 +102,7 @@ def _value(name: str, value: Any) -> Any:
             raise ValueError(f"{name}: is {hint}\0{shown}")
         return float(number)
     if number != int(number) or number > _MOST[kind]:
-        raise ValueError(f"{name}: expected a whole number up to {_MOST[kind]}\0{shown}")
+        raise ValueError(f"{name} must be a whole number up to {_MOST[kind]}\0{shown}")
     return int(number)
 
 
@@ -144,7 +145,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
 
 
 class _Lines(Iterator[str]):
-    """Iterator over the lines of a file as text; ``number`` counts them."""
+    """Iterator over the lines of a file as text; ``number`` is the number of the last line."""
 
     def __init__(self, source: Source, account: Account) -> None:
         self._lines = source.lines(MOST_LINE_BYTES)
@@ -157,20 +158,26 @@ class _Lines(Iterator[str]):
         text = raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         if text.encode() != raw:
             reason = "line that is not text in UTF-8, or has a NUL"
-            then = "what is not text is replaced by \N{REPLACEMENT CHARACTER}"
+            then = "bytes that are not text are replaced by \N{REPLACEMENT CHARACTER}"
             self._account.note(self._name, self.number, reason, consequence=then)
         return text + "\n"
 
 
 def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     if source.packed:
-        raise InputError(f"{source.name}: decompress it first: Parquet has its own compression")
+        raise InputError(
+            f"{source.name}: is a compressed Parquet file: decompress it first, because "
+            "Parquet has its own compression"
+        )
     number = 0
     try:
         scan = pl.scan_parquet(source.path, glob=False)
         rows = scan.select(pl.len()).collect().item()
         if rows > max(_FREE_ROWS, source.bytes):
-            raise InputError(f"{source.name}: has more rows ({rows:,}) than bytes")
+            raise InputError(
+                f"{source.name}: has {rows:,} rows, more than one per byte; at most "
+                f"{max(_FREE_ROWS, source.bytes):,} are allowed"
+            )
         names = scan.collect_schema().names()
         for batch in scan.collect_batches(chunk_size=_BATCH, maintain_order=True):
             for row in batch.iter_rows():

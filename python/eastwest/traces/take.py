@@ -17,7 +17,7 @@ from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
 Reader = Callable[[Source, Writer, Account, Confs], None]
-#: Readers by the name of their format.
+#: Function that reads a file of a format, by the name of the format.
 READERS: dict[str, Reader] = {
     "swim": swim.read,
     "rumen": rumen.read,
@@ -43,10 +43,10 @@ def import_trace(
 ) -> Imported:
     """Read ``files``, all of one format, and write the folder ``out``.
 
-    Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file is
-    not usable; unless ``on_bad_row`` is ``skip``, where a row of it is not usable; and unless
-    ``lossy``, where the meaning of a row changes. A trace that is not ``lasting`` is not
-    synchronised to disk.
+    Topologies and configurations of jobs may be among the files. ``InputError`` is raised if a file
+    is not usable; if a row is not usable, unless ``on_bad_row`` is ``skip``; and if the meaning of
+    a row would change, unless ``lossy``. Without ``lasting``, the folder is not synchronised to
+    disk.
     """
     with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)
@@ -75,7 +75,7 @@ def import_trace(
 def _sorted(
     files: Sequence[str | Path], source_format: str
 ) -> tuple[list[tuple[Path, str]], list[Path], str]:
-    """Return the traces with their formats, the companions, and the common format of the traces."""
+    """Return the companions with their kinds, the trace files, and the traces' format."""
     check_format(source_format, SOURCES)
     beside: list[tuple[Path, str]] = []
     traces: list[Path] = []

@@ -1,10 +1,10 @@
-"""Writes the normal form of a trace, in row groups as rows arrive.
+"""Writes the normal form of a trace, part by part as a reader delivers rows.
 
-Rows are buffered until there are ``FLUSH_ROWS`` of a table, and written as a part of it. At the end
-the parts become one file per table. Jobs are sorted only where they did not arrive in the order of
-submission: one range of submission times after another, so that memory is bounded; their numbers
-then change in the other tables. The folder is written under a temporary name and renamed when it is
-complete.
+Rows of a table are buffered up to ``FLUSH_ROWS`` and written as a temporary file. At the end these
+parts become one file per table. Jobs are sorted only if they did not arrive in the order of
+submission: one range of submission times after another, so that memory is bounded. Their numbers
+then change in the other tables, too. The folder is written under a temporary name and renamed when
+it is complete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.made import FolderWriter
 from eastwest.traces.numbers import Numbers
 
-#: Number of rows of a table that are written at once.
+#: Number of rows of a table that are written as one part.
 FLUSH_ROWS = 1 << 18
 #: Maximum number of jobs of a trace: their numbers have 32 bits.
 MOST_JOBS = 1 << 32
@@ -33,7 +33,8 @@ MOST_JOBS = 1 << 32
 MOST_HOSTS = 1_000_000
 #: Approximate number of jobs that are sorted at once.
 _SORT_ROWS = 1 << 18
-#: Jobs per sampled submission time; the samples give the limits of the ranges.
+#: One of this number of submission times is sampled; the samples give the limits of the ranges for
+#: sorting.
 _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
 #: Columns named like times that are durations.
@@ -51,12 +52,12 @@ class Writer(FolderWriter):
         self._flush_rows = flush_rows
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
-        #: Number of rows of each table, written or not.
+        #: Number of rows of each table so far, in the buffer or on disk.
         self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
         self._known: dict[str, dict[str, int]] = {
             name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
         }
-        #: Sums over jobs; None where the value is unknown for all jobs.
+        #: Sum over jobs by column of bytes; a column that no job has is absent.
         self.totals: dict[str, int] = {}
         self.outcomes: dict[str, int] = {}
         self._zero_ms: int | None = None
@@ -66,7 +67,7 @@ class Writer(FolderWriter):
         self._end = -MOST_S
         self._sorted = True
         self._sample: list[float] = []
-        #: Earliest and latest submission (s) in each part of the jobs.
+        #: Earliest and latest submission in s, for each part of the table of jobs.
         self._spans: list[tuple[float, float]] = []
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()
@@ -76,7 +77,7 @@ class Writer(FolderWriter):
         number = self._jobs
         self._jobs += jobs
         if self._jobs > MOST_JOBS:
-            raise InputError(f"a trace has at most {MOST_JOBS:,} jobs")
+            raise InputError(f"the trace has more than {MOST_JOBS:,} jobs, which is the maximum")
         return number
 
     @property
@@ -93,15 +94,17 @@ class Writer(FolderWriter):
         return True
 
     def host(self, rack: str | None, host: str | None) -> None:
-        """Add a host that the trace names, with its rack where that is known."""
+        """Add a host that the trace names; ``rack`` is None if it is not known."""
         if host is None or (rack is None and host in self._hosts):
             return
         if len(self._hosts) >= MOST_HOSTS and host not in self._hosts:
-            raise InputError(f"the trace names more than {MOST_HOSTS:,} hosts")
+            raise InputError(
+                f"the trace names more than {MOST_HOSTS:,} hosts, which is the maximum"
+            )
         self._hosts[host] = rack
 
     def seconds(self, since_1970_ms: int | None) -> float | None:
-        """Return a time in seconds from the zero of the trace, which the first call sets."""
+        """Return a time in seconds from the zero of the trace; the first call defines this zero."""
         if since_1970_ms is None:
             return None
         if self._zero_ms is None:
@@ -127,9 +130,9 @@ class Writer(FolderWriter):
         self._part(table, frame.select(columns))
 
     def finish(self, about: Mapping[str, Any], account: Account | None = None) -> dict[str, Any]:
-        """Write the remaining rows, name the folder, and return the content of ``trace.json``.
+        """Write the remaining rows, rename the folder, and return the content of ``trace.json``.
 
-        It is ``about``, and the final content of ``account``.
+        This content consists of facts on the tables, ``about``, and the content of ``account``.
         """
         account = Account() if account is None else account
         for rack, host in sorted((rack or "", host) for host, rack in self._hosts.items()):
@@ -172,7 +175,7 @@ class Writer(FolderWriter):
         self._parts[table].append(path)
 
     def _weigh(self, jobs: pl.DataFrame) -> None:
-        """Update totals and range of submissions for the summary and the sort."""
+        """Update the totals for the summary, and the range of submission times for sorting."""
         submit = jobs["submit_s"]
         first, last = float(submit[0]), float(submit[-1])
         self._sorted = self._sorted and first >= self._last and submit.is_sorted()
@@ -184,7 +187,8 @@ class Writer(FolderWriter):
         for name in BYTES:
             column = jobs[name].drop_nulls()
             if len(column):
-                # In two halves, because a sum of hostile values may exceed 64 bits.
+                # The sum is computed in two halves, because a sum of untrusted values may exceed 64
+                # bits.
                 low = int((column % (1 << 32)).sum())
                 high = int((column // (1 << 32)).sum())
                 self.totals[name] = self.totals.get(name, 0) + (high << 32) + low
@@ -192,7 +196,7 @@ class Writer(FolderWriter):
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
 
     def _sort_jobs(self) -> Numbers:
-        """Replace the parts of the jobs by sorted parts; return the map to the new numbers."""
+        """Sort the jobs by submission, in new parts; return the map from old to new numbers."""
         old = self._parts["jobs"]
         new: list[Path] = []
         numbers = Numbers(self._partial / "numbers.part", self._jobs)
@@ -246,7 +250,7 @@ class Writer(FolderWriter):
             )
 
     def lacks(self) -> list[str]:
-        """Return the columns and tables that the source does not provide."""
+        """Return the columns and tables for which the source states nothing."""
         missing = []
         for table, columns in TABLES.items():
             if self.counts[table]:

@@ -175,7 +175,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
             f"(p-value {period.chance:.1g}); periods {reach} were tested."
         )
     if length < 3 * 86_400:
-        word += "The trace is too short to show daily periods."
+        word += " The trace is too short to show daily periods."
     return np.asarray(lags * step, np.float64), correlation[lags], noise, period, word
 
 

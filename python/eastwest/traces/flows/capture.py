@@ -1,8 +1,8 @@
 """Packet captures: pcap (both byte orders, µs and ns) and pcapng.
 
-Sources: the Internet-Drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. Captured bytes of
-a packet may be fewer than its length on the wire (snap length). A capture that ends inside a packet
-is read up to the packet before it. Packets of a Simple Packet Block have no time: they get the time
+Sources: the Internet-Drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A capture can have
+fewer bytes of a packet than its length on the wire (snap length). A capture that ends inside a
+packet is read up to the packet before. A Simple Packet Block has no time: its packet gets the time
 of the packet before.
 """
 
@@ -17,7 +17,8 @@ from eastwest.errors import InputError
 from eastwest.traces.flows.stream import Stream
 from eastwest.units import count
 
-#: Magic numbers of pcap as the file has them, with byte order and ns per unit of the fraction.
+#: Byte order, and nanoseconds per unit of the fraction of a second, by the magic number of pcap as
+#: bytes of the file.
 _PCAP = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -27,7 +28,8 @@ _PCAP = {
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _SHB, _IDB, _OPB, _SPB, _EPB = 0x0A0D0D0A, 1, 2, 3, 6
-#: Maximum number of captured bytes of a packet, of a block, and of interfaces of a section.
+#: Maximum number of captured bytes of a packet, of bytes of a block, and of interfaces of a
+#: section.
 MOST_PACKET = 1 << 20
 _MOST_BLOCK = 16 << 20
 _MOST_INTERFACES = 65_536
@@ -40,20 +42,20 @@ class Captured(NamedTuple):
     #: Number of the packet in its file, from 1.
     number: int
     time_ns: int
-    #: Link-layer type of the registry of tcpdump.org.
+    #: Link-layer type: its number in the registry of tcpdump.org.
     link: int
     data: bytes
-    #: Bytes of the packet on the wire.
+    #: Length of the packet on the wire, in bytes.
     length: int
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as a capture."""
+    """Whether the first bytes of a file are those of a capture."""
     return start[:4] in _PCAP or (start[:4] == _SECTION and start[8:12] in _ORDERS)
 
 
 def packets(stream: Stream, account: Account) -> Iterator[Captured]:
-    """Yield the packets of a capture, as far as the file is sound."""
+    """Yield the packets of a capture, up to the end or to the first damage."""
     if stream.peek(4) in _PCAP:
         yield from _classic(stream, account)
     elif looks_like(stream.peek(12)):
@@ -76,7 +78,13 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
             return
         seconds, fraction, captured, length = record.unpack(start)
         if captured > MOST_PACKET:
-            _damaged(stream, account, number, "header of a packet is damaged", captured)
+            _damaged(
+                stream,
+                account,
+                number,
+                "the header of a packet is damaged: it cannot have this number of captured bytes",
+                captured,
+            )
             return
         data = stream.take(captured)
         if len(data) < captured:
@@ -87,7 +95,7 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
 
 class _Interface(NamedTuple):
     link: int
-    #: ns per unit of time stamps, as a fraction.
+    #: Nanoseconds per unit of time stamps, as a fraction: numerator over denominator.
     numerator: int
     denominator: int
     offset_ns: int
@@ -95,7 +103,7 @@ class _Interface(NamedTuple):
 
 
 class _Blocks:
-    """Blocks of a pcapng file."""
+    """Reader of the blocks of a pcapng file."""
 
     def __init__(self, stream: Stream, account: Account) -> None:
         self.stream = stream
@@ -115,7 +123,7 @@ class _Blocks:
                 self.number += 1
                 packet = self._packet(kind, body)
                 if packet is None:
-                    self._wrong("packet block is damaged")
+                    self._wrong("a packet block is damaged")
                     continue
                 yield packet
 
@@ -128,22 +136,22 @@ class _Blocks:
         if head[:4] == _SECTION:
             magic = self.stream.peek(4)
             if magic not in _ORDERS:
-                return self._stop("section header without byte-order magic", at, len(magic) < 4)
+                return self._stop("a section header has no byte-order magic", at, len(magic) < 4)
             self.order = _ORDERS[magic]
             self.interfaces = []
         kind, total, wrong = 0, 0, ""
         if len(head) == 8:
             kind, total = struct.unpack(self.order + "II", head)
             if total < 12 or total % 4 or total > _MOST_BLOCK:
-                return self._stop(f"block of {total} bytes", at, False)
+                return self._stop(f"a block cannot have {total} bytes", at, False)
         body = self.stream.take(max(0, total - 8))
         cut = len(head) < 8 or len(body) < total - 8
         if not cut and struct.unpack(self.order + "I", body[-4:])[0] != total:
-            wrong = "block whose two lengths differ"
+            wrong = "a block has two different lengths"
         return self._stop(wrong, at, cut) if cut or wrong else (kind, body[:-4])
 
     def _stop(self, what: str, at: int, cut: bool) -> tuple[int, bytes] | None:
-        """Note a truncated or damaged block, and return None: no block follows."""
+        """Note a truncated or damaged block in the account, and return None: reading ends."""
         if cut:
             _cut(self.stream, self.account, self.number + 1)
         else:
@@ -183,9 +191,9 @@ class _Blocks:
             length = struct.unpack(self.order + "I", body[:4])[0]
             captured = min(length, self.interfaces[0].snap or length)
             data = body[4 : 4 + captured]
-            then = "it has the time of the packet before"
+            then = "it gets the time of the packet before"
             self.account.note(
-                self.stream.name, self.number, "packet without a time", consequence=then
+                self.stream.name, self.number, "a packet without a time", consequence=then
             )
             link = self.interfaces[0].link
             return Captured(self.number, self.time_ns, link, data, length)
@@ -209,7 +217,10 @@ def _cut(stream: Stream, account: Account, number: int) -> None:
 
 
 def _damaged(stream: Stream, account: Account, number: int, what: str, found: int) -> None:
-    """Note damage after which no packet can be found, unless damage stops the import."""
+    """Report damage after which no packet can be found.
+
+    Raises ``InputError`` if damage stops the import.
+    """
     then = "the packets before it are used"
     reason = f"{what} (byte {stream.at:,} of the capture)"
     account.bad(stream.name, number, reason, str(found), consequence=then)

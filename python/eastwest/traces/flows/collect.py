@@ -1,9 +1,9 @@
-"""Joins records of routers, and packets of captures, to the list of flows of a network.
+"""Joins records of routers, or packets of captures, to the list of flows of a network.
 
-A flow is the payload from one address and port to another, of one protocol, up to a pause of more
-than the idle timeout. Records with the 5-tuple of a flow that follow it within the timeout are
-merged into it: routers export the record of a long flow again and again (active timeout). If two
-observers (exporters, or captures that overlap in time) have the flow, the observer with more
+A flow is the payload that goes from one address and port to another by one protocol, up to a pause
+of more than the idle timeout. Records with the 5-tuple of a flow that follow it within the timeout
+are merged into it: routers export a long flow as several records (active timeout). If several
+observers (exporters, or captures that overlap in time) have the flow, the observer with the most
 packets counts; records of the others are left out.
 
 Flow records count IP bytes. The payload is estimated: 20 bytes (IPv4) or 40 bytes (IPv6), and 32
@@ -28,19 +28,20 @@ from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.units import count, percent, size
 
-#: Maximum number of flows in memory, and of different addresses.
+#: Maximum number of flows in memory, and maximum number of different addresses.
 MOST_FLOWS = 1_000_000
 MOST_ADDRESSES = 1_000_000
-#: Maximum number of observers: exporters with their sources, or captures.
+#: Maximum number of observers; an observer is an exporter with its source id, or a capture.
 MOST_OBSERVERS = 65_536
-#: Largest flow in bytes, and latest start in s: limits of ``kind = "flow-list"``.
+#: Largest flow in payload bytes, and latest start in s: limits of ``kind = "flow-list"``.
 LARGEST = 10**15
 LATEST_S = 480 * 3600
 TCP, UDP = 6, 17
 PROTOCOLS = {TCP: "tcp", UDP: "udp"}
-#: Bytes of headers of a packet beside the IP header: TCP with timestamps (RFC 7323), UDP.
+#: Bytes of the transport header of a packet: TCP with timestamps (RFC 7323), UDP.
 _HEADERS = {TCP: 32, UDP: 8}
-#: Maximum number of gaps in the sequence numbers of a flow that are remembered.
+#: Maximum number of gaps in the sequence numbers of a flow that are stored; the latest gaps are
+#: kept.
 _MOST_GAPS = 32
 _WRAP, _HALF = 1 << 32, 1 << 31
 _CONFIDENCE = 1.96
@@ -50,19 +51,19 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Wanted:
-    """Choices of a user on the list of flows."""
+    """Choices of the user for the list of flows."""
 
     #: Longest pause inside a flow in s.
     idle_s: float = 15.0
-    #: Sampling rate N that replaces the rate in the records; 0: as the records have it.
+    #: Sampling rate N (1 in N) that replaces the rate in the records; 0: the rate of the records.
     sampling: int = 0
     #: Whether only the larger direction of a connection becomes a flow.
     pair: bool = False
-    #: Least payload of a flow in bytes.
+    #: Minimum payload of a flow in bytes; smaller flows are left out.
     least: int = 1
     #: Networks to which both ends must belong; empty: all addresses.
     within: Sequence[Network] = ()
-    #: Names or numbers of hosts by address; None: addresses get numbers in their order.
+    #: Name or number of a host by its address; None: addresses are numbered in their order.
     hosts: Mapping[bytes, str] | None = None
 
 
@@ -76,7 +77,7 @@ class Flow:
     start_s: float
     end_s: float
     protocol: str
-    #: Number of packets that were seen; with sampling, of samples.
+    #: Number of packets that were observed; with sampling, the number of samples.
     packets: int
 
 
@@ -85,18 +86,19 @@ class FlowList:
     """Flows, the addresses of their hosts, and the account of the records they are made of."""
 
     flows: list[Flow]
-    #: Address by name or number of a host.
+    #: Address of each host, by the host's name or number.
     hosts: dict[str, str]
     account: Account
-    #: Time zero of the list in ns since 1970, or since the start of the exporter's clock.
+    #: Time zero of the list in ns since 1970; since the start of the exporter's clock if no date is
+    #: known.
     began_ns: int
     #: Number of records or packets that were read.
     records: int
     #: Number of records or packets whose bytes are in a flow of the list.
     used: int
-    #: Number of records or packets that the account says are left out: ``records`` − ``used``.
+    #: Number of records or packets that were left out, as in the account: ``records`` − ``used``.
     left: int
-    #: Largest sampling rate.
+    #: Largest sampling rate N (1 in N) of a flow of the list; 1 without sampling.
     sampling: int
     #: Format of the files.
     source_format: str = ""
@@ -115,12 +117,13 @@ class Part:
         self.packets = 0
         self.records = 0
         self.rate = 1
-        #: TCP: next expected sequence number, and ranges before it that are missing.
+        #: For TCP: the next expected sequence number, or −1, and the ranges before it that are
+        #: missing.
         self.end = -1
         self.gaps: list[tuple[int, int]] | None = None
 
     def segment(self, seq: int, length: int) -> int:
-        """Return the bytes of a TCP segment that the flow did not have before."""
+        """Return the number of bytes in a TCP segment that the flow did not have before."""
         if self.end < 0:
             self.end = (seq + length) % _WRAP
             return length
@@ -158,31 +161,32 @@ class Part:
         return filled
 
 
-#: Numbers of source and destination address, protocol, source and destination port.
+#: Key of a flow: number of source address, of destination address, protocol, source port,
+#: destination port.
 Key = tuple[int, int, int, int, int]
 
 
 class _Whole(NamedTuple):
-    """Flow before its hosts have numbers."""
+    """Flow before its hosts get numbers: its key, and its traffic."""
 
     key: Key
     part: Part
 
     @property
     def connection(self) -> Key:
-        """Key that both directions of a connection have."""
+        """Key of the connection, equal for both directions."""
         src, dst, protocol, sport, dport = self.key
         return min(self.key, (dst, src, protocol, dport, sport))
 
 
 @dataclass
 class Collector:
-    """Collects records and packets of all files, and makes the list of flows of them."""
+    """Collects records and packets of all files, and turns them into a list of flows."""
 
     wanted: Wanted
     account: Account
     records: int = 0
-    #: Largest sampling rate of a record.
+    #: Largest sampling rate N (1 in N) so far.
     rate: int = 1
     _addresses: dict[bytes, int] = field(default_factory=dict)
     _usable: list[str] = field(default_factory=list)
@@ -194,11 +198,14 @@ class Collector:
     _of_packets: bool = False
 
     def observer(self, name: str) -> int:
-        """Return the number of an exporter or a capture."""
+        """Return the number of an exporter or a capture; a new name gets a new number."""
         known = self._observers.get(name)
         if known is None:
             if len(self._observers) == MOST_OBSERVERS:
-                raise InputError(f"more than {MOST_OBSERVERS:,} exporters or captures")
+                raise InputError(
+                    f"there are more than {MOST_OBSERVERS:,} exporters or captures, "
+                    "which is the maximum"
+                )
             known = self._observers[name] = len(self._observers)
         return known
 
@@ -212,7 +219,10 @@ class Collector:
         packets: int,
         rate: int,
     ) -> None:
-        """Add a flow record: addresses, protocol and ports; first and last packet; IP bytes."""
+        """Add a flow record: addresses, protocol, ports; times of first and last packet.
+
+        IP bytes.
+        """
         rate = self.wanted.sampling or rate
         key = self._key(place, ends)
         if key is None:
@@ -236,7 +246,8 @@ class Collector:
     ) -> None:
         """Add a packet: its payload in bytes, and for TCP its sequence number and flags.
 
-        Sampled packets, of a ``rate`` above 1, have no sequence: all of their bytes count.
+        Sampled packets (``rate`` above 1) have gaps in their sequence numbers, so all of their
+        bytes count.
         """
         rate = self.wanted.sampling or rate
         self._of_packets = True
@@ -261,12 +272,12 @@ class Collector:
                 fresh = part.segment((tcp[0] + bool(tcp[1] & 2)) % _WRAP, payload)
                 if fresh < payload:
                     reason = "TCP segment with bytes that were sent before"
-                    self.account.note(*place, reason, consequence="its bytes count once")
+                    self.account.note(*place, reason, consequence="each byte counts only once")
             part.bytes += fresh * rate
             part.rate = max(part.rate, rate)
 
     def leave(self, place: tuple[str, int], reason: str, then: str = "it is left out") -> None:
-        """Count a record or packet that is read but is not part of a flow."""
+        """Count a record or packet that was read but belongs to no flow."""
         self.records += 1
         self._left += 1
         self.account.note(*place, reason, consequence=then)
@@ -291,25 +302,26 @@ class Collector:
         if number is None:
             if len(self._addresses) == MOST_ADDRESSES:
                 raise InputError(
-                    f"more than {MOST_ADDRESSES:,} addresses; choose some with --within"
+                    f"there are more than {MOST_ADDRESSES:,} addresses, which is the "
+                    "maximum; select some with --within"
                 )
             number = self._addresses[address] = len(self._addresses)
             self._usable.append(self._problem(address))
         return number
 
     def _problem(self, address: bytes) -> str:
-        """Return the reason why an address is no host of the list; empty if it is one."""
+        """Return the reason why an address cannot be a host of the list; empty if it can."""
         shown = ipaddress.ip_address(address)
         if shown.is_multicast or shown.is_unspecified or address == b"\xff" * 4:
-            return "record or packet of a multicast, broadcast or unspecified address"
+            return "record or packet with a multicast, broadcast or unspecified address"
         if self.wanted.within and not any(shown in network for network in self.wanted.within):
-            return "record or packet with an end outside of --within"
+            return "record or packet with an address outside of --within"
         if self.wanted.hosts is not None and address not in self.wanted.hosts:
-            return "record or packet with an end that --hosts does not have"
+            return "record or packet with an address that is not in the file of --hosts"
         return ""
 
     def _part(self, observer: int, key: Key, first: int, last: int, *, starts: bool) -> Part:
-        """Return the part of a flow to which traffic between two times belongs."""
+        """Return the part of a flow to which traffic between these times belongs; it may be new."""
         if last < first:
             first, last = last, first
         idle = round(self.wanted.idle_s * 1e9)
@@ -323,8 +335,8 @@ class Collector:
                 self._done.append((observer, key, part))
             if len(self._open) + len(self._done) >= MOST_FLOWS:
                 raise InputError(
-                    f"more than {MOST_FLOWS:,} flows; choose addresses with --within, or pass "
-                    "fewer files"
+                    f"there are more than {MOST_FLOWS:,} flows, which is the "
+                    "maximum; select addresses with --within, or give fewer files"
                 )
             part = self._open[observer, key] = Part(first, last, starts)
         else:
@@ -355,7 +367,7 @@ class Collector:
         return self._listed(wholes, name)
 
     def _one_capture(self, parts: list[tuple[int, Key, Part]]) -> list[tuple[int, Key, Part]]:
-        """Return the parts with captures that follow each other in time as one observer."""
+        """Return the parts; captures that follow each other in time count as one observer."""
         numbers = {n for name, n in self._observers.items() if name.startswith("capture ")}
         spans = sorted(self._spans[n] for n in numbers if n in self._spans)
         apart = all(a[1] <= b[0] for a, b in pairwise(spans))
@@ -365,7 +377,7 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield sorted parts, with those joined that the idle timeout does not separate."""
+        """Yield parts; parts of a flow without an idle timeout between them are joined."""
         idle = round(self.wanted.idle_s * 1e9)
         before: tuple[int, Key, Part] | None = None
         for observer, key, part in parts:
@@ -382,7 +394,7 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield each flow as the observer with most packets has it."""
+        """Yield each flow as seen by the observer with the most packets of it."""
         idle = round(self.wanted.idle_s * 1e9)
         names = {number: name for name, number in self._observers.items()}
         for key, group in groupby(parts, key=lambda p: p[1]):
@@ -399,27 +411,27 @@ class Collector:
                     if observer == best:
                         yield _Whole(key, part)
                     else:
-                        reason = "record or packet of a flow that another observer has, too"
-                        then = "it is left out: the observer with most packets counts"
+                        reason = "record or packet of a flow that another observer also has"
+                        then = "it is left out: only the observer with the most packets counts"
                         self._left += part.records
                         self.account.note(name, 0, reason, names[observer], part.records, then)
 
     def _enough(self, wholes: list[_Whole], name: str) -> list[_Whole]:
-        """Return the flows with enough payload."""
+        """Return the flows with at least the minimum payload."""
         kept = []
         for whole in wholes:
             if whole.part.bytes >= max(1, self.wanted.least):
                 kept.append(whole)
                 continue
             self._left += whole.part.records
-            reason = "flow without payload, for example of acknowledgements only"
+            reason = "flow without payload, for example only acknowledgements"
             if whole.part.bytes:
                 reason = f"flow of less than {self.wanted.least} bytes"
             self.account.note(name, 0, reason, consequence="it is left out")
         return kept
 
     def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
-        """Yield the flows of the direction of each connection that has more bytes."""
+        """Yield only the flows in the direction of each connection that has more bytes."""
         idle = round(self.wanted.idle_s * 1e9)
         wholes.sort(key=lambda w: (w.connection, w.part.first))
         for _, group in groupby(wholes, key=lambda w: w.connection):
@@ -443,14 +455,15 @@ class Collector:
         self.rate = max((part.rate for part in sampled), default=1)
         if not sampled:
             return
-        # The variances of independent estimates add up: (size/√samples)² of each flow.
+        # The variances (size/√samples)² of the flows' independent estimates are added.
         error = math.sqrt(sum(part.bytes**2 / max(1, part.packets) for part in sampled))
         share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
         few = sum(1 for part in sampled if part.packets < 384)
         then = (
-            f"sizes are estimates: {percent(min(1.0, share))} error of "
-            f"all bytes (95 %), more than 10 % of {count(few)} flows with fewer than 384 samples; "
-            f"most flows of fewer than {count(self.rate)} packets are missing"
+            "sizes are estimates with 95 % confidence: the error of all bytes is "
+            f"{percent(min(1.0, share))}; it is more than 10 % for {count(few)} "
+            "flows with fewer than 384 samples; most flows of fewer than "
+            f"{count(self.rate)} packets are missing"
         )
         reason = (
             f"flow sampled at 1 in {self.rate}"
@@ -498,9 +511,9 @@ class Collector:
                 )
             )
         if not flows:
-            raise InputError(f"{name}: has no flow between two hosts")
+            raise InputError(f"{name}: has no flow between two different hosts")
         if udp:
-            then = "it is simulated over the transport of the scenario"
+            then = "the simulation uses the transport of the scenario for it"
             self.account.note(name, 0, "flow of UDP", rows=udp, consequence=then)
         shown: dict[str, str] = {}
         for n in used:
@@ -510,7 +523,7 @@ class Collector:
 
 
 def told(found: FlowList) -> str:
-    """Return the flows in one line of text."""
+    """Return a summary of the flows as one line of text."""
     payload = size(sum(each.bytes for each in found.flows))
     return f"{count(len(found.flows))} flows of {payload}, {count(len(found.hosts))} hosts"
 
@@ -526,7 +539,10 @@ def _join(part: Part, later: Part) -> None:
 def _overlapping(
     found: list[tuple[int, Key, Part]], idle: int
 ) -> Iterator[list[tuple[int, Key, Part]]]:
-    """Yield groups of parts, sorted by time, that overlap or nearly do."""
+    """Yield groups of parts that overlap in time, or are at most ``idle`` ns apart.
+
+    Input is sorted by time.
+    """
     group: list[tuple[int, Key, Part]] = []
     last = 0
     for each in found:

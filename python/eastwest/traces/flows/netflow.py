@@ -1,13 +1,13 @@
 """Export messages of NetFlow v5, NetFlow v9 (RFC 3954) and IPFIX (RFC 7011).
 
-In a file, messages follow each other: export packets written one after the other, or the IPFIX
-file format (RFC 5655). A v9 message has no length: it ends where a set would have a number of 2 to
-255, which no set of v9 has, for example 9 as the version of the next message. Fields have the
-numbers of IANA's registry *IP Flow Information Export Entities*.
+In a file, messages follow each other: export packets written one after the other, or the IPFIX file
+format (RFC 5655). A v9 message does not state its length: it ends where the number of the next set
+would be 2 to 255, which no set of v9 has; 9, for example, is the version of the next message.
+Fields have the numbers of IANA's registry *IP Flow Information Export Entities*.
 
 Templates and sampling rates belong to an exporter and its source or observation domain. A data set
-whose template has not been sent yet is left out. Biflows (RFC 5103, reverse counters of
-enterprise 29305) and counters of initiator and responder are two records.
+whose template has not been seen before is left out. A biflow (RFC 5103, reverse counters of
+enterprise 29305) or a record with counters of initiator and responder becomes two records.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from eastwest.traces.flows.collect import Collector
 from eastwest.traces.flows.stream import Stream
 
 V5, V9, IPFIX = 5, 9, 10
-#: Bytes of the header of a message, and of a record of v5.
+#: Size in bytes of the header of a message, by version.
 _HEADS = {V5: 24, V9: 20, IPFIX: 16}
 _V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
-#: Maximum number of records of a v5 message, of templates and samplers of all exporters, and of
-#: fields of a template.
+#: Maximum number of records in a v5 message, of templates and samplers of all exporters, and of
+#: fields in a template.
 _MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
 #: Maximum number of bytes of a v9 message.
 _MOST_V9 = 1 << 20
 #: Enterprise number of reverse fields (RFC 5103).
 _REVERSE = 29305
 _VARIABLE = 0xFFFF
-#: Numbers of fields.
+#: Names of fields by their number in IANA's registry; first the fields for sampling.
 _SAMPLING = {34: "interval", 50: "interval", 305: "sampled", 306: "space", 309: "size"}
 _SAMPLING |= {310: "population", 311: "probability", 48: "sampler", 302: "sampler"}
 _FIELDS = {
@@ -78,7 +78,7 @@ _FIELDS = {
 _REVERSE_FIELDS = {1: "back_bytes", 2: "back_packets", 85: "back_bytes", 86: "back_packets"}
 _REVERSE_FIELDS |= {23: "back_bytes", 24: "back_packets"}
 _MS, _S = 10**6, 10**9
-#: Seconds from 1900 (NTP) to 1970.
+#: Seconds between 1900, where NTP time begins, and 1970.
 _NTP = 2_208_988_800
 _CUT = "the file ends inside a message"
 
@@ -90,7 +90,7 @@ class _Field(NamedTuple):
 
 class _Template(NamedTuple):
     fields: tuple[_Field, ...]
-    #: Bytes of a record; of the least record where fields have a variable length.
+    #: Size of a record in bytes; the minimum size if fields have a variable length.
     size: int
     variable: bool
     options: bool
@@ -98,18 +98,19 @@ class _Template(NamedTuple):
 
 @dataclass
 class _Exporter:
-    """Templates and sampling rates of one exporter, source or domain."""
+    """Templates and sampling rates of one exporter with its source id or observation domain."""
 
     observer: int
     templates: dict[int, _Template] = field(default_factory=dict)
-    #: Sampling rate by the number of the sampler; 0: without a number.
+    #: Sampling rate N (1 in N) by number of the sampler; the number is 0 for a rate without a
+    #: sampler.
     rates: dict[int, int] = field(default_factory=dict)
-    #: Start of the exporter's clock in ns since 1970, where IPFIX states it.
+    #: Start of the exporter's clock in ns since 1970, if IPFIX states it; else None.
     booted_ns: int | None = None
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether bytes begin as an export message."""
+    """Whether the first bytes are those of an export message."""
     if len(start) < 20:
         return False
     version, second = (int.from_bytes(start[at : at + 2], "big") for at in (0, 2))
@@ -125,7 +126,7 @@ def looks_like(start: bytes) -> bool:
 
 
 class Reader:
-    """Reads messages into a collector."""
+    """Reader of export messages: passes their flow records to a collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -159,11 +160,11 @@ class Reader:
         *,
         cut: bool = False,
     ) -> None:
-        """Read one message; ``exporter`` is the address of its sender, where it is known."""
+        """Read one message; ``exporter`` is the address of its sender, or empty if unknown."""
         version = int.from_bytes(data[:2], "big")
         if version not in _HEADS or len(data) < _HEADS[version]:
             if not cut:
-                self.account.bad(*place, "message of another version than 5, 9 and 10", "")
+                self.account.bad(*place, "message of a version other than 5, 9 and 10", "")
             return
         if version == V5:
             self._v5(data, place, exporter, cut=cut)
@@ -186,10 +187,14 @@ class Reader:
         return known
 
     def counted_template(self, place: tuple[str, int]) -> bool:
-        """Whether one more template or sampler may be remembered."""
+        """Count a new template or sampler; return whether it may be stored."""
         self._templates += 1
         if self._templates > _MOST_TEMPLATES:
-            self.account.bad(*place, f"more than {_MOST_TEMPLATES:,} templates")
+            self.account.bad(
+                *place,
+                f"there are more than {_MOST_TEMPLATES:,} templates and samplers, which "
+                "is the maximum",
+            )
             return False
         return True
 
@@ -204,7 +209,7 @@ class Reader:
             at = 24 + 48 * number
             if at + 48 > len(data):
                 if not cut:
-                    reason = "message of v5 that has fewer records than its header says"
+                    reason = "message of v5 with fewer records than its header states"
                     self.account.bad(*place, reason, str(records))
                 return
             src, dst, packets, octets, first, last, sport, dport, protocol = _V5_RECORD.unpack_from(
@@ -216,7 +221,7 @@ class Reader:
 
 
 class _Sets:
-    """Sets of one message of v9 or IPFIX."""
+    """Reader of the sets of one message of v9 or IPFIX."""
 
     def __init__(
         self,
@@ -242,7 +247,7 @@ class _Sets:
             number, length = struct.unpack_from(">HH", data, at)
             if length < 4 or at + length > len(data):
                 if not cut:
-                    reason = "message with a set that does not fit into it"
+                    reason = "message with a set that is longer than the message"
                     self.account.bad(*self.place, reason, f"set {number} of {length} bytes")
                     return
                 length = len(data) - at
@@ -269,7 +274,8 @@ class _Sets:
                 scope, rest = fields, struct.unpack_from(">H", body, at)[0]
                 skip, fields, at = scope // 4, (scope + rest) // 4, at + 2
             elif fields == 0:
-                self.exporter.templates.pop(number, None)  # withdrawn
+                # a template without fields withdraws the template of this number
+                self.exporter.templates.pop(number, None)
                 continue
             elif options:
                 skip = struct.unpack_from(">H", body, at)[0] if at + 2 <= len(body) else 0
@@ -284,7 +290,7 @@ class _Sets:
         return None
 
     def _fields(self, body: bytes, at: int, fields: int) -> Iterator[tuple[str, int, bool]]:
-        """Yield name, length, and whether there is an enterprise number, for each field."""
+        """Yield (name, length, whether it has an enterprise number) of each field."""
         for _ in range(fields):
             if at + 4 > len(body):
                 return
@@ -304,7 +310,8 @@ class _Sets:
     def _keep(
         self, number: int, found: list[tuple[str, int, bool]], skip: int, *, options: bool
     ) -> None:
-        # A scope field is a sampler only where it is its number (IPFIX: selectorId).
+        # Scope fields do not describe the record, except the number of the sampler (IPFIX:
+        # selectorId).
         named = [
             _Field(name if at >= skip or name == "sampler" else "", length)
             for at, (name, length, _) in enumerate(found)
@@ -316,13 +323,13 @@ class _Sets:
         self.exporter.templates[number] = _Template(tuple(named), size, variable, options)
 
     def _bad_template(self, number: int) -> None:
-        self.account.bad(*self.place, "template that is damaged", str(number))
+        self.account.bad(*self.place, "a template is damaged", str(number))
 
     def _records(self, number: int, body: bytes) -> None:
         template = self.exporter.templates.get(number)
         if template is None:
             reason = "data set without its template"
-            then = "it is left out: its template is not in the files before it"
+            then = "it is left out: no template with its number came before it"
             self.account.note(*self.place, reason, str(number), consequence=then)
             return
         if template.size == 0:
@@ -332,7 +339,7 @@ class _Sets:
         while at + template.size <= len(body):
             values, at = _values(template, body, at)
             if at > len(body):
-                self.account.bad(*self.place, "record with a field longer than its set")
+                self.account.bad(*self.place, "record with a field that is longer than the set")
                 return
             if template.options:
                 self._sampler(values)
@@ -340,7 +347,7 @@ class _Sets:
                 self._record(values)
 
     def _sampler(self, values: Mapping[str, bytes]) -> None:
-        """Remember the sampling rate and the start of the clock of an options record."""
+        """Store the sampling rate and the start of the clock that an options record states."""
         if "up_since_ms" in values:
             self.exporter.booted_ns = _int(values["up_since_ms"]) * _MS
         rate = _rate(values)
@@ -399,13 +406,13 @@ class _Sets:
         return next(iter(rates.values())) if len(rates) == 1 else 1
 
     def _times(self, values: Mapping[str, bytes]) -> tuple[int, int]:
-        """Return the times of the first and last packet in ns."""
+        """Return the times of the first and last packet in ns since 1970."""
         first, last = self._time(values, "first"), self._time(values, "last")
         if first is None and last is None:
             seen = _int(values.get("seen_ms", b"")) * _MS or _int(values.get("seen_s", b"")) * _S
             if not seen:
                 reason = "record without times"
-                then = "it has the time of its message"
+                then = "it gets the time of its message"
                 self.account.note(*self.place, reason, consequence=then)
             first = last = seen or self.sent_ns
         length = _int(values.get("length_ms", b"")) * _MS
@@ -414,7 +421,8 @@ class _Sets:
             first = (last or 0) - length
         if last is None:
             last = first + length
-        if last < first and "last_up" in values:  # the counter of ms wraps at 2³²
+        # the counter of ms since the start of the clock has wrapped at 2³²
+        if last < first and "last_up" in values:
             last += (1 << 32) * _MS
         return first, last
 
@@ -436,7 +444,7 @@ class _Sets:
 
 
 def _counted(values: Mapping[str, bytes]) -> tuple[int | None, int | None]:
-    """Return the IP bytes and packets of a record; None where it has no number of them."""
+    """Return the numbers of IP bytes and of packets in a record; None for a missing number."""
     for octets, packets in (
         ("bytes", "packets"),
         ("total_bytes", "total_packets"),
@@ -450,7 +458,7 @@ def _counted(values: Mapping[str, bytes]) -> tuple[int | None, int | None]:
 
 
 def _rate(values: Mapping[str, bytes]) -> int:
-    """Return the N of sampling 1 in N that a record has; 0 where it has none."""
+    """Return N of the sampling 1 in N that a record states; 0 if it states none."""
     found = {name: _int(value) for name, value in values.items() if name in _SAMPLING.values()}
     rate = found.get("interval", 0)
     if found.get("sampled"):
@@ -464,7 +472,7 @@ def _rate(values: Mapping[str, bytes]) -> int:
 
 
 def _values(template: _Template, body: bytes, at: int) -> tuple[dict[str, bytes], int]:
-    """Return the known fields of a record by their name, and the position after it."""
+    """Return the known fields of a record by name, and the position after the record."""
     values: dict[str, bytes] = {}
     for name, length in template.fields:
         if length == _VARIABLE and template.variable:
@@ -486,17 +494,17 @@ def _int(value: bytes) -> int:
 
 
 def _after(first: int, last: int) -> int:
-    """Return ``last`` as an uptime after ``first``: the counter of ms wraps at 2³²."""
+    """Return the uptime ``last`` in ms, plus 2³² if its counter wrapped after ``first``."""
     return last if last >= first else last + (1 << 32)
 
 
 def _one(stream: Stream) -> tuple[bytes, str]:
-    """Return the next message of a file, and its problem if it has one."""
+    """Return the next message of a file, and the reason why it is unusable, or an empty text."""
     head = stream.peek(24)
     version = int.from_bytes(head[:2], "big")
     second = int.from_bytes(head[2:4], "big")
     if len(head) >= 2 and version not in _HEADS:
-        return b"", f"message of version {version}; versions 5, 9 and 10 (IPFIX) can be read"
+        return b"", f"message of version {version}; only versions 5, 9 and 10 (IPFIX) can be read"
     if len(head) < _HEADS.get(version, 24):
         return stream.take(24), _CUT
     if version == V9:

@@ -1,9 +1,9 @@
 """Text of nfdump: ``-o csv``, ``pipe``, ``line``, ``long``, ``extended`` and ``biline``.
 
-CSV is read by the names in its first line. nfdump prints local times without a zone: they are used
-as if they were UTC. ``csv`` has whole seconds, ``pipe`` and the others ms. ``line`` and its
-relatives round sizes above a million to tenths of it (``12.6 M``) unless nfdump has ``-N``, and
-shorten IPv6 addresses unless it has ``-6``; shortened addresses are refused.
+CSV is read by the names in its first line. nfdump prints local times without a time zone; they are
+treated as UTC. ``csv`` has whole seconds, ``pipe`` and the others milliseconds. ``line``, ``long``,
+``extended`` and ``biline`` round sizes above a million to tenths of a unit (``12.6 M``) unless
+nfdump has ``-N``, and shorten IPv6 addresses unless it has ``-6``; shortened addresses are refused.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ _UNITS = {b"K": 10**3, b"M": 10**6, b"G": 10**9, b"T": 10**12}
 _PIPE = re.compile(rb"(2|10)\|\d{1,14}\|")
 _HEADING = re.compile(rb"Date (first seen|flow start)")
 _ROW = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-#: Columns after the addresses, by their number: position of packets and bytes.
+#: Positions of packets and bytes among the columns after the addresses, by the number of these
+#: columns.
 _AFTER = {3: (0, 1), 5: (2, 3), 8: (2, 3)}
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as text of nfdump."""
+    """Whether the first bytes of a file are text of nfdump."""
     line = start.lstrip().partition(b"\n")[0]
     if _HEADING.match(line) or _PIPE.match(line):
         return True
@@ -83,7 +84,7 @@ def read(source: Source, collector: Collector) -> None:
 
 
 class _Traffic(NamedTuple):
-    """Addresses, protocol and ports of a record, with its times in ns."""
+    """Traffic of a record: addresses, protocol and ports; times of first and last packet in ns."""
 
     ends: tuple[bytes, bytes, int, int, int]
     times_ns: tuple[int, int]
@@ -97,7 +98,7 @@ class _Rows:
         self.observer = collector.observer("text")
 
     def reader(self, first: bytes) -> tuple[Callable[[bytes, int], str], bool]:
-        """Return the reader of rows like the first line, and whether that is a heading."""
+        """Return the reader of rows like the first line, and whether this line is a heading."""
         columns = _columns(first)
         if columns is not None:
             self.columns = columns
@@ -115,7 +116,7 @@ class _Rows:
         self.collector.flow_record(place, at, *traffic, octets, packets, 1)
 
     def comma(self, text: bytes, number: int) -> str:
-        """Read a row of CSV; return its problem, if it has one."""
+        """Read a row of CSV; return why it is unusable, or an empty text."""
         cells = [cell.strip() for cell in text.split(b",")]
         if len(cells) <= max(self.columns.values()):
             return "row with too few columns"
@@ -137,22 +138,22 @@ class _Rows:
         return ""
 
     def pipe(self, text: bytes, number: int) -> str:
-        """Read a row of ``-o pipe``: numbers only."""
+        """Read a row of ``-o pipe``, whose cells are all numbers; return why it is unusable."""
         cells = text.split(b"|")
         if len(cells) not in {22, 24}:
-            return "row of pipe with another number of columns than 22 or 24"
+            return "row of pipe format whose number of columns is not 22 or 24"
         found = [_whole(cell) for cell in cells]
         if None in found:
-            return "row of pipe with a cell that is not a whole number"
+            return "row of pipe format with a cell that is not a whole number"
         whole = [value or 0 for value in found]
-        # Older versions have seconds and ms in two columns each.
+        # Older versions of nfdump write seconds and milliseconds in two columns each.
         first, last, rest = whole[1], whole[2], whole[3:]
         if len(cells) == 24:
             first, last = 1000 * whole[1] + whole[2], 1000 * whole[3] + whole[4]
             rest = whole[5:]
         words = [*rest[1:5], *rest[6:10]]
         if max(words) >= 1 << 32 or max(rest[5], rest[10]) >= 1 << 16:
-            return "row of pipe with an address or port that is too large"
+            return "row of pipe format with an address or port that is too large"
         packed = b"".join(word.to_bytes(4, "big") for word in words)
         src, dst = packed[:16], packed[16:]
         if whole[0] == 2:
@@ -162,12 +163,15 @@ class _Rows:
         return ""
 
     def line(self, text: bytes, number: int) -> str:
-        """Read a row of ``-o line``, ``long``, ``extended`` or ``biline``."""
+        """Read a row of ``-o line``, ``long``, ``extended`` or ``biline``.
+
+        Return why it is unusable.
+        """
         words = text.split()
         arrow = next((w for w in (b"->", b"<->") if w in words), b"")
         at = words.index(arrow) if arrow else 0
         if at < 4 or len(words) < at + 4:
-            return "row that is not one of nfdump (csv, pipe, line, long, extended, biline)"
+            return "row that is not in a format of nfdump (csv, pipe, line, long, extended, biline)"
         first, length = _time(b" ".join(words[:2])), _duration(b" ".join(words[2 : at - 2]))
         (src, sport), (dst, dport) = _port(words[at - 1]), _port(words[at + 1])
         ends = _ends(src, dst, words[at - 2], sport, dport)
@@ -181,7 +185,7 @@ class _Rows:
         if arrow == b"<->" and len(counts) == 5:
             where = (1, 3)
         if where == (0, 0) or max(where) >= len(counts):
-            return "row with another number of columns than nfdump writes"
+            return "row with a number of columns that nfdump does not write"
         packets, octets = (_size(counts[i]) for i in where)
         if packets is None or octets is None:
             return "row whose packets or bytes are not a number"
@@ -198,7 +202,7 @@ class _Rows:
 
 
 def _columns(line: bytes) -> dict[str, int] | None:
-    """Return the positions of columns by their meaning, if a line is a heading of CSV."""
+    """Return the positions of columns by their meaning; None if a line is not a heading of CSV."""
     names = [name.strip().decode("utf-8", "replace") for name in line[:4096].split(b",")]
     found = {
         meaning: names.index(name)
@@ -216,14 +220,14 @@ def _turned(traffic: _Traffic) -> _Traffic:
 def _ends(
     src: bytes, dst: bytes, protocol: bytes, sport: bytes, dport: bytes
 ) -> tuple[bytes, bytes, int, int, int] | str:
-    """Return addresses, protocol and ports, or the problem of a row."""
+    """Return addresses, protocol and ports of a row, or the reason why it is unusable."""
     name = protocol.decode("ascii", "replace").upper()
     number = _PROTOCOLS.get(name, int(name) if name.isascii() and name.isdigit() else 0)
     ports = [_whole(port) for port in (sport, dport)]
     if number not in _PROTOCOLS.values():
-        ports = [0, 0]  # type and code of ICMP take the place of a port
+        ports = [0, 0]  # for other protocols, such as ICMP, the columns of ports have other values
     if any(port is None or port >= 1 << 16 for port in ports):
-        return "row with a port that is not a number of 0 to 65535"
+        return "row with a port that is not a number from 0 to 65535"
     packed = []
     for address in (src, dst):
         text = address.decode("ascii", "replace")
@@ -232,14 +236,17 @@ def _ends(
         try:
             packed.append(ipaddress.ip_address(text).packed)
         except ValueError:
-            return "row with an address that is not one of IPv4 or IPv6"
+            return "row with an address that is neither IPv4 nor IPv6"
     if len(packed[0]) != len(packed[1]):
-        return "row with addresses of two versions of IP"
+        return "row with one IPv4 and one IPv6 address"
     return packed[0], packed[1], min(number, 255), ports[0] or 0, ports[1] or 0
 
 
 def _port(word: bytes) -> tuple[bytes, bytes]:
-    """Return address and port: ``10.0.0.1:80`` or ``2001:db8::1.80``; types of ICMP have dots."""
+    """Return address and port of ``10.0.0.1:80`` or ``2001:db8::1.80``.
+
+    ICMP has a dot for IPv4, too.
+    """
     if word.count(b":") == 1:
         address, _, port = word.partition(b":")
         return address, port
@@ -248,7 +255,7 @@ def _port(word: bytes) -> tuple[bytes, bytes]:
 
 
 def _counts(words: list[bytes]) -> Iterator[bytes]:
-    """Yield columns of numbers, with a unit joined to its number."""
+    """Yield the columns of numbers; a unit is joined to the number before it."""
     held = b""
     for word in words:
         if word in _UNITS and held:
@@ -275,9 +282,10 @@ def _whole(text: bytes) -> int | None:
 
 
 def _time(text: bytes) -> int | None:
-    """Return a date in ns since 1970, as if it were UTC."""
+    """Return a time in ns since 1970; a date is treated as UTC."""
     if (only := _whole(text)) is not None:
-        return only * 10**6 if only > 10**11 else only * 10**9  # ms or s
+        # large numbers are milliseconds, others seconds
+        return only * 10**6 if only > 10**11 else only * 10**9
     found = _DATE.fullmatch(text)
     if found is None:
         return None

@@ -2,8 +2,8 @@
 
 Link layers: Ethernet with VLAN tags (IEEE 802.1Q and 802.1ad) and MPLS labels, Linux cooked (SLL
 and SLL2), raw IP, BSD loopback. IPv4 with options, IPv6 with extension headers. The payload is
-computed from the lengths in the headers, so that a short snap length does not change it. Tunnels
-count as traffic of their outer addresses.
+computed from the lengths in the headers, so a short snap length does not change it. Tunnelled
+packets count as traffic between the outer addresses.
 """
 
 from __future__ import annotations
@@ -14,34 +14,35 @@ from typing import NamedTuple
 ETHERNET = 1
 _NULL, _LOOP, _RAW = 0, 108, {12, 14, 101}
 _SLL, _SLL2, _IPV4, _IPV6 = 113, 276, 228, 229
-#: Types of frames: VLAN tags, MPLS, IP.
+#: EtherTypes: VLAN tags, MPLS, IPv4 and IPv6.
 _TAGS = {0x8100, 0x88A8, 0x9100, 0x9200}
 _MPLS = {0x8847, 0x8848}
 _IP4, _IP6 = 0x0800, 0x86DD
 #: Maximum number of VLAN tags, MPLS labels and extension headers of a packet.
 _MOST_TAGS = 8
-#: IPv6 extension headers: hop-by-hop, routing, destination options, mobility; fragment; AH.
+#: Numbers of IPv6 extension headers: hop-by-hop, routing, destination options, mobility and others;
+#: fragment; authentication.
 _EXTENSIONS, _FRAGMENT, _AUTHENTICATION = {0, 43, 60, 135, 139, 140}, 44, 51
 _TCP, _UDP = 6, 17
 _NO_IP = "frame without IP, for example ARP or LLDP"
 _SHORT = "packet with fewer captured bytes than its headers have"
 _WRONG = "packet with a damaged IP, TCP or UDP header"
-FRAGMENT = "fragment after the first of a datagram"
+FRAGMENT = "fragment of an IP datagram other than the first"
 
 
 class Packet(NamedTuple):
-    """Packet of TCP or UDP, or of another protocol over IP with ports of 0."""
+    """Packet of TCP or UDP; packets of other protocols have ports of 0 and no payload."""
 
     src: bytes
     dst: bytes
     protocol: int
     sport: int
     dport: int
-    #: Payload of the transport in bytes.
+    #: Payload of TCP or UDP in bytes.
     payload: int
-    #: Sequence number and flags of TCP.
+    #: Sequence number and flags of TCP; None for other protocols.
     tcp: tuple[int, int] | None
-    #: Position of the payload in the captured bytes.
+    #: Position of the payload in the captured bytes of the packet.
     at: int
 
     @property
@@ -89,7 +90,7 @@ def _network(link: int, data: bytes) -> int | str:
 
 
 def _after_type(data: bytes, at: int) -> int | str:
-    """Return the position after the type of a frame, its tags and labels."""
+    """Return the position after a frame's EtherType, tags and labels; a text if it is not IP."""
     kind = struct.unpack_from(">H", data, at)[0]
     at += 2
     tags = 0
@@ -113,7 +114,8 @@ def _ipv4(data: bytes, at: int, length: int) -> Packet | str:
     src, dst = data[at + 12 : at + 16], data[at + 16 : at + 20]
     if len(dst) < 4:
         return _SHORT
-    if total == 0:  # a large segment that the card divides later (TSO)
+    # with segmentation offload (TSO), a packet is captured before the network card divides it
+    if total == 0:
         total = length - at
     if header < 20 or total < header:
         return _WRONG
@@ -152,7 +154,10 @@ def _ipv6(data: bytes, at: int, length: int) -> Packet | str:
 def _transport(
     data: bytes, at: int, src: bytes, dst: bytes, protocol: int, rest: int, *, more: bool
 ) -> Packet | str:
-    """Return the packet whose transport header begins at ``at``, with ``rest`` bytes of it."""
+    """Return the packet whose transport header is at ``at``.
+
+    Header and payload have ``rest`` bytes.
+    """
     if protocol == _TCP:
         sport, dport, seq, offset, flags = struct.unpack_from(">HHI4xBB", data, at)
         header = (offset >> 4) * 4

@@ -1,4 +1,4 @@
-"""Reads files of one kind into a list of flows, and writes the list with its hosts and account."""
+"""Reads files of one format into a list of flows, and writes the list with hosts and account."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ SOURCES = {
     "sflow": "datagrams of sFlow v5, in files or in a capture",
     "pcap": "traffic in a capture (pcap, pcapng)",
 }
-#: Bytes, and packets of a capture, that determine the format.
+#: Number of bytes of a file, and number of packets of a capture, from which the format is
+#: recognised.
 _START, _FIRST_PACKETS = 4096, 1000
-#: Least share of export messages among the first packets of a capture of a collector.
+#: Minimum share of export messages among the first packets of a capture that was made at a
+#: collector.
 _EXPORTS = 0.9
 _NFCAPD = (b"\x0c\xa5", b"\xa5\x0c")
 _MOST_HOSTS_BYTES, _MOST_HOSTS = 64 << 20, 1_000_000
@@ -36,9 +38,10 @@ _UDP = 17
 
 
 def sniff(path: Path) -> str:
-    """Return the format of a file: one of ``SOURCES``, ``htsim`` where it is none of these.
+    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` if it is none of these.
 
-    A capture whose first packets are export messages is one of a collector: its messages are read.
+    If the first packets of a capture are export messages, it was made at a collector, and the
+    format is that of the messages.
     """
     with Source(path) as source:
         start = source.peek(_START)
@@ -59,7 +62,7 @@ def sniff(path: Path) -> str:
 
 
 def _of_capture(stream: Stream) -> str:
-    """Return what a capture has: messages of ``netflow`` or ``sflow``, or traffic (``pcap``)."""
+    """Return the content of a capture: ``netflow`` or ``sflow`` messages, or traffic (``pcap``)."""
     seen = {"pcap": 0, "netflow": 0, "sflow": 0}
     for each in islice(capture.packets(stream, Account(stop=False)), _FIRST_PACKETS):
         found = packets.decode(each.link, each.data, each.length)
@@ -84,13 +87,14 @@ def read(
     """Return the flows of files of one format.
 
     Raises ``InputError`` with the place where a file is damaged; without ``stop``, damaged records
-    are left out and counted. Truncated files are read as far as they go.
+    are left out and counted. A truncated file is read up to its end.
     """
     if not files:
         raise InputError("no file was given")
     if source_format != "auto" and source_format not in SOURCES:
         raise InputError(
-            f"format {clean(source_format, 40)!r}: expected auto, {', '.join(SOURCES)}"
+            f"the format is {clean(source_format, 40)!r}, but must be auto or one of "
+            f"{', '.join(SOURCES)}"
         )
     kinds = {str(path): sniff(path) for path in files} if source_format == "auto" else {}
     if len(set(kinds.values())) > 1:
@@ -98,7 +102,9 @@ def read(
         raise InputError(f"the files are of different formats ({shown}): import them separately")
     kind = next(iter(kinds.values()), source_format)
     if kind not in SOURCES:
-        raise InputError(f"{clean(str(files[0]), 200)}: has no known format of flows or packets")
+        raise InputError(
+            f"{clean(str(files[0]), 200)}: has no known format of flow records or packets"
+        )
     collector = Collector(wanted or Wanted(), Account(stop=stop))
     whole = _READERS[kind](collector)
     for path in files:
@@ -150,7 +156,7 @@ def _sflow(collector: Collector) -> _Reader:
 def _datagrams(
     stream: Stream, collector: Collector, looks_like: Callable[[bytes], bool]
 ) -> Iterator[tuple[capture.Captured, packets.Packet, bytes]]:
-    """Yield the export messages in the UDP packets of a capture; others are counted."""
+    """Yield the export messages in the UDP packets of a capture; other packets are counted."""
     account = collector.account
     for each in capture.packets(stream, account):
         found = packets.decode(each.link, each.data, each.length)
@@ -164,7 +170,7 @@ def _datagrams(
             continue
         if len(payload) < found.payload:
             then = "the records in the captured bytes are used"
-            account.note(*place, "message with fewer captured bytes", consequence=then)
+            account.note(*place, "message of which only a part was captured", consequence=then)
         yield each, found, payload
 
 
@@ -179,7 +185,10 @@ def _pcap(collector: Collector) -> _Reader:
             if isinstance(found, str):
                 then = "it is left out"
                 if found == packets.FRAGMENT:
-                    then = "the first fragment has the length of a datagram of UDP"
+                    then = (
+                        "it is left out: the first fragment states the length of the "
+                        "whole UDP datagram"
+                    )
                 collector.leave(place, found, then)
                 continue
             collector.packet(place, observer, found.ends, each.time_ns, found.payload, found.tcp)
@@ -197,9 +206,9 @@ _READERS: dict[str, Callable[[Collector], _Reader]] = {
 
 
 def read_hosts(path: Path) -> dict[bytes, str]:
-    """Return names or numbers of hosts by address, of a CSV file with the columns host and address.
+    """Return the name or number of each host by address, from a CSV file.
 
-    Several addresses may have one host.
+    The columns are ``host`` and ``address``; a host may have several addresses.
     """
     if not path.is_file():
         raise InputError(f"{path} is not a file")
@@ -211,7 +220,9 @@ def read_hosts(path: Path) -> dict[bytes, str]:
         try:
             lacking = [c for c in ("host", "address") if c not in (rows.fieldnames or [])]
             if lacking:
-                raise InputError(f"{path}:1: has no column {', '.join(lacking)}")
+                raise InputError(
+                    f"{path}:1: has no column {', '.join(lacking)}; host and address are needed"
+                )
             for row in rows:
                 where = f"{path}:{rows.line_num}"
                 host = (row["host"] or "").strip()
@@ -227,11 +238,13 @@ def read_hosts(path: Path) -> dict[bytes, str]:
                 if found.setdefault(address, host) != host:
                     raise InputError(f"{where}: {text} already belongs to {found[address]}")
                 if len(found) > _MOST_HOSTS:
-                    raise InputError(f"{path}: more than {_MOST_HOSTS:,} addresses")
+                    raise InputError(
+                        f"{path}: has more than {_MOST_HOSTS:,} addresses, which is the maximum"
+                    )
         except csv.Error as error:
             raise InputError(f"{path}:{rows.line_num}: {error}") from None
     if not found:
-        raise InputError(f"{path}: names no host")
+        raise InputError(f"{path}: has no row with a host")
     return found
 
 
@@ -240,11 +253,13 @@ def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
     try:
         return [ipaddress.ip_network(text, strict=False) for text in texts]
     except ValueError as error:
-        raise InputError(f"--within: {clean(str(error), 100)}; expected 10.0.0.0/8") from None
+        raise InputError(
+            f"--within: {clean(str(error), 100)}; a network such as 10.0.0.0/8 is expected"
+        ) from None
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """Return the files of hosts and of the account beside a list of flows."""
+    """Return the paths of the file of hosts and of the account, beside a list of flows."""
     return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
 
 
@@ -279,5 +294,5 @@ def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
 
 
 def shown(found: FlowList) -> str:
-    """Return how many records are in flows, in one line of text."""
+    """Return as one line of text how many records are in the flows."""
     return f"{count(found.used)} of {count(found.records)} records or packets are in these flows"

@@ -1,9 +1,9 @@
 """Datagrams of sFlow version 5 (sflow.org, *sFlow Version 5*, July 2004).
 
-A flow sample has the start of one packet of ``sampling rate``. Raw headers (format 1), and sampled
-IPv4 and IPv6 (formats 3 and 4) are read; samples of counters and other records have no packets.
-Datagrams have no date: the time of a sample is that of the capture with the datagram, or else the
-uptime of the agent.
+A flow sample has the start of one packet, sampled at 1 in ``sampling rate``. Raw headers (format 1)
+and sampled IPv4 and IPv6 (formats 3 and 4) are read; counter samples and other records have no
+packets. Datagrams have no date: the time of a sample is the time at which its datagram was
+captured, or else the uptime of the agent.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from eastwest.traces.flows import packets
 from eastwest.traces.flows.collect import PROTOCOLS, Collector
 from eastwest.traces.flows.stream import Stream
 
-#: Maximum number of samples of a datagram, of records of a sample, and of bytes of a sample.
+#: Maximum number of samples in a datagram, of records in a sample, and of bytes in a sample.
 _MOST_SAMPLES, _MOST_RECORDS, _MOST_SAMPLE = 4096, 1024, 1 << 16
 _FLOW, _EXPANDED = 1, 3
 _RAW, _SAMPLED_IPV4, _SAMPLED_IPV6 = 1, 3, 4
-#: Link layers of raw headers: header protocol of sFlow to link-layer type of captures.
+#: Link-layer type of captures by sFlow's number for the protocol of a raw header.
 _LINKS = {1: 1, 11: 228, 12: 229}
 _HEADERS = {6: 32, 17: 8}
-_NOT_ONE = "datagram that is not of sFlow version 5, or damaged"
+_NOT_ONE = "datagram that is damaged, or not of sFlow version 5"
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether bytes begin as a datagram of sFlow version 5."""
+    """Whether the first bytes are those of a datagram of sFlow version 5."""
     if len(start) < 28 or start[:4] != b"\0\0\0\5":
         return False
     kind = int.from_bytes(start[4:8], "big")
@@ -37,7 +37,7 @@ def looks_like(start: bytes) -> bool:
 
 
 class Reader:
-    """Reads datagrams into a collector."""
+    """Reader of datagrams: passes their sampled packets to a collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -47,7 +47,7 @@ class Reader:
         """Read a file of datagrams, one after the other."""
         number = 0
         then = "times are uptimes of the agents"
-        self.account.note(stream.name, 0, "file of sFlow without dates", consequence=then)
+        self.account.note(stream.name, 0, "file of sFlow datagrams without dates", consequence=then)
         while stream.peek(1):
             number += 1
             at = stream.at
@@ -67,7 +67,7 @@ class Reader:
     def datagram(
         self, data: bytes, place: tuple[str, int], time_ns: int | None = None, *, cut: bool = False
     ) -> None:
-        """Read one datagram."""
+        """Read one datagram; ``time_ns`` is the time of its capture, None if unknown."""
         if not looks_like(data):
             if not cut:
                 self.account.bad(*place, _NOT_ONE)
@@ -90,7 +90,7 @@ class Reader:
             try:
                 self._sample(kind, body, place, name, time)
             except (struct.error, IndexError):
-                self.account.bad(*place, "sample that is damaged")
+                self.account.bad(*place, "a sample is damaged")
         else:
             return
         if not cut:
@@ -99,7 +99,7 @@ class Reader:
 
     def _sample(self, kind: int, body: bytes, place: tuple[str, int], name: str, time: int) -> None:
         if kind not in {_FLOW, _EXPANDED}:
-            reason = "sample of counters, or of a maker's own format"
+            reason = "counter sample, or sample in a vendor's own format"
             self.account.note(*place, reason, consequence="it is left out: it has no packet")
             return
         if kind == _FLOW:
@@ -130,7 +130,7 @@ class Reader:
         if form == _RAW:
             protocol, length, _, size = struct.unpack_from(">IIII", record)
             if protocol not in _LINKS:
-                self.collector.leave(place, "sample of another link layer than Ethernet and IP")
+                self.collector.leave(place, "sample with a link layer other than Ethernet and IP")
                 return
             found = packets.decode(_LINKS[protocol], record[16 : 16 + size], length)
             if isinstance(found, str):
@@ -149,7 +149,7 @@ class Reader:
 
 
 def _one(stream: Stream) -> tuple[bytes, bool]:
-    """Return the next datagram of a file, and whether it is complete and sound."""
+    """Return the next datagram of a file, and whether it is complete and valid."""
     head = stream.peek(40)
     if not looks_like(head):
         return stream.take(40), False
@@ -160,7 +160,7 @@ def _one(stream: Stream) -> tuple[bytes, bool]:
 
 
 def _pieces(stream: Stream, head: int, samples: int) -> Iterator[bytes]:
-    """Yield the head and the samples of a datagram; an empty piece where one is not sound."""
+    """Yield the head and the samples of a datagram; an empty piece marks an invalid sample."""
     yield stream.take(head)
     for _ in range(samples):
         start = stream.peek(8)

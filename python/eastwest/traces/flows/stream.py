@@ -1,4 +1,4 @@
-"""Binary file that is read piece by piece, with the position in it."""
+"""Binary file that is read in small pieces, with the position of the next byte."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Stream:
 
     @property
     def at(self) -> int:
-        """Position of the next byte, decompressed."""
+        """Position of the next byte in the decompressed data, from 0."""
         return self._before + self._used
 
     @property
     def cut(self) -> str:
-        """Reason for an early end of the data; empty where there is none."""
+        """Reason why the data ends early, as in a truncated file; empty if it does not."""
         return self._source.cut
 
     def take(self, length: int) -> bytes:
@@ -38,7 +38,7 @@ class Stream:
         return self._held[self._used : self._used + length]
 
     def _fill(self, length: int) -> None:
-        """Read until ``length`` bytes are held, or the source ends."""
+        """Read from the source until ``length`` bytes are in the buffer, or the source ends."""
         if len(self._held) - self._used >= length:
             return
         pieces = [self._held[self._used :]]

@@ -1,14 +1,15 @@
 """Chakra execution traces (MLCommons): a graph of nodes per rank, in protobuf (``.et``) or JSON.
 
-The nodes of a rank are scheduled: each begins when those it depends on by data have ended, and
-takes its recorded time; communication takes no time. The time between two communications is
-computing. So computations that overlapped in the recording are not added up, and computation that
-overlapped with communication is not distinguished. Sends and receives block.
+The nodes of a rank are scheduled: a node begins when the nodes on which it depends by data have
+ended, and takes its recorded time; communication takes no time. The time between two communications
+becomes computing. So computations that overlapped in the recording are not added up, and
+computation that overlapped with communication is not distinguished. Sends and receives block.
 
-A collective has a type, a size, and all ranks. Calls of a processor that launch a collective
-(``is_cpu_op`` without a size) are computing. Collectives without a type or size, and those of a
-process group with only some of the ranks, are refused, or with ``lossy`` counted and replaced by
-their recorded time. Attribute and node types are those of ``et_def.proto`` of Chakra 0.0.4.
+A collective needs a type, a size, and all ranks. Calls of a processor that launch a collective
+(``is_cpu_op`` without a size) count as computing. Collectives without a type or size, and
+collectives of a process group with only some of the ranks, are refused; with ``lossy`` they are
+counted and replaced by their recorded time. Attribute and node types are those of ``et_def.proto``
+of Chakra 0.0.4.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Numbers of the node types.
+#: Numbers of the node types in ``et_def.proto``.
 _MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
 _METADATA = 1
-#: Collectives by their number; all-to-all and those after it state the bytes of all ranks.
+#: Call for each number of a collective. From all-to-all on, the stated size is that of all ranks
+#: together.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
-#: Collectives of which each rank has a part of the stated size.
+#: Collectives in which each rank has a part of the stated size.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
@@ -41,12 +43,12 @@ _GROUP_NAMES = (
     "pg_name", "pg_id", "process_group", "group", "group_name", "group_id", "comm_group",
     "comm_id", "communicator",
 )  # fmt: skip
-#: Attributes that list the ranks of a process group, and that state their number.
+#: Attributes that list the ranks of a process group, and attributes that state their number.
 _GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
 _GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
-#: Attribute with a flag per network dimension: whether a collective uses it.
+#: Attribute that lists for each network dimension whether a collective uses it.
 _DIMENSIONS = "involved_dim"
-#: Consequence for a communication that a replay cannot express.
+#: Consequence, for the account, of leaving out a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
 _MOST_NODES = 10_000_000
 _MOST_MESSAGE = 16 << 20
@@ -59,9 +61,9 @@ class _Node:
     kind: int
     micros: float
     needs: list[int]
-    #: Attributes: whole numbers, texts, and lists of whole numbers.
+    #: Attributes by name; values are whole numbers, texts, or lists of whole numbers.
     about: dict[str, Any] = field(default_factory=dict)
-    #: Whether the node has dependencies by control, and whether it lacks its time.
+    #: Whether the node has control dependencies, and whether it has no recorded time.
     controlled: bool = False
     timeless: bool = False
 
@@ -73,11 +75,11 @@ class _Node:
 
 @dataclass
 class _Rank:
-    """Trace of one rank while it is read, or one trace for all ranks."""
+    """State while the trace of one rank is read; the trace may stand for all ranks."""
 
     name: str
     ranks: int
-    #: Process groups with only some of the ranks.
+    #: Names of process groups with only some of the ranks.
     partial: frozenset[str]
     into: RankFiles
 
@@ -90,16 +92,19 @@ class _Rank:
 
 
 def looks_like(start: bytes, name: str) -> bool:
-    """Whether a file begins as a Chakra trace."""
+    """Whether the first bytes of a file, or its name, are those of a Chakra trace."""
     if start.lstrip().startswith(b"{"):
         return b'"workload_graph"' in start
     return name.endswith(".et") and bool(start)
 
 
 def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
-    """Read a trace per rank, or one trace for all of ``ranks`` ranks; return their number."""
+    """Read one trace for each rank, or one for all ``ranks``; return the number of ranks."""
     if ranks is not None and len(sources) > 1:
-        raise InputError("--ranks repeats the trace of one rank; there is a file for each")
+        raise InputError(
+            f"--ranks repeats the trace of one rank, but there are {len(sources)} files: "
+            "give one file, or omit --ranks"
+        )
     count = ranks or len(sources)
     partial = _partial_groups(sources, count)
     for number, source in enumerate(sources):
@@ -122,7 +127,7 @@ def _nodes(source: Source) -> Iterator[_Node]:
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
     """Return the names of the process groups that not every rank uses.
 
-    Where one file describes all ranks, at most one of several groups can have all ranks.
+    If one file describes all ranks, at most one of several groups can have all ranks.
     """
     users: dict[str, int] = {}
     for source in sources:
@@ -136,25 +141,25 @@ def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
 
 
 def _group(node: _Node) -> str:
-    """Return the name of a collective's process group; empty where it has none."""
+    """Return the name of a collective's process group; empty if it names none."""
     named = (node.about.get(name) for name in _GROUP_NAMES)
     return next((str(name) for name in named if isinstance(name, int | str) and name != ""), "")
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return why a collective does not have all ranks; empty where it has."""
+    """Return the reason why a collective does not have all ranks; empty if it has."""
     if _group(node) in reading.partial:
         return "a collective of a process group that is not known to have all ranks"
     for name in _GROUP_RANKS:
         listed = node.about.get(name)
         if isinstance(listed, list) and listed and set(listed) != set(range(reading.ranks)):
-            return f"a collective of some of the ranks ({name})"
+            return f"a collective that does not have all ranks ({name})"
     for name in _GROUP_SIZES:
         if node.whole(name) not in {None, reading.ranks}:
-            return f"a collective of some of the ranks ({name})"
+            return f"a collective that does not have all ranks ({name})"
     dimensions = node.about.get(_DIMENSIONS)
     if isinstance(dimensions, list) and not all(dimensions):
-        return "a collective over some dimensions of the network (involved_dim)"
+        return "a collective over only some dimensions of the network (involved_dim)"
     return ""
 
 
@@ -170,22 +175,22 @@ def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
 
 
 def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
-    """Yield communications in the order of their starts (s), and the end as the last item."""
+    """Yield each communication with its start in µs, in order; the last item has the end."""
     by_number = {node.number: node for node in nodes}
     if len(by_number) < len(nodes):
         (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
-        raise InputError(f"{reading.name}: node {twice} is there more than once")
+        raise InputError(f"{reading.name}: there is more than one node {twice}")
     talking = {node.number for node in nodes if _talks(reading, node)}
     controlled = sum(node.controlled for node in nodes)
     if controlled:
-        then = "it waits for its data only"
-        reading.note("node with dependencies by control", then, rows=controlled)
+        then = "it waits only for its data"
+        reading.note("node with control dependencies", then, rows=controlled)
     timeless = sum(node.timeless for node in nodes)
     if timeless:
-        reading.note("node without a recorded time", "it takes none", rows=timeless)
+        reading.note("node without a recorded time", "it takes no time", rows=timeless)
     missing = sum(need not in by_number for node in nodes for need in node.needs)
     if missing:
-        then = "the nodes do not wait for it"
+        then = "nodes do not wait for it"
         reading.note("dependency on a node that is not in the file", then, rows=missing)
     needs = {node.number: {need for need in node.needs if need in by_number} for node in nodes}
     needed_by: dict[int, list[int]] = {}
@@ -217,7 +222,7 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
 
 
 def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes a call; the account gets a remark on nodes that do not."""
+    """Whether a node becomes an MPI call; if not, a remark goes to the account."""
     if node.kind == _COMPUTE:
         return False
     if node.kind == _COLLECTIVE:
@@ -225,20 +230,20 @@ def _talks(reading: _Rank, node: _Node) -> bool:
     if node.kind in {_SEND, _RECEIVE}:
         return _moves(reading, node)
     if node.kind in _MEMORY:
-        reading.note("node that loads from or stores to memory", "its time is computing")
+        reading.note("node that loads from or stores to memory", "its time counts as computing")
     elif node.kind == _METADATA:
-        reading.note("node of metadata", "its time, where it has any, is computing")
+        reading.note("node of metadata", "its time, if it has any, counts as computing")
     else:
-        then = "its recorded time is computing"
+        then = "its recorded time counts as computing"
         reading.leave_out(f"a node of the unknown type {node.kind}", node, then)
     return False
 
 
 def _meets(reading: _Rank, node: _Node) -> bool:
-    """Whether a node of a collective becomes a call."""
+    """Whether a node of a collective becomes an MPI call; if not, the account gets a remark."""
     number, size = node.whole("comm_type"), node.whole("comm_size")
     if number is None and size is None and node.about.get("is_cpu_op"):
-        reading.note("call that launches a collective", "its time is computing")
+        reading.note("call that launches a collective", "its time counts as computing")
         return False
     if number is not None and not 0 <= number < len(_COLLECTIVES):
         reading.leave_out(f"a collective of the unknown type {number}", node)
@@ -253,7 +258,7 @@ def _meets(reading: _Rank, node: _Node) -> bool:
         reading.leave_out(some, node)
         return False
     if call in _ROOTED and node.whole("root") is None:
-        reading.note(f"{call} without a root", "rank 0 is taken for its root")
+        reading.note(f"{call} without a root", "rank 0 is used as its root")
     if call in _PARTED and size is not None and size % reading.ranks:
         what = f"{call}: bytes that are not a multiple of {reading.ranks} ranks"
         reading.note(what, "parts are rounded down")
@@ -261,21 +266,24 @@ def _meets(reading: _Rank, node: _Node) -> bool:
 
 
 def _moves(reading: _Rank, node: _Node) -> bool:
-    """Whether a node that sends or receives becomes a call."""
+    """Whether a node that sends or receives becomes an MPI call.
+
+    If not, the account gets a remark.
+    """
     other = "comm_dst" if node.kind == _SEND else "comm_src"
     if node.whole(other) is None:
         reading.leave_out(f"a message without {other}: its other rank is not known", node)
         return False
     if not 0 <= (node.whole(other) or 0) < reading.ranks:
         raise InputError(
-            f"{reading.name}: node {node.number} communicates with rank {node.whole(other)} of "
-            f"{reading.ranks}"
+            f"{reading.name}: node {node.number} communicates with rank "
+            f"{node.whole(other)}; allowed: 0 to {reading.ranks - 1}"
         )
     if node.kind == _SEND and node.whole("comm_size") is None:
         reading.leave_out("a send without comm_size: its bytes are not known", node)
         return False
     if node.whole("comm_tag") is None:
-        reading.note("message without comm_tag", "its tag is 0")
+        reading.note("message without comm_tag", "its tag is set to 0")
     return True
 
 
@@ -309,7 +317,10 @@ def _node(name: str, number: Any, kind: Any, micros: Any, needs: Any, about: Any
     time = isinstance(micros, int | float) and math.isfinite(micros) and 0 <= micros < 1e15
     listed = isinstance(needs, list) and all(isinstance(need, int) for need in needs)
     if not (whole and time and listed):
-        raise InputError(f"{name}: node {clean(str(number), 30)}: expected numbers and a time")
+        raise InputError(
+            f"{name}: node {clean(str(number), 30)}: number, type, dependencies and time "
+            "must be numbers"
+        )
     return _Node(number, kind, float(micros), needs, about)
 
 
@@ -326,10 +337,10 @@ def _json(source: Source) -> Iterator[_Node]:
             f"{source.name}: is not a workload graph: {clean(str(error), 80)}"
         ) from None
     if not isinstance(graph, list):
-        raise InputError(f"{source.name}: workload_graph: expected a list of nodes")
+        raise InputError(f"{source.name}: workload_graph must be a list of nodes")
     for node in graph:
         if not isinstance(node, dict):
-            raise InputError(f"{source.name}: workload_graph: expected nodes")
+            raise InputError(f"{source.name}: workload_graph: an entry is not an object")
         about = {key: node[key] for key in node if isinstance(node[key], int | str | list)}
         kind, time = node.get("NodeType"), node.get("runtime", 0)
         made = _node(source.name, node.get("Id"), kind, time, node.get("data_deps", []), about)
@@ -339,13 +350,15 @@ def _json(source: Source) -> Iterator[_Node]:
 
 
 def _protobuf(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of length-prefixed messages; the first message is not a node."""
+    """Yield the nodes of a file of messages with length prefixes; the first message is no node."""
     seen = 0
     while (length := _length(source)) is not None:
         message = _exactly(source, length)
         seen += 1
         if seen > _MOST_NODES:
-            raise InputError(f"{source.name}: more than {_MOST_NODES:,} nodes")
+            raise InputError(
+                f"{source.name}: has more than {_MOST_NODES:,} nodes, which is the maximum"
+            )
         if seen == 1:
             continue
         try:
@@ -360,12 +373,14 @@ def _length(source: Source) -> int | None:
         byte = source.read(1)
         if not byte:
             if shift:
-                raise InputError(f"{source.name}: ends within a length")
+                raise InputError(f"{source.name}: ends within the length of a message")
             return None
         value |= (byte[0] & 127) << shift
         shift += 7
         if value > _MOST_MESSAGE or shift > 63:
-            raise InputError(f"{source.name}: a message of more than {_MOST_MESSAGE} bytes")
+            raise InputError(
+                f"{source.name}: has a message of more than {_MOST_MESSAGE:,} bytes, the maximum"
+            )
         if byte[0] < 128:
             return value
 
@@ -393,7 +408,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the fields of a message: number, and whole number or bytes."""
+    """Yield (number, whole number or bytes) for each field of a protobuf message."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -413,10 +428,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         at += length
 
 
-#: Numbers of the fields of a node.
+#: Numbers of the fields of a node in ``et_def.proto``.
 _ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
-#: Numbers of the fields of an attribute: name; varints, some of them zigzag-coded; numbers of
-#: fixed length, some of them signed; text; lists of varints.
+#: Numbers of the fields of an attribute in ``et_def.proto``: name and text; varints, and
+#: zigzag-coded varints; numbers of fixed length, and signed ones; lists of varints.
 _NAME, _TEXT = 1, 29
 _VARINTS, _ZIGZAG, _FIXED, _SIGNED = {7, 9, 11, 13, 27}, {15, 17}, {19, 21}, {23, 25}
 _LISTS = {8, 10, 12, 14, 28}
@@ -469,7 +484,7 @@ def _attribute(message: bytes) -> tuple[str, Any]:
 
 
 def _numbers(value: int | bytes) -> list[int]:
-    """Return the numbers of a repeated field: one, or several packed."""
+    """Return the numbers of a repeated protobuf field: a single one, or several packed as bytes."""
     if isinstance(value, int):
         return [value]
     found, at = [], 0

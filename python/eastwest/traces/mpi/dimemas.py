@@ -1,12 +1,10 @@
-"""Traces of Dimemas (``.dim``): the computing and the calls of tasks, as its generator writes them.
+"""Traces of Dimemas (``.dim``): computing and calls of tasks, as Dimemas's generator writes them.
 
 Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and older records with names
 (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
-of its synchronism is set; bit 0, rendezvous, is left to the simulation's ``eager_limit``. A receive
-is blocking (0), immediate (1) or the wait for an immediate one (2); Dimemas waits for no send.
-Events, blocks and definitions are skipped and counted. Collectives of some tasks, threads other
-than the first, one-sided operations and records of unknown kinds cannot be replayed: they are
-refused, or with ``lossy`` left out and counted.
+of its synchronism is set; bit 0 (rendezvous) is ignored, because the simulation's ``eager_limit``
+decides. A receive is blocking (0), immediate (1) or the wait for an immediate one (2); Dimemas has
+no wait for sends.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _NAMES = {
     "1sided OP": "30",
 }
 _PASSED = {"20", "40", "41", "block begin", "block end", "user event"}
-#: Global operations by their number: the call, and its arguments of sizes and root.
+#: MPI call for each number of a global operation.
 _OPERATIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
     "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
@@ -41,13 +39,13 @@ _LONGEST_LINE = 1 << 20
 
 @dataclass
 class _Reading:
-    """Trace while it is read."""
+    """State while a trace is read."""
 
     name: str
     ranks: int
     into: RankFiles
     line: int = 0
-    #: Member tasks of communicators.
+    #: Tasks of each communicator, by its number.
     members: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,7 +55,7 @@ class _Reading:
         self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
 
     def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse a record, or with ``lossy`` leave it out."""
+        """Refuse a record; with ``lossy``, leave it out and count it."""
         self.into.account.change(self.name, self.line, reason, consequence, found)
 
     def fail(self, what: str) -> InputError:
@@ -65,7 +63,7 @@ class _Reading:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins as a trace of Dimemas."""
+    """Whether the first bytes of a file are those of a trace of Dimemas."""
     return start.startswith((b"#DIMEMAS", b"SDDFA"))
 
 
@@ -99,13 +97,13 @@ def read(source: Source, into: RankFiles) -> int:
 
 
 def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the records of a line: their kind and their fields."""
+    """Yield (kind, fields) for each record of a line."""
     if text.startswith("d:"):
         yield "d", text.split(":")[1:]
     elif text[0].isdigit():
         kind, *words = text.split(":")
         if kind in {"2", "3"} and len(words) > 3:
-            del words[3]  # the thread of the other side
+            del words[3]  # the thread of the other task is not used
         yield kind, words
     elif text.startswith('"'):
         for name, fields, inner in _NAMED.findall(text):
@@ -127,21 +125,23 @@ def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _take(reading: _Reading, kind: str, words: list[str]) -> None:
     if kind in _PASSED:
-        reading.note(f"event record ({clean(kind, 30)})", "events have no time and move nothing")
+        reading.note(
+            f"event record ({clean(kind, 30)})", "events take no time and transfer nothing"
+        )
         return
     if kind == "d":
         _define(reading, words)
         return
     if kind == "30":
         reading.leave_out(
-            "a one-sided operation, which a replay cannot do",
+            "a one-sided operation, which a replay cannot express",
             "it is left out: its bytes are not sent",
         )
         return
     if kind not in {"1", "2", "3", "10"}:
         reading.leave_out(
-            f"found a record {clean(kind, 30)!r}, expected CPU bursts (1), sends (2), receives "
-            "(3), global operations (10) or events (20)",
+            f"a record of the kind {clean(kind, 30)!r}; expected are CPU bursts (1), "
+            "sends (2), receives (3), global operations (10) and events (20)",
             "it is left out: it is not replayed",
         )
         return
@@ -150,7 +150,7 @@ def _take(reading: _Reading, kind: str, words: list[str]) -> None:
         raise reading.fail(f"found task {task}, expected 0 to {reading.ranks - 1}")
     if thread != 0:
         reading.leave_out(
-            "a record of another thread than the first: only thread 0 is replayed",
+            "a record of a thread other than the first: only thread 0 is replayed",
             "it is left out: that thread neither computes nor sends",
             f"thread {thread} of task {task}",
         )
@@ -179,7 +179,7 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
     if kind == "2":
         if how & 1:
             reading.note(
-                "send with rendezvous", "whether it waits for its receive is up to eager_limit"
+                "send with rendezvous", "eager_limit decides whether it waits for its receive"
             )
         call = "isend" if how & 2 else "send"
         reading.into.put(task, call, other, tag, size, BYTE)
@@ -191,7 +191,7 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
 
 
 def _apart(reading: _Reading, tag: int, communicator: int) -> int:
-    """Return a tag that is unique to its communicator."""
+    """Return a tag that differs between communicators, so that their messages do not match."""
     if len(reading.members) <= 1 or tag < 0:
         return tag
     return tag + (communicator << 40)
@@ -209,9 +209,10 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     members = _members(reading, communicator)
     if len(members) != reading.ranks:
         reading.leave_out(
-            f"found {_OPERATIONS[number]} of communicator {communicator}, which has "
-            f"{len(members)} of {reading.ranks} tasks: only those of all tasks can be replayed",
-            "it is left out: its tasks do not meet, and its bytes are not sent",
+            f"{_OPERATIONS[number]} of communicator {communicator}, which has "
+            f"{len(members)} of {reading.ranks} tasks: only operations of all tasks "
+            "can be replayed",
+            "it is left out: its tasks do not wait for each other, and its bytes are not sent",
         )
         return
     put, call, n = reading.into.put, _OPERATIONS[number], reading.ranks
@@ -222,7 +223,7 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     elif call in {"reduce", "allreduce", "scan"}:
         put(task, call, max(sent, received), 0, *([root] if call == "reduce" else []), BYTE)
     elif call in {"gather", "gatherv", "scatter", "scatterv"}:
-        # Dimemas records no sizes of single ranks: the total of a rank is shared evenly.
+        # Dimemas records no sizes for single ranks: each rank gets an equal part of the total.
         kind = call.removesuffix("v")
         part = sent if kind == "gather" else received
         put(task, kind, part, part, root, BYTE, BYTE)
@@ -234,7 +235,7 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
         put(task, "reducescatter", *[max(sent, received) // n] * n, 0, BYTE)
     if call.endswith("v"):
         reading.note(
-            f"{call}: Dimemas keeps no sizes of single ranks", "all ranks have equal parts"
+            f"{call}: Dimemas records no sizes for single ranks", "all ranks get equal parts"
         )
     if call.startswith(("alltoall", "reducescatter")) and (sent % n or received % n):
         reading.note(
@@ -243,16 +244,16 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
 
 
 def _members(reading: _Reading, communicator: int) -> frozenset[int]:
-    """Return the tasks of a communicator; without a definition it has all tasks."""
+    """Return the tasks of a communicator; a communicator without a definition has all tasks."""
     found = reading.members.get(communicator)
     if found is not None:
         return found
     if reading.members:
         reason = "communicator without a definition, beside others that have one"
-        then = "it is taken for that of all tasks"
+        then = "it is assumed to have all tasks"
         reading.into.account.change(reading.name, reading.line, reason, then, str(communicator))
     else:
-        reading.note("communicator without a definition", "it is taken for that of all tasks")
+        reading.note("communicator without a definition", "it is assumed to have all tasks")
     return reading.everyone
 
 
@@ -260,12 +261,15 @@ def _define(reading: _Reading, words: list[str]) -> None:
     """Read the definition of a communicator: its number, its size, its tasks."""
     if words[:1] != ["1"]:
         what = clean(words[0] if words else "", 40)
-        reading.note("definition of something else than a communicator", "it is not read", what)
+        reading.note("definition of something other than a communicator", "it is not read", what)
         return
     number, count = _int(reading, words, 1, "a communicator"), _int(reading, words, 2, "a size")
     tasks = [_int(reading, words, at, "a task") for at in range(3, len(words))]
     if len(tasks) != count or any(not 0 <= task < reading.ranks for task in tasks):
-        raise reading.fail(f"communicator {number}: expected {count} tasks below {reading.ranks}")
+        raise reading.fail(
+            f"the definition of communicator {number} must list {count} tasks from 0 to "
+            f"{reading.ranks - 1}"
+        )
     reading.members[number] = frozenset(tasks)
 
 

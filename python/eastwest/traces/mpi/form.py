@@ -2,8 +2,9 @@
 
 #: Formats of MPI traces, by their name for ``--format``.
 FORMATS = {
-    "ti": "time-independent traces of SimGrid: rank files, an archive or folder of them, one file",
-    "dimemas": "Dimemas: #DIMEMAS header and records",
-    "otf2": "OTF2, through the otf2 library: its anchor file",
-    "chakra": "Chakra execution traces: protobuf or JSON, a file per rank",
+    "ti": "time-independent traces of SimGrid: a file per rank, an archive, folder or "
+    "list of such files, or one file",
+    "dimemas": "Dimemas: a file with a #DIMEMAS header and records",
+    "otf2": "OTF2: the anchor file of a trace, read by the otf2 library",
+    "chakra": "Chakra execution traces: protobuf or JSON, one file per rank",
 }

@@ -1,12 +1,12 @@
 """OTF2 traces, for instance of Score-P: read through the ``otf2`` library, which is optional.
 
-A location group of MPI processes is a rank; its first location is read. Time between MPI calls is
-computing; time within them is left out, because the simulation determines it. Sends and receives
-come from the message events; ``MPI_Isend`` and ``MPI_Irecv`` and their completions from the request
-events, and the completion of a request is a wait for it. Collectives come from their end events,
-with the root and the bytes in these. Collectives of some ranks, one-sided operations and other
-calls that a replay cannot express are refused, or with ``lossy`` left out and counted. Events
-without relation to messages are noted with their number.
+A location group that is a process is a rank; only its first location is read. Time between MPI
+calls is computing; time within them is left out, because the simulation determines it. Sends and
+receives come from the message events. ``MPI_Isend``, ``MPI_Irecv`` and their completions come from
+the request events; the completion of a request becomes a wait for it. Collectives come from their
+end events, which have the root and the bytes. Collectives of some ranks, one-sided operations and
+other calls that a replay cannot express are refused; with ``lossy`` they are left out and counted.
+Events that have nothing to do with messages are counted in a note.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastwest.errors import InputError
 from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.units import clean
 
-#: Collectives by the suffix of their names in OTF2.
+#: MPI call for each collective, by the last part of its name in OTF2.
 _COLLECTIVES = {
     "BARRIER": "barrier",
     "BCAST": "bcast",
@@ -45,11 +45,11 @@ _WITHOUT_DATA = {
     "CREATE_HANDLE", "DESTROY_HANDLE", "ALLOCATE", "DEALLOCATE", "CREATE_HANDLE_AND_ALLOCATE",
     "DESTROY_HANDLE_AND_DEALLOCATE",
 }  # fmt: skip
-#: Collectives read with equal parts for all ranks, because their events have only sums.
+#: Collectives that are read with equal parts for all ranks, because their events only have sums.
 _VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
-#: Events that a replay needs besides events of messages and collectives.
+#: Events that give the time of computing.
 _TIMES = {"Enter", "Leave"}
-#: Events that a later event completes; the later one has all information.
+#: Events that can be ignored, because a later event of the operation has all information.
 _OPENINGS = {"MpiCollectiveBegin"}
 #: Prefixes of communication events that a replay cannot express.
 _BEYOND = ("Rma", "NonBlockingCollective", "CommCreate", "CommDestroy", "MpiRequestCancelled")
@@ -61,7 +61,7 @@ def looks_like(path: Path) -> bool:
 
 
 def library() -> Any:
-    """Return the library; raise ``InputError`` where it is not installed."""
+    """Return the ``otf2`` library; raise ``InputError`` if it is not installed."""
     try:
         return importlib.import_module("otf2")
     except ImportError:
@@ -75,7 +75,7 @@ def read(path: Path, into: RankFiles) -> int:
     """Read the trace of an anchor file; return its number of ranks."""
     otf2 = library()
     try:
-        # Two passes: the content of a posted receive is known only at its completion.
+        # Two passes are needed: what a posted receive will get is known only at its completion.
         with otf2.reader.open(str(path)) as trace:
             receives = _Reading(path.name, trace, into).receives()
         with otf2.reader.open(str(path)) as trace:
@@ -85,11 +85,11 @@ def read(path: Path, into: RankFiles) -> int:
 
 
 def _is_process(group: Any) -> bool:
-    """Whether a location group is a process, not an accelerator."""
+    """Whether a location group is a process and not, for example, an accelerator."""
     return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
 
 
-#: Source, tag, size in bytes and type of receives, by rank and request.
+#: Source, tag, size in bytes and data type of posted receives, by (rank, request).
 _Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
 
 
@@ -98,13 +98,13 @@ class _Rank:
 
     def __init__(self) -> None:
         self.depth = 0
-        #: Start of the rank's first region outside MPI, in ticks.
+        #: Time of the first entry of a region outside MPI, in ticks; None before.
         self.began: int | None = None
-        #: End of the rank's last MPI call, in ticks; ``None`` before the first.
+        #: Time of the end of the rank's last MPI call, in ticks; ``None`` before the first call.
         self.since: int | None = None
-        #: Incomplete sends by the number of their request: sender, receiver, tag.
+        #: Sends that are not complete yet, by the number of their request: (sender, receiver, tag).
         self.sends: dict[int, tuple[int, int, int]] = {}
-        #: Sends of the current MPI_Sendrecv; ``None`` outside of one.
+        #: Sends of the current MPI_Sendrecv; ``None`` outside of MPI_Sendrecv.
         self.exchange: list[tuple[int, int, int]] | None = None
 
 
@@ -125,13 +125,13 @@ class _Reading:
                 self.first.setdefault(location.group, location)
 
     def _is_first(self, location: Any) -> bool:
-        """Whether a location is the first of its process, which is read."""
+        """Whether a location is the first one of its process; only first locations are read."""
         return bool(self.first.get(location.group) is location)
 
     def all(self, receives: _Receives) -> int:
         """Read all events; return the number of ranks."""
         if not self.ranks:
-            raise InputError(f"{self.name}: holds no process")
+            raise InputError(f"{self.name}: has no location group that is a process")
         self.coming = receives
         for rank in range(len(self.ranks)):
             self.into.put(rank, "init")
@@ -147,7 +147,7 @@ class _Reading:
         return len(self.ranks)
 
     def receives(self) -> _Receives:
-        """Return the contents of posted receives, in the order of their posting."""
+        """Return what posted receives will get, in the order of posting."""
         found: _Receives = {}
         for location, event in self.trace.events:
             if type(event).__name__ == "MpiIrecv" and self._is_first(location):
@@ -184,40 +184,42 @@ class _Reading:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse an event, or with ``lossy`` leave it out."""
+        """Refuse an event; with ``lossy``, leave it out and count it."""
         self.into.account.change(self.name, 0, reason, consequence, found)
 
     def _other_location(self, event: Any) -> None:
-        """Leave out an event of another thread or device of a rank."""
+        """Report an event of a further thread or device of a rank, which is not read."""
         kind = type(event).__name__
         if kind.startswith(("Mpi", *_BEYOND)):
-            reason = "communication of another location than the first of its process"
+            reason = "communication of a location other than the first one of its process"
             self._leave_out(reason, "it is left out: its bytes are not sent", clean(kind, 40))
         else:
-            reason = "event of another location than the first of its process"
+            reason = "event of a location other than the first one of its process"
             self._note(
-                reason, "it is left out: what threads and devices compute is not distinguished"
+                reason, "it is left out: computing of threads and devices is not distinguished"
             )
 
     def _unread(self, kind: str) -> None:
         """Report an event from which nothing was read."""
         shown = clean(kind, 40)
         if kind in _OPENINGS:
-            self._note(f"event {shown}", "the event of the end has what a replay needs")
+            self._note(
+                f"event {shown}", "the event at the end of the operation has what a replay needs"
+            )
         elif kind.startswith(("Mpi", *_BEYOND)):
-            then = "it is left out: what it moves or waits for is not replayed"
-            self._leave_out(f"event {shown}, which a replay cannot do", then)
+            then = "it is left out: the data that it transfers, or the wait, is not replayed"
+            self._leave_out(f"event {shown}, which a replay cannot express", then)
         else:
-            self._note(f"event {shown}", "it says nothing of computing or messages")
+            self._note(f"event {shown}", "it has no information on computing or messages")
 
     def _end(self, r: _Rank) -> None:
-        """Report operations of a rank that are incomplete at the end of the trace."""
+        """Report sends of a rank that are not complete at the end of the trace."""
         if r.sends:
             then = "nothing waits for the send"
             self._note("immediate send that is never complete", then, rows=len(r.sends))
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
-        """Read an event of a message or a collective; return whether its kind is known."""
+        """Read an event of a message or collective; return False if its kind is not known."""
         put = self.into.put
         if kind == "MpiSend" and r.exchange is not None:
             to = self._world(event, event.receiver)
@@ -249,23 +251,23 @@ class _Reading:
         if coming := self.coming.get((rank, request)):
             self.into.put(rank, "irecv", *coming.popleft())
         else:
-            reason = "receive that is posted and never complete: its message is not known"
+            reason = "receive that is posted but never completed: its message is not known"
             self._leave_out(reason, "it is left out")
 
     def _sent(self, rank: int, known: tuple[int, int, int] | None) -> None:
         if known:
             self.into.put(rank, "wait", *known)
         else:
-            self._leave_out("completion of a send that was not begun", "it is left out")
+            self._leave_out("completion of a send that did not begin", "it is left out")
 
     def _size(self, event: Any) -> tuple[int, int, int]:
         return int(event.msg_tag), int(event.msg_length), BYTE
 
     def _world(self, event: Any, member: int) -> int:
-        """Return the rank of a member of a communicator."""
+        """Return the rank of the process with this number in the communicator of an event."""
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         if members is None:
-            then = "its members are taken for the ranks of the same numbers"
+            then = "its member numbers are used as ranks"
             self._note("message in a communicator without a group", then)
             return int(member)
         if not 0 <= member < len(members):
@@ -282,26 +284,28 @@ class _Reading:
         call = _COLLECTIVES.get(name)
         shown = clean(name, 40).lower()
         if name in _WITHOUT_DATA:
-            self._note(f"collective {shown}", "it is left out: it moves no data")
+            self._note(f"collective {shown}", "it is left out: it transfers no data")
             return
         if call is None:
-            then = "it is left out: its ranks do not meet, and its bytes are not sent"
-            self._leave_out(f"collective {shown}, which a replay cannot do", then)
+            then = (
+                "it is left out: its ranks do not wait for each other, and its bytes are not sent"
+            )
+            self._leave_out(f"collective {shown}, which a replay cannot express", then)
             return
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         n = len(self.ranks)
         if members is None:
-            then = "it is taken for one of all ranks"
+            then = "it is assumed to have all ranks"
             self._note("collective in a communicator without a group", then)
         elif len(members) != n:
             self._leave_out(
                 f"{call} of {len(members)} of {n} ranks: only collectives of all ranks can be "
                 "replayed",
-                "it is left out: its ranks do not meet, and its bytes are not sent",
+                "it is left out: its ranks do not wait for each other, and its bytes are not sent",
             )
             return
         if name in _VECTORS:
-            self._note(f"{shown}: OTF2 names no sizes of single ranks", "all have equal parts")
+            self._note(f"{shown}: OTF2 has no sizes for single ranks", "all ranks get equal parts")
         self._put_collective(rank, call, event)
 
     def _put_collective(self, rank: int, call: str, event: Any) -> None:

@@ -1,7 +1,8 @@
 """Writes time-independent traces: a folder with a file of calls for each rank.
 
-Computing is written as operations at ``FLOPS_PER_S``: a second is 10⁹ of them, so a replay with the
-default ``flops_per_s = 1e9`` takes the recorded times. Sizes are bytes: data type 6, ``MPI_BYTE``.
+Computing is written as a number of operations at ``FLOPS_PER_S``: a second is 10⁹ operations, so a
+replay with the default ``flops_per_s = 1e9`` takes the recorded times. Sizes are in bytes: data
+type 6, ``MPI_BYTE``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from eastwest.errors import InputError
 from eastwest.files import sync_folder, write_whole
 from eastwest.traces.made import FolderWriter
 
-#: Operations that represent a second of computing.
+#: Number of operations that represent a second of computing.
 FLOPS_PER_S = 10**9
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
@@ -24,7 +25,7 @@ ABOUT = "trace.json"
 FORMAT = "time-independent trace"
 #: Maximum number of ranks.
 MOST_RANKS = 65_536
-#: Data type of sizes in bytes.
+#: Number of the data type ``MPI_BYTE``, with which sizes are in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
 #: Maximum number of distinct names of calls that are counted.
@@ -45,17 +46,17 @@ class RankFiles(FolderWriter):
         self.calls: dict[str, int] = {}
         #: Number of records of the source that its reader has read.
         self.records = 0
-        #: Records that the readers leave out, change or note.
+        #: Account of records that were left out, changed or noted.
         self.account = Account(lossy=lossy)
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
         """Add a call of a rank."""
         if not 0 <= rank < MOST_RANKS:
-            raise InputError(f"found rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
+            raise InputError(f"the trace has a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:
-        """Add a line of a rank unchanged."""
+        """Add a line to the file of a rank as it is, split into words."""
         line = " ".join(words)
         self._lines.setdefault(rank, []).append(line)
         call = words[1].lower()
@@ -78,12 +79,12 @@ class RankFiles(FolderWriter):
         self._waiting = 0
 
     def check(self, ranks: int) -> None:
-        """Check the written files with the simulator's reader, one for each of ``ranks`` ranks.
+        """Check the files of all ``ranks`` ranks with the simulator's own reader.
 
-        Raises ``InputError`` with the reasons for which a run would refuse them.
+        Raises ``InputError`` with the reasons for which a run would refuse the files.
         """
         if ranks < 1:
-            raise InputError("the trace has no rank")
+            raise InputError("the trace has no ranks")
         self._flush()
         files = [(f"rank-{rank:05}.txt", self._file(rank)) for rank in range(ranks)]
         for _, file in files:
@@ -97,7 +98,7 @@ class RankFiles(FolderWriter):
         return self._partial / f"rank-{rank:05}.txt"
 
     def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
-        """Give the folder its name, with a file per rank; return the content of ``trace.json``."""
+        """Rename the folder to its final name; return the content of ``trace.json``."""
         self._flush()
         said = {
             "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Imports traces of MPI programs: finds their format and writes them as rank files."""
+"""Imports traces of MPI programs: recognises their format and writes them as rank files."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def import_mpi(
 ) -> Imported:
     """Read ``files`` of one format and write the folder ``out``.
 
-    ``ranks`` repeats the Chakra trace of one rank for that number of ranks. Raises ``InputError``
-    where a file is not usable, where a run would refuse the result, and, unless ``lossy``, where a
+    ``ranks`` repeats the Chakra trace of one rank for this number of ranks. ``InputError`` is
+    raised if a file is not usable, if a run would refuse the result, and, unless ``lossy``, if a
     replay cannot express a record.
     """
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format
     if found not in FORMATS:
-        raise InputError(f"{paths[0]}: has no known format of MPI programs")
+        raise InputError(f"{paths[0]}: has no known format of traces of MPI programs")
     if ranks is not None and found != "chakra":
         raise InputError(
-            "--ranks can be used with Chakra traces only: other formats contain the ranks"
+            "--ranks can be used only with Chakra traces: other formats state the number of ranks"
         )
     with RankFiles(Path(out), force, lossy) as into:
         count = _read(found, paths, ranks, into)
@@ -75,7 +75,10 @@ def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> 
             sources = [stack.enter_context(Source(path)) for path in ordered]
             return chakra.read(sources, ranks, into)
     if len(paths) > 1:
-        raise InputError(f"{paths[1]}: a trace of {found} is one file")
+        raise InputError(
+            f"{paths[1]}: a trace in the format {found} is a single file, but "
+            f"{len(paths)} files are given"
+        )
     if found == "otf2":
         return otf2.read(paths[0], into)
     with Source(paths[0]) as source:

@@ -23,22 +23,23 @@ from eastwest.units import clean, size
 _LINE = re.compile(rb"\s*\d+\s+[A-Za-z]\w*(\s|$)")
 _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
-#: Calls with a number of operations as an argument, which may be −1; other numbers may not.
+#: Calls with a number of operations as an argument; this number may be −1 (not measured), others
+#: may not.
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
-#: Maximum number of bytes that an archive may decompress to.
+#: Maximum size of an archive after decompression, in bytes.
 _MOST_UNPACKED = 1 << 36
-#: Largest list of files, in bytes.
+#: Maximum size of a list of files, in bytes.
 _MOST_LIST = 16 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file begins with calls of ranks, or names files that do."""
+    """Whether the first lines of a file are calls of ranks."""
     lines = [line for line in start.splitlines()[:20] if line.strip() and line[:1] != b"#"]
     return bool(lines) and all(_LINE.match(line) for line in lines[:10])
 
 
 def is_list(path: Path, start: bytes) -> bool:
-    """Whether a file is a list of trace files, one per line, as SimGrid reads it."""
+    """Whether a file is a list of trace files, one name per line, as SimGrid reads it."""
     lines = [line.strip() for line in start.decode(errors="replace").splitlines() if line.strip()]
     return bool(lines) and all(_is_there(path.parent, line) for line in lines[:3])
 
@@ -46,7 +47,8 @@ def is_list(path: Path, start: bytes) -> bool:
 def _is_there(folder: Path, name: str) -> bool:
     try:
         return (folder / name).is_file()
-    except (OSError, ValueError):  # too long for a file name, or an invalid one
+    # the text of the line is not a valid file name, or too long for one
+    except (OSError, ValueError):
         return False
 
 
@@ -68,7 +70,7 @@ def read_archive(path: Path, into: RankFiles) -> int:
 
 
 def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
-    """Read the files of an archive; return their ranks by the files' names."""
+    """Return the ranks of an archive's files, by the names of the files."""
     ranks: dict[int, str] = {}
     total = 0
     for member in archive:
@@ -87,7 +89,7 @@ def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str,
 
 
 def read_folder(folder: Path, into: RankFiles) -> int:
-    """Read the files of a folder whose names end with a rank; return the number of ranks."""
+    """Read the files of a folder whose names contain a rank; return the number of ranks."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     for path in files:
         if rank_of(path.name) is None:
@@ -96,7 +98,7 @@ def read_folder(folder: Path, into: RankFiles) -> int:
 
 
 def _pass_over(into: RankFiles, where: str, name: str) -> None:
-    reason = "file whose name has no number of a rank"
+    reason = "file whose name contains no rank"
     into.account.note(where, 0, reason, name, consequence="it is not read")
 
 
@@ -106,7 +108,9 @@ def read_list(path: Path, into: RankFiles) -> int:
         lines = source.blocks(_MOST_LIST)
         text = b"".join(lines)
         if len(text) > _MOST_LIST:
-            raise InputError(f"{path}: is a list of files of more than {size(_MOST_LIST)}")
+            raise InputError(
+                f"{path}: is a list of files that is larger than {size(_MOST_LIST)}, the maximum"
+            )
     return read_files([path.parent / name for name in text.decode(errors="replace").split()], into)
 
 
@@ -117,7 +121,9 @@ def read_files(paths: Iterable[Path], into: RankFiles) -> int:
     for path in ordered:
         rank = rank_of(path.name)
         if rank is None:
-            raise InputError(f"{path}: the name of a rank's file ends with its number")
+            raise InputError(
+                f"{path}: the name of a rank's file must contain the number of the rank"
+            )
         _once(ranks, rank, path.name, str(path.parent))
     _all(ranks, "the trace")
     calls = _Calls(len(ranks), into)
@@ -129,19 +135,20 @@ def read_files(paths: Iterable[Path], into: RankFiles) -> int:
 
 
 def read_merged(path: Path, into: RankFiles) -> int:
-    """Read a file with the lines of all ranks, in two passes; return the number of ranks."""
+    """Read one file with the lines of all ranks, in two passes; return the number of ranks."""
     most = -1
     with Source(path) as source:
         for number, line in source.lines(_LONGEST_LINE):
             rank = _RANK.match(line)
             if rank and int(rank[1]) >= MOST_RANKS:
                 raise InputError(
-                    f"{source.name}:{number}: rank {int(rank[1])} is not below {MOST_RANKS}"
+                    f"{source.name}:{number}: the rank is {int(rank[1])}; allowed: 0 "
+                    f"to {MOST_RANKS - 1}"
                 )
             most = max(most, int(rank[1]) if rank else -1)
         _whole(source)
     if most < 0:
-        raise InputError(f"{path}: has no call")
+        raise InputError(f"{path}: has no line with a call of a rank")
     with Source(path) as source:
         _Calls(most + 1, into).take(source.name, None, source.lines(_LONGEST_LINE))
     return most + 1
@@ -153,7 +160,7 @@ def _whole(source: Source) -> None:
 
 
 def rank_of(name: str) -> int | None:
-    """Return the last number in a file's name without its extension."""
+    """Return the last number in the name of a file (without its extension), or None."""
     base = name.rsplit("/", 1)[-1]
     stem = base.rsplit(".", 1)[0] if "." in base else base
     found = re.findall(r"\d+", stem)
@@ -163,19 +170,23 @@ def rank_of(name: str) -> int | None:
 
 
 class _Calls:
-    """Passes lines to the simulator's reader, and accepted lines to the rank files."""
+    """Passes each line to the simulator's reader, and writes accepted lines to the rank files."""
 
     def __init__(self, ranks: int, into: RankFiles) -> None:
         self._ranks = ranks
         self._into = into
-        #: Bytes of an element without type, by rank; 1 until ``init`` sets another.
+        #: Bytes per element for calls without a data type, by rank; 1 until the rank's ``init``
+        #: sets it.
         self._elements: dict[int, int] = {}
 
     def take(self, name: str, rank: int | None, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Add numbered lines of a rank, or of all ranks."""
+        """Add the numbered lines of one rank, or of all ranks if ``rank`` is None."""
         for number, line in lines:
             if len(line) > _LONGEST_LINE:
-                raise InputError(f"{name}:{number}: a line of more than {_LONGEST_LINE} bytes")
+                raise InputError(
+                    f"{name}:{number}: the line has more than {_LONGEST_LINE:,} bytes, "
+                    "which is the maximum"
+                )
             self._line(name, number, line, rank)
 
     def _line(self, name: str, number: int, line: bytes, rank: int | None) -> None:
@@ -185,14 +196,18 @@ class _Calls:
         if said is None and wrong is None:
             return
         if rank is not None and own not in {rank, -1}:
-            raise InputError(f"{name}:{number}: found rank {own}, expected rank {rank}")
+            raise InputError(
+                f"{name}:{number}: the line is of rank {own}, but the file belongs to rank {rank}"
+            )
         self._into.records += 1
         if said is not None:
             self._elements[said[0]] = said[1]
             words = line.decode().split()
             if words[1].lower() in _REDUCTIONS and any(word[0] == "-" for word in words[2:]):
-                reason = "reduction whose operations were not measured (-1)"
-                self._into.account.note(name, number, reason, consequence="they take no time")
+                reason = "reduction whose number of operations was not measured (-1)"
+                self._into.account.note(
+                    name, number, reason, consequence="its operations take no time"
+                )
             self._into.add(said[0], words)
         elif wrong is not None:
             found, expected, left_out = wrong
@@ -212,8 +227,10 @@ def _once(ranks: dict[int, str], rank: int, name: str, where: str) -> None:
 def _all(ranks: dict[int, str], where: str) -> None:
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     if not ranks:
-        raise InputError(f"{where}: holds no file whose name ends with the number of a rank")
+        raise InputError(f"{where}: has no file whose name contains the number of a rank")
     if missing is not None:
-        raise InputError(f"{where}: has no file for rank {missing}, but one for {max(ranks)}")
+        raise InputError(
+            f"{where}: has no file for rank {missing}, but a file for rank {max(ranks)}"
+        )
     if len(ranks) > MOST_RANKS:
         raise InputError(f"{where}: has {len(ranks)} ranks; allowed: 1 to {MOST_RANKS}")
