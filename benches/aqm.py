@@ -1,11 +1,12 @@
-"""Measures the slowdown of S1 by a queue discipline on all ports, relative to drop-tail.
+"""Measures how much a queue discipline on all ports slows scenario S1, relative to drop-tail.
 
-``python benches/aqm.py [ROUNDS] [BYTES]``: S1 with flows of BYTES ("1 MB"), every discipline once
-in each round, in turns, so that a busy machine slows all of them. Prints CPU time per packet-hop
-and the speed as a share of that with drop-tail in the same round, the median of all rounds.
-Thresholds and targets are such that every discipline acts. The marks: 80 % for RED and step
-marking, 65 % for CoDel. Instructions, which do not depend on other work on the machine:
-``valgrind --tool=callgrind target/release/examples/s1 short red``, over the hops that it prints.
+``python benches/aqm.py [ROUNDS] [BYTES]`` runs S1 with flows of BYTES ("1 MB"). In each round every
+discipline runs once, so that other work on the machine slows all of them. It prints the CPU time
+per packet-hop, and the speed as a share of the speed with drop-tail in the same round; both are
+medians of all rounds. Thresholds and targets are small enough that every discipline acts. The
+required speeds are 80 % for RED and step marking, and 65 % for CoDel. To count instructions, which
+do not depend on other work on the machine, run ``valgrind --tool=callgrind
+target/release/examples/s1 short red``, and divide by the hops that it prints.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import eastwest as ew
 
-#: Settings of ``fabric.queue`` and ``fabric.host_queue``.
+#: Name of each row → settings of ``fabric.queue`` and ``fabric.host_queue``.
 QUEUES: dict[str, dict[str, str | int]] = {
     "drop-tail": {"kind": "drop-tail"},
     "step-marking": {"kind": "step-marking", "threshold": "65 packets"},
@@ -36,7 +37,7 @@ QUEUES: dict[str, dict[str, str | int]] = {
 
 
 def settings(queue: dict[str, str | int], ecn: str, size: str) -> dict[str, str | int]:
-    """Overrides of S1: the same queue at every port."""
+    """Return the overrides of scenario S1 that set one queue discipline at every port."""
     both = {
         f"fabric.{place}.{key}": value
         for place in ("queue", "host_queue")
@@ -46,14 +47,14 @@ def settings(queue: dict[str, str | int], ecn: str, size: str) -> dict[str, str 
 
 
 def ns_per_hop(queue: dict[str, str | int], ecn: str, size: str) -> float:
-    """CPU time of one packet on one link, in nanoseconds."""
+    """Return the CPU time in ns per packet-hop (one packet on one link) of a run of S1."""
     with tempfile.TemporaryDirectory() as folder:
         summary = ew.run("s1", set=settings(queue, ecn, size), out=Path(folder) / "run").summary
         return float(1e9 * summary["cpu_s"] / summary["packet_hops"])
 
 
 def main() -> None:
-    """Print a table for TCP without and with ECN."""
+    """Print the table of all disciplines, for TCP without and with ECN."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     size = sys.argv[2] if len(sys.argv) > 2 else "1 MB"
     for ecn in ("off", "on"):

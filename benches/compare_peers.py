@@ -1,30 +1,31 @@
 #!/usr/bin/env python3
-"""S1 and S2 in Eastwest, ns-3, ns-2 and htsim, in turns on one machine; writes a record of it.
+"""Compares the speed of Eastwest, ns-3, ns-2 and htsim in scenarios S1 and S2; writes a record.
 
-The programs of ns-3 and ns-2 are given, not kept here: ``--peers-dir`` names a folder with
-``ns3_s1_s2.cc`` and ``ns2_s1.tcl``. They need Debian's packages libns3-dev and ns2, and g++::
+The programs for ns-3 and ns-2 are not in this repository: ``--peers-dir`` names a folder with
+``ns3_s1_s2.cc`` and ``ns2_s1.tcl``. They need g++ and Debian's packages libns3-dev and ns2::
 
     apt-get install libns3-dev ns3 ns2 g++
     make build
     benches/compare_peers.py --peers-dir DIR [--htsim DIR] [--ns3-optimised PROGRAM]
 
-``--htsim`` names a checkout of https://github.com/Broadcom/csg-htsim, in which its library is
-built; the program is ``benches/peers/htsim_s1.cpp``. ``--ns3-optimised`` names the same program
-built against ns-3's source with its optimized profile, for Debian's package has logging compiled
-in.
+``--htsim`` names a checkout of https://github.com/Broadcom/csg-htsim, in which htsim's library is
+built; the program that uses it is ``benches/peers/htsim_s1.cpp``. ``--ns3-optimised`` names the
+ns-3 program built against ns-3's source with its optimized profile, because Debian's package has
+logging compiled in.
 
-What is compared is packet-hops per second of CPU time at equal flow sizes. A run is measured from
-outside: user time and peak memory of the whole process as the kernel accounts for them, and the
-user time of the simulating part alone as far as the program tells the two apart:
+The compared number is packet-hops per second of CPU time, at equal flow sizes. A run is measured
+from outside: user time and peak memory of the whole process as the kernel accounts for them. The
+user time of the simulating part alone is measured if the program separates it:
 
-* ns-3 says what ``Simulator::Run`` took, htsim's program what its loop did;
-* ns-2 says when its set-up is done; the user time until then is read from ``/proc``;
-* Eastwest's ``cpu_s`` is taken, which is more: user and system time from the reading of the
+* ns-3 prints the time that ``Simulator::Run`` took, and htsim's program the time of its loop;
+* ns-2 prints a line when its set-up is done; the user time until then is read from ``/proc``;
+* for Eastwest ``cpu_s`` is used, which is more: user and system time from the reading of the
   scenario to the finished tables.
 
-The peers are timed without the callbacks that count their packet-hops and counted in one more run
-each, whose last flow must end at the same time. Eastwest counts, and measures all it does by
-default. The CPU time that others took on the machine meanwhile is recorded beside every run.
+The other simulators are timed without the callbacks that count packet-hops. One more run each
+counts them; its last flow must end at the same time as in the timed run. Eastwest counts, and
+measures all that it does by default. The CPU time that other processes used meanwhile is recorded
+beside every run.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ BUILD_HTSIM = ["g++", "-std=c++11", "-O3", "-march=native"]
 HTSIM_PROGRAM = ROOT / "benches/peers/htsim_s1.cpp"
 NS3, NS3_OPTIMISED, NS2, HTSIM = "ns-3", "ns-3 from source, optimised", "ns-2", "htsim"
 TICK = 1 / os.sysconf("SC_CLK_TCK")
-# Other processes may take this many cores before a record no longer counts as quiet.
+# Maximum number of cores that other processes may use in a run of a record marked as quiet.
 QUIET_CORES = 0.2
 SHARED = (
     "**Machine shared**: other processes ran meanwhile (see the last column of the runs). That "
@@ -61,7 +62,7 @@ SHARED = (
 
 @dataclass
 class Run:
-    """One run of one simulator."""
+    """Cost of one run of one simulator."""
 
     simulator: str
     command: str
@@ -77,13 +78,13 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Packet-hops per second of CPU time of the simulating part."""
+        """Return packet-hops per second of CPU time of the simulating part."""
         return self.packet_hops / self.simulating_s
 
 
 @dataclass
 class Measured:
-    """Output and cost of a process."""
+    """Output, CPU time and memory of a process."""
 
     output: str
     user_s: float
@@ -93,14 +94,17 @@ class Measured:
 
 
 def machine_busy_s() -> float:
-    """CPU time of all processes since the machine started."""
+    """Return the CPU time in s of all processes since the machine started."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _idle, _iowait, irq, softirq, steal = (int(f) for f in fields[:8])
     return (user + nice + system + irq + softirq + steal) * TICK
 
 
 def measure(command: list[str], mark: str | None = None) -> Measured:
-    """Run a command to its end; ``mark`` is a line at which the user time so far is taken."""
+    """Run a command to its end and measure it.
+
+    ``mark`` is a line of its output at which the user time so far is taken.
+    """
     busy, started = machine_busy_s(), time.monotonic()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
@@ -130,7 +134,7 @@ def measure(command: list[str], mark: str | None = None) -> Measured:
 
 
 def find(pattern: str, text: str) -> float:
-    """Return the number after a name in what a peer printed."""
+    """Return the number that follows a name in the output of another simulator."""
     found = re.search(pattern + r"=([0-9.eE+-]+)", text)
     if found is None:
         sys.exit(f"no {pattern} in the output of a peer:\n{text}")
@@ -138,7 +142,7 @@ def find(pattern: str, text: str) -> float:
 
 
 class Bench:
-    """The simulators as commands; ``peers`` are the programs by simulator."""
+    """Commands that run each simulator; ``peers`` has the program of each other simulator."""
 
     def __init__(self, eastwest: Path, peers: dict[str, list[str]], scratch: Path):
         self.eastwest_program = str(eastwest)
@@ -147,11 +151,11 @@ class Bench:
         self.hops: dict[tuple[str, int], tuple[int, float]] = {}
 
     def shown(self, command: list[str]) -> str:
-        """A command as one would type it anywhere: programs without their folders."""
+        """Return a command as a user would type it: programs without their folders."""
         return shlex.join(Path(part).name if part.startswith("/") else part for part in command)
 
     def eastwest_json(self, scenario: str, *settings: str) -> tuple[list[str], Measured]:
-        """Run Eastwest with ``--json``."""
+        """Run Eastwest with ``--json``; return its command and the measured process."""
         command = [self.eastwest_program, "run", scenario]
         for setting in settings:
             command += ["--set", setting]
@@ -159,7 +163,7 @@ class Bench:
         return [*command, "--json"], measure([*command, *out, "--json"])
 
     def eastwest(self, flow_bytes: int) -> Run:
-        """S1 in Eastwest."""
+        """Run S1 in Eastwest with flows of this size."""
         command, run = self.eastwest_json("s1", f"workload.0.bytes={flow_bytes // 1000} KB")
         s = json.loads(run.output)
         fct = s["flows"]["fct_us"]
@@ -180,7 +184,10 @@ class Bench:
         )
 
     def peer_hops(self, simulator: str, flow_bytes: int, run: Run | None = None) -> int:
-        """Packet-hops of a peer, from a run that counts them; the same must happen in ``run``."""
+        """Return the packet-hops of another simulator, from a run that counts them.
+
+        With ``run``, the counting run must end at the same simulated time as that run.
+        """
         key = (simulator, flow_bytes)
         if key not in self.hops:
             command = self.peer_command(simulator, flow_bytes, True)
@@ -192,7 +199,7 @@ class Bench:
         return hops
 
     def peer_command(self, simulator: str, flow_bytes: int, counting: bool) -> list[str]:
-        """S1 in a peer."""
+        """Return the command of S1 in another simulator; ``counting`` counts packet-hops."""
         program, count = self.peers[simulator], "1" if counting else "0"
         if simulator == NS2:
             return [*program, "4", "40", "2", str(flow_bytes), count]
@@ -201,7 +208,7 @@ class Bench:
         return [*program, f"--fs={flow_bytes}", f"--count={count}"]
 
     def peer(self, simulator: str, flow_bytes: int) -> Run:
-        """S1 in a peer, without counting."""
+        """Run S1 in another simulator, without counting packet-hops."""
         command = self.peer_command(simulator, flow_bytes, False)
         run = measure(command, mark="setup done" if simulator == NS2 else None)
         done = re.search(r"flows=(\d+)/(\d+)", run.output)
@@ -227,7 +234,7 @@ class Bench:
         return result
 
     def incast(self, min_rto_ms: int) -> dict[str, object]:
-        """S2 in Eastwest and ns-3: goodput in Mbit/s and user time."""
+        """Run S2 in Eastwest and ns-3; return the goodput in Mbit/s and the user time of each."""
         command, run = self.eastwest_json("s2", f"tcp.min_rto={min_rto_ms} ms")
         goodput = json.loads(run.output)["rounds"]["goodput_bps"] / 1e6
         settings = ["--scen=s2", f"--minrto={min_rto_ms / 1000}", "--count=0"]
@@ -244,7 +251,7 @@ class Bench:
 
 
 def in_turns(bench: Bench, sizes: dict[str, int], rounds: int) -> list[Run]:
-    """Eastwest, peer, Eastwest, peer …, for each peer at its flow size."""
+    """Run Eastwest and each other simulator in turns, at the flow size of that simulator."""
     for peer, size in sizes.items():
         bench.peer_hops(peer, size)
     runs: list[Run] = []
@@ -262,12 +269,12 @@ def in_turns(bench: Bench, sizes: dict[str, int], rounds: int) -> list[Run]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """Least, median and greatest."""
+    """Return the least, median and greatest value."""
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
 def ratios(runs: list[Run]) -> list[dict[str, object]]:
-    """Eastwest against each peer, pair by pair as they ran."""
+    """Return the speed of Eastwest over that of each other simulator, for neighbouring runs."""
     pairs: dict[tuple[str, int], list[tuple[Run, Run]]] = {}
     for ours, theirs in zip(runs[::2], runs[1::2], strict=True):
         pairs.setdefault((theirs.simulator, theirs.flow_bytes), []).append((ours, theirs))
@@ -293,7 +300,7 @@ def output_of(*command: str) -> str:
 
 
 def machine() -> dict[str, str]:
-    """Return the machine as ``lscpu`` and the kernel describe it."""
+    """Return the description of the machine by ``lscpu`` and the kernel."""
     wanted = {"Model name", "CPU family", "Model", "CPU(s)", "Hypervisor vendor"}
     wanted |= {"L2 cache", "L3 cache"}
     rows = (line.partition(":") for line in output_of("lscpu").splitlines())
@@ -304,7 +311,7 @@ def machine() -> dict[str, str]:
 
 
 def versions(bench: Bench, sources: list[Path], htsim_commit: str) -> dict[str, str]:
-    """Versions of all that was compared, and hashes of the peers' programs."""
+    """Return the versions of all simulators, and hashes of the other simulators' programs."""
     packages = output_of("dpkg-query", "-W", "libns3-dev", "ns2", "g++").splitlines()
     dirty = "" if output_of("git", "status", "--porcelain", "crates", "Cargo.lock") == "" else " +"
     return {
@@ -342,7 +349,7 @@ def run_rows(runs: list[Run]) -> list[list[str]]:
 
 
 def span(values: dict[str, float]) -> str:
-    """Least, median and greatest for people."""
+    """Return the least, median and greatest value as text."""
     return f"{values['min']:.1f} / **{values['median']:.1f}** / {values['max']:.1f}"
 
 
@@ -401,7 +408,7 @@ def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str,
 
 
 def build_htsim(checkout: Path, scratch: Path) -> list[str]:
-    """Build htsim's library in its checkout, and the program of S1."""
+    """Build htsim's library in its checkout, and the program that runs S1; return its command."""
     folder, flags = str(checkout / "sim"), " ".join(BUILD_HTSIM[1:])
     make = ["make", "-C", folder, "libhtsim.a", f"CFLAGS={flags}"]
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
@@ -428,7 +435,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, then write the record."""
+    """Measure all simulators, then write the record."""
     args = arguments()
     sources = [args.peers_dir / "ns3_s1_s2.cc", args.peers_dir / "ns2_s1.tcl", HTSIM_PROGRAM]
     with tempfile.TemporaryDirectory() as folder:
@@ -448,7 +455,8 @@ def main() -> None:
                 "git", "-C", str(args.htsim), "rev-parse", "--short=12", "HEAD"
             )
         bench = Bench(args.eastwest.absolute(), peers, scratch)
-        bench.eastwest(100_000)  # programs and libraries come off the disk before it counts
+        # The first run is not counted: it loads programs and libraries from the disk.
+        bench.eastwest(100_000)
         sizes = {p: args.ns3_bytes if p in {NS3, NS3_OPTIMISED} else args.bytes for p in peers}
         runs = in_turns(bench, sizes, args.rounds)
         incasts = [bench.incast(ms) for ms in (200, 1)]

@@ -1,18 +1,18 @@
-"""Results of many runs as short hashes, compared with those that are committed.
+"""Hashes the results of many runs, and compares them with the committed hashes.
 
     python benches/digests.py [--write] [--lines FOLDER] [PART ...]
 
 Parts:
 
-- ``scenarios``: all shipped scenarios, each a line.
+- ``scenarios``: each shipped scenario on a line of its own.
 - ``generated``: 1,000 generated scenarios of the campaign in ``crates/fuzz``, in groups of 50.
 - ``fabrics``: 3,000 random fabrics under PFC, in groups of 50.
-- ``claims``: all claims, quick: the measured values of each study.
+- ``claims``: all claims in quick runs: the measured values of each study.
 
-Without a part: all. A commit that changes no result leaves ``benches/digests.txt`` as it is; exit
-code 1 where a hash differs. ``--write`` replaces the hashes of the parts. ``--lines`` also writes
-each part's single lines into a folder: two such folders, of two commits, show which run of a group
-differs.
+Without a part, all parts are compared. A commit that changes no result leaves
+``benches/digests.txt`` as it is. The exit code is 1 if a hash differs. ``--write`` replaces the
+hashes of the parts. ``--lines`` also writes each part's single lines into a folder: comparing the
+folders of two commits shows which run of a group differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUP = 50
 
 
 def short(lines: Iterable[str]) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of some lines."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of some lines."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
@@ -55,25 +55,25 @@ def output(command: list[str], **environment: str) -> str:
 
 
 def example(*arguments: str) -> list[str]:
-    """Lines of ``crates/fuzz/examples/digests.rs``."""
+    """Return the lines that ``crates/fuzz/examples/digests.rs`` prints for these arguments."""
     cargo = ["cargo", "run", "--quiet", "--release", "--locked", "-p", "eastwest-fuzz"]
     return output([*cargo, "--example", "digests", "--", *arguments]).splitlines()
 
 
 def scenarios() -> list[str]:
-    """``file PATH HASH`` of each shipped scenario."""
+    """Return a line ``file PATH HASH`` for each shipped scenario."""
     folder = ROOT / "python" / "eastwest" / "scenarios"
     files = sorted(str(file.relative_to(ROOT)) for file in folder.glob("*.toml"))
     return example("files", *files)
 
 
 def generated() -> list[str]:
-    """``case NUMBER TEXT-HASH HASH`` of each generated scenario."""
+    """Return a line ``case NUMBER TEXT-HASH HASH`` for each generated scenario."""
     return example("generated", "1000")
 
 
 def fabrics() -> list[str]:
-    """``fabric NUMBER DIGEST`` of each random fabric."""
+    """Return a line ``fabric NUMBER DIGEST`` for each random fabric."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "digests"
         cargo = ["cargo", "test", "--quiet", "--release", "--locked", "-p", "eastwest-sim"]
@@ -87,7 +87,7 @@ def fabrics() -> list[str]:
 
 
 def claims() -> list[str]:
-    """``claim ID VALUES`` of each claim in quick runs, with an empty store."""
+    """Return a line ``claim ID VALUES`` for each claim, run quick with an empty store."""
     with tempfile.TemporaryDirectory() as store:
         command = [
             sys.executable,
@@ -109,7 +109,7 @@ def claims() -> list[str]:
 
 
 def groups(lines: list[str]) -> dict[str, str]:
-    """Names and hashes of groups of numbered lines."""
+    """Return the name and hash of each group of 50 numbered lines."""
     found = {}
     for first in range(0, len(lines), GROUP):
         group = lines[first : first + GROUP]
@@ -118,7 +118,7 @@ def groups(lines: list[str]) -> dict[str, str]:
 
 
 def singles(lines: list[str]) -> dict[str, str]:
-    """Names and hashes of single lines: kind and name, then what is hashed."""
+    """Return the name and hash of each line; a line has a kind, a name, and the text to hash."""
     return {
         " ".join(line.split(maxsplit=2)[:2]): short([line.split(maxsplit=2)[2]]) for line in lines
     }
@@ -133,7 +133,7 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[list[str]], dict[str, 
 
 
 def read() -> dict[str, dict[str, str]]:
-    """The committed hashes of each part, by name."""
+    """Return the committed hashes: part → name → hash."""
     kept: dict[str, dict[str, str]] = {part: {} for part in PARTS}
     for line in KEPT.read_text().splitlines() if KEPT.exists() else []:
         part, name, digest = line.split("\t")
@@ -142,7 +142,7 @@ def read() -> dict[str, dict[str, str]]:
 
 
 def main() -> None:
-    """Compare, or write."""
+    """Compare the hashes of the chosen parts with the committed ones, or write them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,11 @@
 """Measures the cost of the full Hadoop model relative to its flows alone.
 
-``.venv/bin/python benches/hadoop.py`` on a quiet machine. The job of chapter 5 of E-EON (160 nodes,
-scenario S3) runs in turns with its bare flows: every message the job has sent, with the same hosts,
-bytes and start, as a list of flows on the same fabric: no tasks, no disks, no schedulers. Each line
-gives CPU time and packet-hops of both and the ratio of CPU time; the last one their medians. With
-``--yarn`` the job runs on containers, with cores, disks and HDFS that tasks share.
+``.venv/bin/python benches/hadoop.py`` on a quiet machine. The Hadoop job of chapter 5 of E-EON (160
+nodes, scenario S3) runs in turns with its bare flows: every message that the job has sent, with the
+same hosts, bytes and start, as a list of flows on the same fabric, without tasks, disks or
+schedulers. Each line has CPU time and packet-hops of both, and the ratio of CPU times; the last
+line has the medians. With ``--yarn`` the job runs on containers, with cores, disks and HDFS that
+tasks share.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import eastwest as ew
 from eastwest.run import load_source
 
 ROUNDS = 7
-#: The heavier model: containers, shared cores and disks.
+#: Overrides that select the model with containers, shared cores and disks.
 YARN = {
     "workload.terasort.framework": "yarn",
     "workload.terasort.node.cores": 4,
@@ -30,7 +31,7 @@ YARN = {
 
 
 def bare(folder: Path, flows: pl.DataFrame) -> Path:
-    """A scenario of the fabric of S3 and a list of these flows."""
+    """Write a scenario with the fabric of S3 and a list of these flows; return its path."""
     whole = load_source("s3").text
     head = whole[: whole.index("[[workload]]")]
     listed = flows.filter(pl.col("bytes") > 0).select("src", "dst", "bytes", "start_s")
@@ -41,7 +42,7 @@ def bare(folder: Path, flows: pl.DataFrame) -> Path:
 
 
 def main() -> None:
-    """Print the cost of both in each round."""
+    """Print CPU time and packet-hops of the job and of its bare flows in each round."""
     settings: dict[str, Any] = YARN if "--yarn" in sys.argv[1:] else {}
     ratios = []
     with tempfile.TemporaryDirectory() as place:

@@ -1,9 +1,9 @@
-"""One core of a host at 100 Gbit/s beside published measurements: ``python benches/hosts.py``.
+"""Compares one core of a host at 100 Gbit/s with published measurements.
 
-The measurements are those of Cai et al., *Understanding Host Network Stack Overheads* (SIGCOMM
-2021), on Linux 5.4 with Xeon Gold 6128 and ConnectX-5: throughput that one saturated core reaches.
-The numbers are quoted from memory (only the abstract could be read). The first two were used to
-choose the defaults of ``[hosts]``; the others are predictions.
+The measurements are the throughput that one saturated core reaches in Cai et al., *Understanding
+Host Network Stack Overheads* (SIGCOMM 2021), on Linux 5.4 with Xeon Gold 6128 and ConnectX-5. The
+numbers are quoted from memory (only the abstract could be read). The first two were used to choose
+the defaults of ``[hosts]``; the others are predictions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CASES = (
 
 
 def throughput_gbit(case: Case) -> float:
-    """Return the payload that arrives in all connections of a case in Gbit/s."""
+    """Return the payload rate of all connections of a case together, in Gbit/s."""
     pairs = ", ".join(f'"h{a}->h{b}"' for a, b in case.pairs)
     result = ew.run(_SCENARIO.format(end=round(_SECONDS * 1e3), pairs=pairs), progress=False)
     return float(result.flows["bytes"].sum()) * 8 / _SECONDS / 1e9

@@ -1,10 +1,11 @@
-"""CPU time of the builds of a mechanism crate, from a type error to a rebuild, and its speed.
+"""Measures the CPU time of builds of a mechanism crate, and the speed of the built code.
 
     python benches/own_mechanism.py [--with-release] [--runs N] [--out FILE.md]
 
-Each row is one build of the template of ``eastwest new``, in a process of its own, with the cache
-of compiled code in a temporary folder: the CPU time of that process, cargo and the compiler. With
-``--with-release`` the builds with full optimisation are measured too, and runs of S1 with both.
+Each row is one build of the template of ``eastwest new`` (after a type error, an edit, …), in a
+process of its own, with the cache of compiled code in a temporary folder. Its CPU time includes
+cargo and the compiler. With ``--with-release`` the builds with full optimisation are measured too,
+and runs of S1 with both builds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from eastwest.files import write_whole
 from eastwest.mechanisms import crate, new
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Marks in CPU seconds.
+#: Allowed CPU time in s of a first build, of a rebuild, and of a build that finds a type error.
 FIRST, LATER, ERROR = 120, 15, 10
 _BUILD = """
 import sys
@@ -48,12 +49,15 @@ _S1 = {"fabric.queue.limit": "200 packets", "fabric.queue.min": 5, "fabric.queue
 
 @dataclass
 class Table:
-    """Rows of the table: what was built, CPU and wall time in s, and the mark in CPU s."""
+    """Rows of the table: what was built, CPU and wall time in s, and the allowed CPU time in s."""
 
     rows: list[tuple[str, float, float, int | None]] = field(default_factory=list)
 
     def measure(self, what: str, mark: int | None, build: Callable[[], None]) -> None:
-        """Add a row: the CPU time of the processes that ``build`` starts, and its wall time."""
+        """Add a row with the CPU time of the processes that ``build`` starts, and its wall time.
+
+        ``mark`` is the allowed CPU time in s.
+        """
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         build()
         wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -71,14 +75,17 @@ class Table:
 
 
 def build(folder: Path, profile: str = "dev", *, fails: bool = False) -> None:
-    """Build a crate in a new process; ``fails`` expects the type error of ``spoil``."""
+    """Build a crate in a new process.
+
+    With ``fails``, expect the type error that ``spoil`` makes.
+    """
     ran = subprocess.run([sys.executable, "-c", _BUILD, str(folder), profile], check=False)
     if ran.returncode != (10 if fails else 0):
         sys.exit(f"{folder}: exit code {ran.returncode}")
 
 
 def edit(folder: Path, old: str, changed: str) -> None:
-    """Replace a piece of the source of a crate."""
+    """Replace a piece of text in the source of a crate."""
     file = folder / "src" / "lib.rs"
     text = file.read_text(encoding="utf-8")
     assert text.count(old) == 1, old
@@ -93,13 +100,13 @@ def cpu_of(task: Callable[[], object]) -> float:
 
 
 def loop() -> None:
-    """Count to ten million: CPU time grows where others use the same cores."""
+    """Count to ten million; the CPU time tells how much other processes slow this machine."""
     for _ in range(10_000_000):
         pass
 
 
 def speeds(folder: Path, runs: int) -> str:
-    """Return a table: CPU time of S1 with the crate in both profiles, in turns."""
+    """Return a table with the CPU time of S1 with both builds of the crate, run in turns."""
     times: dict[str, list[float]] = {"development": [], "release": []}
     digests = set()
     loaded = {
@@ -126,7 +133,7 @@ def speeds(folder: Path, runs: int) -> str:
 
 
 def measured(*, release: bool, runs: int) -> str:
-    """Build in temporary caches, and return the page of results."""
+    """Build in temporary caches, and return the page of results as Markdown."""
     table = Table()
     idle = cpu_of(loop)
     first = new.write("first-queue", new.Kind.queue).folder.resolve()
@@ -171,7 +178,7 @@ def measured(*, release: bool, runs: int) -> str:
 
 
 def main() -> None:
-    """Measure and print, and write a page if asked."""
+    """Measure, print the page, and write it to a file if the command line names one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--with-release", action="store_true")
     parser.add_argument("--runs", type=int, default=5)

@@ -1,10 +1,11 @@
-"""Speed of a queue from the template of ``eastwest new`` against a built-in one that does the same.
+"""Compares the speed of a queue from the template of ``eastwest new`` with the built-in RED.
 
     python benches/own_queue.py [--runs N] [--out FILE.md]
 
-Both run S1 in turns, in one process: the template's ramp, drawing RED's random numbers, and RED
-of the moment. They give one digest, so that they work on the same packets. The price of each is the
-CPU time of its runs, tables included; drop-tail stands beside them.
+Both run S1 in turns, in one process. The template marks with a probability that rises with the
+queue, as RED on the momentary queue does, and draws the same random numbers. So both give one
+digest: they process the same packets. The cost of each is the CPU time of its runs, tables
+included; drop-tail is shown for comparison.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ RED = {
 
 
 def ramp() -> core.Extras:
-    """The template of a queue, compiled; it draws the numbers of RED."""
+    """Return the compiled template of a queue, which draws the random numbers of RED."""
     crate = new.write("ramp", new.Kind.queue, source=ROOT).folder
     file = crate / "src" / "lib.rs"
     text = file.read_text()
@@ -47,7 +48,7 @@ def ramp() -> core.Extras:
 
 
 def main() -> None:
-    """Measure and print, and write a page if asked."""
+    """Measure, print the page, and write it to a file if the command line names one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--out", type=Path)
@@ -63,7 +64,7 @@ def main() -> None:
 
 
 def measured(runs: int) -> str:
-    """Run all in turns; what came out as Markdown."""
+    """Run all queues in turns; return the results as Markdown."""
     own = ramp()
     settings = {
         "drop-tail": (core.Extras(), LIMIT),
@@ -78,7 +79,7 @@ def measured(runs: int) -> str:
             with core.using(extras):
                 summary = ew.run("s1", set=changes, out="run", force=True).summary
             hops[name], digests[name] = summary["packet_hops"], summary["digest"]
-            if turn > 0:  # the first of each warms up
+            if turn > 0:  # The first run of each queue only warms up caches and is not counted.
                 cpu[name].append(summary["cpu_s"])
     assert digests["own"] == digests["built-in"] != digests["drop-tail"]
     ratios = [b / o for b, o in zip(cpu["built-in"], cpu["own"], strict=True)]

@@ -1,10 +1,10 @@
 """Measures the cost of importing spans, for each format.
 
 ``python benches/spans.py FOLDER [COUNT]`` writes COUNT spans (default: a million) in each format to
-FOLDER (1.7 GB for a million), reads each with ``eastwest observe import`` in a process of its own,
-and prints CPU seconds and peak memory of the whole process as the kernel accounts for them. Traces
-have ten spans of twelve services on four hosts with three attributes each. What is in FOLDER
-already is read as it is.
+FOLDER (1.7 GB for a million). Then it reads each file with ``eastwest observe import`` in a process
+of its own, and prints CPU seconds and peak memory of the process as the kernel accounts for them.
+Traces have ten spans of twelve services on four hosts, with three attributes each. A file that
+FOLDER already has is not written again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ BEGAN_US = 1_700_000_000_000_000
 SPANS = 10
 SERVICES = 12
 OPERATIONS = ("GET /items", "POST /order", "query", "render")
-#: Traces of a document of OTLP, as an exporter sends them together.
+#: Number of traces in one OTLP document, as an exporter sends them together.
 TOGETHER = 100
 
 
 @dataclass
 class Made:
-    """A span; times in microseconds."""
+    """A generated span; times are in microseconds."""
 
     trace: str
     span: str
@@ -53,7 +53,7 @@ class Made:
 
 
 def traces(count: int) -> Iterator[list[Made]]:
-    """Give the same traces each time."""
+    """Yield traces as lists of their spans; each call yields the same traces."""
     draw = random.Random(1)
     for number in range(count // SPANS):
         trace = f"{draw.getrandbits(128) | 1 << 127:032x}"
@@ -100,7 +100,7 @@ def _pairs(**values: str | int) -> list[dict[str, Any]]:
 
 
 def otlp_json(file: IO[bytes], count: int) -> None:
-    """A document a line, as the Collector's file exporter writes them."""
+    """Write one OTLP document per line, as the Collector's file exporter does."""
     for gathered in _together(count):
         resources: dict[int, list[Any]] = {}
         for s in gathered:
@@ -134,7 +134,7 @@ def otlp_json(file: IO[bytes], count: int) -> None:
 
 
 def otlp_proto(file: IO[bytes], count: int) -> None:
-    """Messages one behind the other, which are one message."""
+    """Write protobuf messages one after the other; together they form one valid message."""
     for gathered in _together(count):
         data = TracesData()
         scopes: dict[int, ScopeSpans] = {}
@@ -161,7 +161,7 @@ def otlp_proto(file: IO[bytes], count: int) -> None:
 
 
 def jaeger(file: IO[bytes], count: int) -> None:
-    """Return one answer of the query service."""
+    """Write one answer of Jaeger's query service."""
     file.write(b'{"data":[')
     for number, spans in enumerate(traces(count)):
         found = []
@@ -199,7 +199,7 @@ def jaeger(file: IO[bytes], count: int) -> None:
 
 
 def zipkin(file: IO[bytes], count: int) -> None:
-    """One list of spans."""
+    """Write one JSON list of spans in Zipkin's format."""
     file.write(b"[")
     for number, spans in enumerate(traces(count)):
         for place, s in enumerate(spans):
@@ -223,7 +223,7 @@ def zipkin(file: IO[bytes], count: int) -> None:
 
 
 def csv(file: IO[bytes], count: int) -> None:
-    """A line of names, then a span a line."""
+    """Write CSV: a line of column names, then a line for each span."""
     file.write(
         b"TraceID,SpanID,ParentID,Service,Host,OperationName,Kind,StartTimeUnixNano,"
         b"EndTimeUnixNano,status_code,url\n"
@@ -247,7 +247,7 @@ FORMATS: dict[str, Callable[[IO[bytes], int], None]] = {
 
 
 def main() -> None:
-    """Write what is lacking, and read all."""
+    """Write the files that the folder lacks, then read each file and print its cost."""
     folder = Path(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     folder.mkdir(exist_ok=True)

@@ -1,8 +1,9 @@
-"""Measures the overhead of a sweep over its runs, and the speed-up by a second process.
+"""Measures the overhead of a sweep beyond its runs, and the speed-up by a second process.
 
-``.venv/bin/python benches/sweep.py`` on a quiet machine: sweeps of one scenario with many seeds, on
-one and on two processes in turns, each into a new store. The first line of each round is for runs
-of a few milliseconds (overhead), the second for runs of about a tenth of a second (speed-up).
+Run ``.venv/bin/python benches/sweep.py`` on a quiet machine. It runs sweeps of one scenario with
+many seeds, on one and on two processes in turns, each with a new store. The first line of each
+round is for runs of a few milliseconds (overhead), the second for runs of about a tenth of a second
+(speed-up).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Load:
-    """A scenario, with so many seeds."""
+    """A scenario, and the number of seeds with which a sweep runs it."""
 
     scenario: str
     settings: dict[str, str]
@@ -39,7 +40,7 @@ class Timed:
 
 
 def timed(load: Load, jobs: int) -> Timed:
-    """Run a sweep from nothing."""
+    """Run a sweep with an empty store and measure it."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         began = time.perf_counter()

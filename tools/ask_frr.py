@@ -1,6 +1,7 @@
-"""Prints the answer of a daemon of FRR to a command: ``ask_frr.py SOCKET COMMAND``.
+"""Prints the answer of an FRR daemon to a command: ``ask_frr.py SOCKET COMMAND``.
 
-It speaks the protocol of vtysh on the daemon's socket, which needs no configuration of PAM.
+It speaks the protocol of FRR's shell vtysh on the daemon's socket, which needs no PAM
+configuration.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _LIMIT_S = 10.0
 
 
 def ask(path: str, command: str) -> str:
-    """Return the answer of the daemon at a socket."""
+    """Return a daemon's answer to a command; ``path`` is the daemon's socket."""
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.settimeout(_LIMIT_S)
         daemon.connect(path)

@@ -1,12 +1,12 @@
 """Checks that commands disturbed from outside leave no incomplete file under a final name.
 
-``python tools/check_faults.py calls`` lets every write, every forcing to disk, every rename, every
-creation of a file or folder, and every large request of memory of eight small commands fail, one
-after the other. ``python tools/check_faults.py kills`` kills the commands at seeded random moments.
+``python tools/check_faults.py calls`` runs eight small commands again and again. Each time, one
+call fails: a write, an fsync, a rename, the creation of a file or folder, or a large memory
+allocation. ``python tools/check_faults.py kills`` kills the commands at seeded random moments.
 After each fault, files under final names must be complete, no process may be left, and a second run
 of the command must succeed and leave exactly the result of an undisturbed one. ``--write`` puts the
-table into docs/validation/faults.md. Exit code 1 where there was a loss. Linux with glibc and
-``cc``.
+table into docs/validation/faults.md. The exit code is 1 if data was lost. Needs Linux with glibc,
+and ``cc``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from faults.cases import BY_NAME, CASES, ROOT, write_inputs
 
 PAGE = ROOT / "docs" / "validation" / "faults.md"
 SHIM = Path(__file__).parent / "faults" / "shim.c"
-#: Kinds of calls; see ``faults/shim.c``.
+#: Kinds of calls that can fail; ``faults/shim.c`` describes them.
 KINDS = ("write", "sync", "rename", "make", "alloc")
-#: Smaller requests of memory are not counted: they are too many, and most are Python's own.
+#: Smaller memory allocations are not counted: they are too many, and most are Python's own.
 LEAST_BYTES = 256 * 1024
-#: Kinds of faults by kind of call: the error of the call, and whether all later calls have it too.
+#: For each kind of call, the faults to make: the error of the call, and whether all later calls
+#: fail too.
 _HOW = {
     "write": ((errno.EIO, 0), (errno.ENOSPC, 1), ("short", 0)),
     "sync": ((errno.EIO, 0), (errno.ENOSPC, 1)),
@@ -45,7 +46,7 @@ _HOW = {
     "make": ((errno.EIO, 0), (errno.ENOSPC, 1)),
     "alloc": ((errno.ENOMEM, 0),),
 }
-#: Number of kills of each command among 1,000.
+#: Number of kills of each command in a check of 1,000 kills.
 _SHARES = {
     "run": 300,
     "run-replace": 250,
@@ -56,14 +57,15 @@ _SHARES = {
     "trace-import": 110,
     "observe-import": 110,
 }
-#: Undisturbed commands that measure the duration, and kills between two checks of the time limit.
+#: Number of undisturbed runs that measure a command's duration; kills between two checks of the
+#: time limit.
 _TIMED = 3
 _TURN = 24
 Request = dict[str, Any]
 
 
 class Bench:
-    """Processes that disturb commands, each with a folder of its own."""
+    """Processes that run and disturb commands, each in a folder of its own."""
 
     def __init__(self, folder: Path, jobs: int) -> None:
         shim = folder / "shim.so"
@@ -88,7 +90,7 @@ class Bench:
             )
 
     def run(self, requests: Sequence[Request]) -> list[Request]:
-        """Return the answers to requests, in their order."""
+        """Return the answers to the requests, in the order of the requests."""
         waiting: queue.SimpleQueue[tuple[int, Request]] = queue.SimpleQueue()
         for pair in enumerate(requests):
             waiting.put(pair)
@@ -106,7 +108,7 @@ class Bench:
         return [answers[number] for number in range(len(requests))]
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes that disturb commands."""
         for process in self.processes:
             process.communicate()
 
@@ -163,7 +165,8 @@ def check_kills(
 ) -> list[Request]:
     """Measure each command, kill it at random moments up to ``kills`` times; return the results.
 
-    Commands alternate, so that a check that ends early, after ``minutes``, has all of them.
+    The kills alternate between commands, so that a check that stops early, after ``minutes``, has
+    kills of all of them.
     """
     moments = random.Random(seed)
     until = time.monotonic() + 60 * minutes
@@ -182,7 +185,7 @@ def check_kills(
         answers = bench.run(
             [{"case": name, "kill_s": moments.uniform(0, longest[name])} for name in turn]
         )
-        done += answers  # commands that ended before the kill are counted apart
+        done += answers  # Commands that ended before the kill are counted separately.
         for each in answers:
             killed[each["case"]] += each["killed"]
         sys.stderr.write(f"{sum(killed.values())} kills\n")
@@ -190,7 +193,7 @@ def check_kills(
 
 
 def table_of_calls(counted: list[Request], done: list[Request]) -> Iterator[str]:
-    """Yield lines of Markdown: per command and kind of call, how many failed on purpose."""
+    """Yield a Markdown table: how many calls of each kind failed on purpose, per command."""
     yield "| command | call | calls | made to fail | whole result | exit 2 | aborted | losses |"
     yield "|---|---|---|---|---|---|---|---|"
     groups = defaultdict(list)
@@ -219,7 +222,7 @@ def table_of_kills(done: list[Request]) -> Iterator[str]:
 
 
 def put(mark: str, lines: Sequence[str]) -> None:
-    """Replace the part of the page between the marks of this name."""
+    """Replace the part of the page docs/validation/faults.md between the marks with this name."""
     text = PAGE.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} by tools/check_faults.py -->", f"<!-- end of {mark} -->"
     head, _, rest = text.partition(begin)
@@ -230,7 +233,7 @@ def put(mark: str, lines: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run the check of the arguments, print the table, and exit with 1 where there was a loss."""
+    """Run the check that the arguments name, print the table, and exit with 1 if data was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["calls", "kills"])
     parser.add_argument("--only", action="append", choices=list(BY_NAME), help="some commands")

@@ -1,4 +1,4 @@
-"""Compares the readers of flows with independent readers of the same files.
+"""Compares Eastwest's readers of flow records and captures with independent readers.
 
 ``python tools/check_flows.py DATA`` reads every file of flows or packets below DATA (pcap, pcapng,
 NetFlow, IPFIX, sFlow, text of nfdump), and compares bytes by source, destination and protocol with
@@ -35,35 +35,35 @@ from eastwest.traces.flows.read import read, sniff
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "flows.md"
 MARK = "<!-- table by tools/check_flows.py -->"
-#: No pause divides a flow, so that bytes by hosts can be compared.
+#: Settings of the import in which no pause divides a flow, so that bytes by hosts can be compared.
 WHOLE = Wanted(idle_s=86_400.0)
 PROTOCOLS = {6: "tcp", 17: "udp"}
 HEADERS = {6: 32, 17: 8}
 _MOST_DIFFERENCES = 3
-#: Files that differ for a reason that is not an error of Eastwest.
+#: Files that differ for a reason that is not an error of Eastwest: name → reason.
 KNOWN = {
     "tok2str-oobr-2.pcap": "dpkt does not read IP below MPLS labels",
 }
-#: Packets and payload by source, destination and protocol.
+#: Payload bytes by source, destination and protocol.
 Bytes = Counter[tuple[str, str, str]]
 
 
 def counts(src: bytes, dst: bytes) -> bool:
-    """Whether traffic between two addresses is a flow."""
+    """Return whether traffic between two addresses is a flow: no multicast, not to itself."""
     a, b = ipaddress.ip_address(src), ipaddress.ip_address(dst)
     wrong = any(each.is_multicast or each.is_unspecified for each in (a, b))
     return a != b and not wrong and b"\xff" * 4 not in {src, dst}
 
 
 def add(found: Bytes, src: bytes, dst: bytes, protocol: int, payload: int) -> None:
-    """Add payload between two addresses."""
+    """Add the payload of a packet between two addresses to the sums."""
     if protocol in PROTOCOLS and payload > 0 and counts(src, dst):
         ends = str(ipaddress.ip_address(src)), str(ipaddress.ip_address(dst))
         found[(*ends, PROTOCOLS[protocol])] += payload
 
 
 def ours(found: FlowList) -> Bytes:
-    """Return the payload of Eastwest's flows."""
+    """Return the payload bytes of Eastwest's flows."""
     result: Bytes = Counter()
     for flow in found.flows:
         result[found.hosts[flow.src], found.hosts[flow.dst], flow.protocol] += flow.bytes
@@ -80,7 +80,7 @@ def opened(path: Path, folder: Path) -> Path:
 
 
 def packets(path: Path) -> Iterator[tuple[Any, int]]:
-    """Yield the IP packets of a capture as dpkt reads them, with the bytes of IP on the wire."""
+    """Yield the IP packets of a capture as dpkt reads them, each with its length in bytes."""
     with path.open("rb") as file:
         reader = dpkt.pcap.UniversalReader(file)
         link = reader.datalink()
@@ -103,7 +103,7 @@ def packets(path: Path) -> Iterator[tuple[Any, int]]:
 
 
 def of_capture(path: Path) -> Bytes:
-    """Return the payload of a capture: bytes of TCP that were sent, each once, and of UDP."""
+    """Return the payload bytes of a capture: of TCP, each sent byte once, and of UDP."""
     found: Bytes = Counter()
     covered: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     first: dict[tuple[Any, ...], int] = {}
@@ -151,7 +151,10 @@ def of_capture(path: Path) -> Bytes:
 
 
 def divided(raw: bytes) -> Iterator[bytes]:
-    """Yield the messages of a file; one of v9, whose messages have no length, must be alone."""
+    """Yield the export messages of a file.
+
+    NetFlow v9 messages do not state their length, so a file may have only one of them.
+    """
     while raw:
         version, second = struct.unpack_from(">HH", raw)
         length = {5: 24 + 48 * second, 10: second}.get(version, len(raw))
@@ -160,7 +163,7 @@ def divided(raw: bytes) -> Iterator[bytes]:
 
 
 def of_messages(path: Path, folder: Path) -> Bytes:
-    """Return the payload of messages of NetFlow or IPFIX as the package netflow reads them."""
+    """Return the payload of NetFlow or IPFIX messages as the package netflow reads them."""
     found: Bytes = Counter()
     templates: dict[str, dict[Any, Any]] = {"netflow": {}, "ipfix": {}}
     raw = path.read_bytes()
@@ -198,7 +201,7 @@ def of_messages(path: Path, folder: Path) -> Bytes:
 
 
 def of_samples(path: Path, folder: Path) -> Bytes:
-    """Return the payload of samples of sFlow as tshark reads them, scaled by their rate."""
+    """Return the payload of sFlow samples as tshark reads them, multiplied by the sampling rate."""
     program = os.environ.get("TSHARK", "tshark")
     if shutil.which(program) is None:
         raise LookupError("tshark is not installed")
@@ -218,7 +221,7 @@ def of_samples(path: Path, folder: Path) -> Bytes:
         if not rates[0]:
             continue
         tcp_heads = iter(tcps)
-        # The first header is that of the datagram itself.
+        # The first header of each row belongs to the sFlow datagram itself, so it is skipped.
         rows = zip(rates, srcs[1:], dsts[1:], protocols[1:], lengths[1:], heads[1:], strict=True)
         for rate, src, dst, protocol, length, head in rows:
             transport = int(next(tcp_heads)) if protocol == "6" else 8
@@ -229,7 +232,7 @@ def of_samples(path: Path, folder: Path) -> Bytes:
 
 
 def of_text(path: Path, folder: Path) -> Bytes:
-    """Return the payload of text of nfdump by a second look at its last columns."""
+    """Return the payload of nfdump's text, parsed a second time from its last columns."""
     found: Bytes = Counter()
     for line in path.read_text().splitlines():
         if re.match(r"(2|10)\|", line):
@@ -259,7 +262,7 @@ COUNTERS: dict[str, Callable[[Path, Path], Bytes]] = {
 
 
 def compare(path: Path, folder: Path) -> tuple[str, str, str]:
-    """Return format, what was read, and the verdict of one file."""
+    """Return the format, the contents, and the verdict of one file, as cells of the table."""
     try:
         kind = sniff(path)
         found = read([path], kind, WHOLE, stop=False)
@@ -272,7 +275,7 @@ def compare(path: Path, folder: Path) -> tuple[str, str, str]:
 
 
 def verdict_on(found: FlowList, path: Path, folder: Path) -> str:
-    """Return whether flows have the bytes that the other reader finds."""
+    """Return whether the flows have the payload that the other reader finds, as text."""
     try:
         theirs = COUNTERS[found.source_format](opened(path, folder), folder)
     except (LookupError, dpkt.Error, ValueError, struct.error, subprocess.SubprocessError) as error:
@@ -295,7 +298,7 @@ def verdict_on(found: FlowList, path: Path, folder: Path) -> str:
 
 
 def table(data: Path) -> tuple[list[str], bool]:
-    """Return the lines of the table, and whether all files that were compared are equal."""
+    """Return the lines of the table, and whether all compared files are equal."""
     lines = ["| file | format | read | compared with the other reader |", "|---|---|---|---|"]
     refused: Counter[tuple[str, str]] = Counter()
     good = True
@@ -317,7 +320,7 @@ def table(data: Path) -> tuple[list[str], bool]:
 
 
 def main() -> int:
-    """Compare the files below DATA; return 1 where one differs."""
+    """Compare the files below DATA; return 1 if one differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--write", metavar="DATE")

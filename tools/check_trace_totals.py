@@ -30,20 +30,20 @@ from eastwest.traces.take import import_trace
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "traces.md"
 MARK = "<!-- table by tools/check_trace_totals.py -->"
 FOLDERS = ("swim", "rumen", "jhist", "spark-events")
-#: Files that are not data.
+#: Files beside the traces that are not traces.
 _PAPERS = re.compile(r"(LICENSE|NOTICE|README)")
 _LONGEST_NAME = 44
 Counts = dict[str, int]
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, unpacked."""
+    """Return the text of a file, decompressed if needed."""
     data = path.read_bytes()
     return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(errors="replace")
 
 
 def count_swim(path: Path) -> Counts:
-    """Return the number of lines and the sums of columns."""
+    """Count the lines and sum the columns of a SWIM file."""
     rows = [line.split("\t") for line in text_of(path).splitlines()]
     return {
         "jobs": len(rows),
@@ -54,7 +54,10 @@ def count_swim(path: Path) -> Counts:
 
 
 def count_rumen(path: Path) -> Counts:
-    """Return the objects, attempts, and bytes of the last successful attempt of each task."""
+    """Count the objects and attempts of a Rumen file.
+
+    Sum the bytes of each task's last good attempt.
+    """
     decoder, text, at = json.JSONDecoder(), text_of(path).strip(), 0
     found: Counter[str] = Counter()
     while at < len(text):
@@ -77,7 +80,7 @@ def count_rumen(path: Path) -> Counts:
 
 
 def count_mrv1(path: Path) -> Counts:
-    """Return the number of names of jobs and attempts."""
+    """Count the names of jobs and attempts in a job history of Hadoop 1."""
     text = text_of(path)
     return {
         "jobs": len(set(re.findall(r'^Job JOBID="(\w+)"', text, re.M))),
@@ -86,7 +89,7 @@ def count_mrv1(path: Path) -> Counts:
 
 
 def count_jhist(path: Path) -> Counts:
-    """Return the number of submissions and of names of attempts."""
+    """Count the submissions and the names of attempts in a job history of Hadoop 2 or 3."""
     text = text_of(path)
     return {
         "jobs": text.count('"event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted"'),
@@ -95,7 +98,7 @@ def count_jhist(path: Path) -> Counts:
 
 
 def count_spark(path: Path) -> Counts:
-    """Return the number of events by name, and the sum of bytes in all metrics of tasks."""
+    """Count the events of a Spark log by name, and sum the bytes in all task metrics."""
     found: Counter[str] = Counter()
     names = {"JobStart": "jobs", "TaskEnd": "attempts"}
     for line in text_of(path).splitlines():
@@ -120,14 +123,14 @@ COUNTERS: dict[str, Callable[[Path], Counts]] = {
 
 
 def ours_of(imported: Imported) -> Counts:
-    """Return counts and totals of an import, by the names of the second count."""
+    """Return counts and totals of an import, under the names that the second count uses."""
     rows, totals = imported.about["rows"], imported.about["totals"]
     sums = {name: totals.get(f"{name}_bytes", 0) for name in ("input", "shuffle", "output")}
     return {"jobs": rows.get("jobs", 0), "attempts": rows.get("attempts", 0), **sums}
 
 
 def check(path: Path, out: Path) -> tuple[str, list[str]]:
-    """Return the row of the table for a file, and the problems found."""
+    """Return the row of the table for a file, and the differences that were found."""
     name = path.name if len(path.name) <= _LONGEST_NAME else path.name[: _LONGEST_NAME - 1] + "…"
     where = f"{path.parent.name}/{name}"
     try:
@@ -150,7 +153,7 @@ def check(path: Path, out: Path) -> tuple[str, list[str]]:
 
 
 def gold(data: Path, out: Path) -> Iterator[str]:
-    """Yield differences of logs from Rumen's output, and of topologies from the hosts in it."""
+    """Yield differences of imported logs from Rumen's output, and of topologies from hosts."""
     tests = data / "rumen" / "small-trace-test"
     pairs = [
         ("sample-job-tracker-logs.gz", "job-tracker-logs-trace-output.gz"),
@@ -174,7 +177,7 @@ def gold(data: Path, out: Path) -> Iterator[str]:
 
 
 def rest(data: Path, out: Path) -> Iterator[str]:
-    """Yield differences of stages from the answers of Spark's REST interface."""
+    """Yield differences between imported stages and the answers of Spark's REST interface."""
     spark = data / "spark-events"
     for log, answer in (("local-1422981780767", "stage_list_json_expectation.json"),):
         trace = import_trace([spark / log], out / "spark", force=True, lasting=False).path
@@ -196,7 +199,7 @@ def rest(data: Path, out: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Check a folder; return the exit code."""
+    """Check the folder that the command line names; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

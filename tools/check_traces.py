@@ -1,4 +1,4 @@
-"""Feeds every reader of traces each sample below a folder, and finds records without an account.
+"""Imports each sample trace below a folder, and finds records that the import does not report.
 
 ``python tools/check_traces.py [DATA]`` (default: ``../shared/data`` beside the repository) imports
 each file, or each folder of rank files. It counts the records of the sample by other means
@@ -47,7 +47,7 @@ _NO_TRACES = re.compile(
 
 @dataclass
 class Row:
-    """Result of a sample."""
+    """Result of the check of a sample."""
 
     sample: str
     reader: str
@@ -56,12 +56,12 @@ class Row:
 
     @property
     def wrong(self) -> list[Part]:
-        """Kinds of records that are neither imported nor in the account."""
+        """Return the kinds of records of which some are neither imported nor in the account."""
         return [part for part in self.parts if part.imported + part.told != part.counted]
 
     @property
     def verdict(self) -> str:
-        """Verdict on the sample as text."""
+        """Return the verdict on the sample as text."""
         if self.wrong:
             return "UNACCOUNTED: " + ", ".join(part.kind for part in self.wrong)
         if self.refused and not self.parts:
@@ -70,7 +70,7 @@ class Row:
         return f"refused: {self.refused}; with --lossy {told}" if self.refused else told
 
     def cells(self) -> list[str]:
-        """Cells of the table: sample, reader, counted, imported, in the account, verdict."""
+        """Return the table's cells: sample, reader, counted, imported, in the account, verdict."""
         columns = [
             ", ".join(f"{number(part):,} {part.kind}" for part in self.parts if number(part))
             for number in (_counted, _imported, _told)
@@ -155,7 +155,7 @@ def _take_jobs(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Par
 
 
 def _taker(files: list[Path]) -> Taker:
-    """Return the reader for the content of a sample."""
+    """Return the import function for the content of a sample."""
     if files[0].suffix == ".cm":
         return _take_matrix
     if len(files) > 1 or mpi.find(files):
@@ -201,7 +201,7 @@ def table(found: list[Row]) -> str:
 
 
 def main() -> int:
-    """Check a folder; return the exit code."""
+    """Check the folder that the command line names; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site (mkdocs.yml): one text for the repository and for the site.
+"""Hooks of the documentation site (mkdocs.yml): they adapt the repository's pages to the site.
 
 Pages are written in the Markdown of GitHub, and links in them lead to files of the repository. The
 hooks add pages from outside ``docs/``, change links to these pages, turn links to source into plain
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Pages outside ``docs/`` that the site has too, with their pictures.
+#: Pages outside ``docs/`` that the site also has, with their pictures.
 _OUTSIDE = (
     "README.md",
     "CHANGELOG.md",
@@ -27,7 +27,7 @@ _OUTSIDE = (
     "benches/results/*.md",
 )
 _PICTURES = {".png", ".svg"}
-#: Pattern of a link or of code, whichever begins first.
+#: Pattern that matches the next link or code span, whichever begins first.
 _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
 _ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
 
@@ -37,7 +37,7 @@ _BOOSTS = {"mechanisms/": 4, "papers/": 0.01}
 
 
 def outside() -> dict[str, str]:
-    """Return files outside ``docs/`` of the site: path in the repository → address in the site."""
+    """Return the files outside ``docs/`` that the site has: path in the repository → address."""
     pages = [path for pattern in _OUTSIDE for path in sorted(ROOT.glob(pattern))]
     folders = sorted({page.parent for page in pages} - {ROOT})
     folders += sorted(path for path in ROOT.glob("papers/*/results/**") if path.is_dir())
@@ -49,7 +49,7 @@ def outside() -> dict[str, str]:
 
 
 def _address(name: str) -> str:
-    """Return the address of a file: a README becomes the page of its folder."""
+    """Return the address of a file in the site; a README becomes the index page of its folder."""
     return "about.md" if name == "README.md" else re.sub(r"\bREADME\.md$", "index.md", name)
 
 
@@ -61,7 +61,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return a page of the repository as a page of the site."""
+    """Return the Markdown of a repository page as the site needs it."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
     for folder, boost in _BOOSTS.items():
@@ -71,7 +71,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
-    """Return the text of a page that has ``address`` in the site."""
+    """Return the converted text of a page; ``address`` is the page's address in the site."""
     here = next((s for s, a in taken_in.items() if a == address), f"docs/{address}")
 
     def relinked(match: re.Match[str]) -> str:
@@ -83,7 +83,7 @@ def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
         found = taken_in.get(source)
         if found is None and source.startswith("docs/") and (ROOT / source).is_file():
             found = source.removeprefix("docs/")
-        if found is None:  # source code, which the site does not have
+        if found is None:  # The link leads to source code, which the site does not have.
             return label or ""
         relative = posixpath.relpath(found, posixpath.dirname(address) or ".")
         return f"{picture}[{label}]({relative}{mark}{anchor})"
@@ -94,7 +94,7 @@ def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
 
 
 def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
-    """Yield lines and whether they are code, with a blank line before each list."""
+    """Yield each line and whether it is code; a blank line is added before each list."""
     code, before = False, ""
     for line in markdown.split("\n"):
         fence = line.lstrip().startswith("```")
@@ -106,5 +106,5 @@ def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def _goes_on(before: str) -> bool:
-    """Whether a list continues after this line: an item, or the indented rest of one."""
+    """Return whether a list continues after this line: an item, or its indented continuation."""
     return bool(_ITEM.match(before)) or before.startswith("  ") or before[0].isdigit()

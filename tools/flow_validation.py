@@ -1,4 +1,4 @@
-"""Error of the flow-level mode against packet mode, on a committed set of scenarios.
+"""Measures the error of the flow-level mode against packet mode on committed scenarios.
 
 ``python tools/flow_validation.py`` runs S2, S3, the demo and twenty scenarios drawn with a seed as
 flows, compares them with packet mode and writes ``crates/sim/src/flow_validation.json``, which
@@ -31,11 +31,11 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "crates" / "sim" / "src" / "flow_validation.json"
 PAGE = ROOT / "docs" / "validation" / "flow-mode.md"
 PLOT = ROOT / "docs" / "images" / "flow-mode.svg"
-#: Lines of the page between which the text is written.
+#: Lines of docs/validation/flow-mode.md between which this program writes.
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
-#: Seed and number of the scenarios that are drawn.
+#: Random seed and number of the drawn scenarios.
 SEED, DRAWN = 8, 20
-#: A run in which more than this share of starts overflows a queue is dominated by losses.
+#: Losses dominate a run if more than this share of flow starts make a queue overflow.
 LOSS_DOMINATED = 0.05
 
 
@@ -63,17 +63,17 @@ class Row:
 
     @property
     def p50_error(self) -> float:
-        """Error of the median, as a share of the median of packet mode."""
+        """Return the error of the median time, as a share of packet mode's median."""
         return self.flow.p50_s / self.packet.p50_s - 1
 
     @property
     def p99_error(self) -> float:
-        """Error of the 99th percentile, as a share of packet mode's 99th percentile."""
+        """Return the error of the 99th percentile, as a share of packet mode's 99th percentile."""
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property
     def loses(self) -> bool:
-        """Whether losses dominate."""
+        """Return whether losses dominate the run in packet mode."""
         return self.overflowing > LOSS_DOMINATED
 
 
@@ -235,7 +235,7 @@ def known() -> dict[str, Row]:
 
 
 def main() -> int:
-    """Measure the scenarios named, and write file, table and figure."""
+    """Measure the scenarios that the command line names; write data file, table and figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", help="names of scenarios; all without")
     parser.add_argument("--packets", action="store_true", help="measure packet mode again")
@@ -271,7 +271,7 @@ def main() -> int:
 
 
 def write(rows: list[Row]) -> None:
-    """Write the data file, and table and figure of the page."""
+    """Write the data file, and the table and figure of the page."""
     write_whole(DATA, (json.dumps(as_data(rows), indent=1) + "\n").encode())
     picture.save(figure(rows), PLOT)
     if PAGE.exists():
@@ -282,7 +282,7 @@ def write(rows: list[Row]) -> None:
 
 
 def as_data(rows: list[Row]) -> dict[str, object]:
-    """Return all results, with the figures that results quote, as JSON values."""
+    """Return all results, with the errors that each result of the mode quotes, as JSON values."""
 
     def errors(of: list[Row]) -> dict[str, object]:
         p50, p99 = [abs(r.p50_error) for r in of], [abs(r.p99_error) for r in of]

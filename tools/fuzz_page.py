@@ -21,7 +21,7 @@ BEGIN, END = "<!-- found -->", "<!-- end of found -->"
 
 
 def table(tally: fuzz.Tally) -> list[str]:
-    """Return for each two main settings the pairs tried, the rarest of them, and those refused."""
+    """Return a table for pairs of main settings: pairs tried, the rarest, and those refused."""
     tried: dict[tuple[str, str], list[int]] = defaultdict(list)
     refused: dict[tuple[str, str], int] = defaultdict(int)
     for ((a, _), (b, _)), (times, no) in tally.pairs.items():

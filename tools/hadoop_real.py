@@ -57,12 +57,12 @@ __all__ = ["Comparison", "InputError", "Outcome", "Run", "compare", "show", "ver
 PAPER = Path(__file__).resolve().parents[1] / "papers" / "hadoop_real"
 SCENARIO = PAPER / "scenarios" / "terasort.toml"
 CONFIGURATION = PAPER / "scenarios" / "job_conf.xml.gz"
-#: Settings whose runs calibrate the machine; all others are predictions.
+#: Settings whose runs calibrate the machine profile; the runs of all others are predictions.
 CALIBRATED = ("unshaped", "r50-deep")
 #: The measured machine: two cores that all four workers share.
 CLUSTER = Containers(cores=2, workers_per_machine=4)
 SEEDS = 10
-#: Bands: wire time and job time in mean absolute error, retransmissions as a factor.
+#: Allowed mean absolute error of wire time and of job time; allowed factor of retransmissions.
 WIRE_BAND, JOB_BAND, RETRANSMIT_BAND = 0.10, 0.15, 2.0
 #: Time between two samples of the simulated ports in s, equal to that of measured ports.
 _SAMPLE_S = 0.25
@@ -70,12 +70,12 @@ _SAMPLE_S = 0.25
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario for one setting: its text, the files beside it, and its overrides."""
+    """A scenario that predicts one setting: its text, the files beside it, and its overrides."""
 
     text: str
     files: dict[str, bytes]
     settings: dict[str, Setting]
-    #: Remarks that a reader of the prediction must know.
+    #: Remarks on the prediction that its reader must know.
     remarks: list[str] = field(default_factory=list)
 
 
@@ -105,7 +105,7 @@ class Run:
             **CONGESTION[self.congestion],
         }
         if self.maps != 8:
-            # 1 GB: splits of 67.1 MB and 57.9 MB, on the average 62.5 MB
+            # An input of 1 GB has splits of 67.1 MB and 57.9 MB, on average 62.5 MB.
             changed |= {"workload.hadoop.job.0.input": "1 GB"}
             changed |= {"workload.hadoop.job.0.maps": self.maps}
         if self.reduce_memory_mb != 2048:
@@ -322,7 +322,7 @@ class Comparison:
     simulated: Outcome
     measured_runs: list[Outcome]
     simulated_runs: list[Outcome]
-    #: Remarks that a reader of the prediction must know.
+    #: Remarks on the prediction that its reader must know.
     remarks: list[str] = field(default_factory=list)
 
     def error(self, name: str) -> float:
@@ -452,7 +452,7 @@ def verdicts(found: Sequence[Comparison]) -> dict[str, tuple[float, float]]:
 
 
 def _has(c: Comparison, name: str) -> bool:
-    """Whether a number is known on both sides, so that it has an error."""
+    """Return whether measured and simulated runs both have a number, so that it has an error."""
     measured, simulated = getattr(c.measured, name), getattr(c.simulated, name)
     return measured is not None and simulated is not None and measured > 0
 
@@ -533,7 +533,7 @@ def show_all(found: Sequence[Comparison]) -> str:
 
 
 #: Panels of the figure: number, heading, allowed distance of a simulated mean from the measured
-#: one.
+#: mean.
 _PANELS = (
     ("wire_s", "shuffle on the wire, s", WIRE_BAND),
     ("job_s", "job, s", JOB_BAND),

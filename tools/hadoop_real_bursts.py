@@ -1,11 +1,11 @@
 """Bursts of a real TCP, and the packets in the network card before them (papers/hadoop_real).
 
-``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv`` with the rule of small queues
-and draws it. With ``--captures NAME=FILE`` the table is made again, by tshark, from captures behind
-the card of a sender: segments with one timestamp and without a gap left TCP as one burst, and
-segments with that timestamp or an earlier one that pass only later wait in the card. Timestamps are
-whole milliseconds; the smallest difference to the clock of the capture is taken as that of the
-clocks.
+``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv`` with TCP's rule of small queues
+and draws both. With ``--captures NAME=FILE`` the table is made again, by tshark, from captures
+taken behind the network card of a sender. Segments with equal timestamps and without a gap left TCP
+as one burst. Segments with that timestamp or an earlier one that pass only later were waiting in
+the card. Timestamps are whole milliseconds; the smallest difference between a timestamp and its
+capture time is used as the difference of the two clocks.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from eastwest.plot.style import INK, ORANGE, style
 from hadoop_real import PAPER
 
 DATA = PAPER / "data" / "bursts.csv"
-#: The sender in front of whose card the captures were taken, and its service.
+#: Address of the sender behind whose card the captures were taken, and port of its service.
 SENDER, PORT = "10.77.0.11", "13562"
 SEGMENT, OVERHEAD = 1448, 896
-#: One ms, the step of a timestamp, in packets of 1514 B at 50 Mbit/s.
+#: Packets of 1514 B that 50 Mbit/s carry in 1 ms, the step of a timestamp.
 TICK_PACKETS = 4
 _FIELDS = (
     "frame.time_epoch", "ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.seq_raw", "tcp.len",
@@ -43,7 +43,7 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class Burst:
-    """Segments that left TCP together, and the number of the connection's segments in the card."""
+    """Segments that left TCP together, and the connection's segments in the card at that time."""
 
     run: str
     connection: int
@@ -54,7 +54,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Packet:
-    """A captured segment: time, position, bytes, timestamp."""
+    """A captured segment: capture time, first sequence number, payload bytes, TCP timestamp."""
 
     passed_ms: float
     seq: int
@@ -63,7 +63,7 @@ class Packet:
 
 
 def most_waiting(segments: int) -> int:
-    """Return how many segments may wait when a burst of ``segments`` is sent, by the rule."""
+    """Return how many segments may be in the card when TCP sends a burst, by the rule."""
     return (2 * (segments * SEGMENT + OVERHEAD) - 1) // (SEGMENT + OVERHEAD)
 
 
@@ -93,7 +93,7 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
             yield Burst(run, connection, sent - packets[0].stamp, members, waiting)
             members = 0
         if packet.seq < highest:
-            continue  # sent again
+            continue  # The segment was sent before: a retransmission.
         if members == 0:
             sent = packet.stamp
             # Segments pass in order: count earlier segments that had not passed when this was sent.
@@ -109,7 +109,7 @@ def read() -> list[Burst]:
 
 
 def held_back(found: Iterable[Burst]) -> list[Burst]:
-    """Return bursts of deep buffers that the card delayed, not the window."""
+    """Return the bursts of runs with deep buffers that the card delayed, and not the window."""
     return [b for b in found if b.segments > 3 and b.waiting >= most_waiting(b.segments) - 1]
 
 
@@ -137,7 +137,7 @@ def draw(found: Iterable[Burst]) -> Figure:
 
 
 def main() -> int:
-    """Compare and draw; make the table first where captures are given."""
+    """Compare and draw; make the table first if the command line names captures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--captures", nargs="+", default=[], metavar="NAME=FILE")
     arguments = parser.parse_args()

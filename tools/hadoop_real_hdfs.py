@@ -1,7 +1,8 @@
-"""An HDFS client compared with a real one: bytes on ports and times (papers/hadoop_real).
+"""Compares a simulated HDFS client with a real one: bytes on ports and times.
 
-``python tools/hadoop_real_hdfs.py`` writes ``results/hdfs.csv``. Measured: writes of 128 MiB with
-one replica and three at 50 Mbit/s; two replicas, reads and other rates are predictions.
+``python tools/hadoop_real_hdfs.py`` writes ``results/hdfs.csv`` of papers/hadoop_real. Measured
+were writes of 128 MiB with one and three replicas at 50 Mbit/s; two replicas, reads and other rates
+are predictions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SEEDS = 5
 
 @dataclass(frozen=True)
 class Client:
-    """One setting: values of the client's port, and of all ports of datanodes together."""
+    """Values of one setting: at the client's port, and at all ports of datanodes together."""
 
     operation: str
     replication: int
@@ -87,7 +88,7 @@ def simulate(operation: str, replication: int, rate_mbit: float, seed: int) -> C
 
 
 def _port(result: ew.Result, src: str, dst: str) -> tuple[float, float]:
-    """Return the megabytes on a port, and the time from 1 % to 99 % of them in s."""
+    """Return the megabytes that a port sent, and the time from 1 % to 99 % of them in s."""
     links = result.links.filter((pl.col("src") == src) & (pl.col("dst") == dst))
     samples = (
         result.link_samples.filter(pl.col("link") == links["link"][0])
@@ -101,7 +102,7 @@ def _port(result: ew.Result, src: str, dst: str) -> tuple[float, float]:
 
 
 def mean(found: list[Client]) -> Client:
-    """Return the mean over seeds."""
+    """Return the mean over the given runs, one for each seed."""
     one = found[0]
     return Client(
         one.operation,
@@ -114,7 +115,7 @@ def mean(found: list[Client]) -> Client:
 
 
 def main() -> int:
-    """Simulate all settings, print and write them; return 1 if a measured one is missed."""
+    """Simulate all settings, print and write the values; return 1 if one is outside its band."""
     known = {(c.operation, c.replication, c.rate_mbit): c for c in measured()}
     settings = [("put", n, 50.0) for n in (1, 2, 3)] + [("put", 3, 20.0), ("put", 3, 100.0)]
     settings += [("get", 1, 50.0), ("get", 3, 50.0)]

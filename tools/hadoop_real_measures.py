@@ -33,7 +33,7 @@ Samples = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers of one run, measured or simulated; None where the run has no data for one."""
+    """Numbers of one run, measured or simulated; a number is None if the run has no data for it."""
 
     job_s: float
     wire_s: float | None
@@ -47,7 +47,7 @@ class Outcome:
     #: Time from the end of the last map to the start of the first reduce; negative with early
     #: reduces.
     last_map_to_reduce_s: float | None = None
-    #: Time from the end of the last map to 1 % of the bytes on the first port.
+    #: Time from the end of the last map until one of the ports has sent 1 % of its bytes.
     last_map_to_byte_s: float | None = None
     #: Mean time over the reduces from a reduce's start to the end of its shuffle.
     shuffle_s: float | None = None
@@ -57,7 +57,7 @@ class Outcome:
     trunk_drops: float | None = None
 
 
-#: Numbers of an outcome, and their names in a table.
+#: Fields of an outcome, and their names in tables.
 NUMBERS = {
     "wire_s": "time on the wire, s",
     "job_s": "job, s",
@@ -78,10 +78,10 @@ NUMBERS = {
 class Attempt:
     """A task's successful attempt; times in seconds since the job was submitted."""
 
-    kind: str  # map or reduce
+    kind: str  # Kind of the task: map or reduce.
     start_s: float
     end_s: float
-    #: End of a reduce's shuffle.
+    #: End of a reduce's shuffle; None for a map.
     shuffled_s: float | None = None
 
 
@@ -99,7 +99,10 @@ class Wire:
 
 
 def wire(ports: Mapping[str, Samples], first_reduce_s: float, last_shuffle_s: float) -> Wire | None:
-    """Return the times of the first port's 1 % and the last port's 99 %; None without bytes."""
+    """Return when the first port has 1 % and the last port 99 % of its bytes.
+
+    None without bytes.
+    """
     begins, ends = [], []
     for samples in ports.values():
         seen = [s for s in samples if first_reduce_s <= s[0] <= last_shuffle_s + AFTER_S]
@@ -169,12 +172,12 @@ def _less(end: float | None, start: float | None) -> float | None:
 
 
 def first_percent(of: Outcome) -> float | None:
-    """Return the time from the start of the first reduce to 1 % of the bytes on the first port."""
+    """Return the time from the start of the first reduce until a port has sent 1 % of its bytes."""
     return _less(of.last_map_to_byte_s, of.last_map_to_reduce_s)
 
 
 def mean(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the mean of each number over the runs that have it."""
+    """Return the mean of each number over the runs that have this number."""
 
     def of(name: str) -> float | None:
         known = [v for v in (getattr(o, name) for o in outcomes) if v is not None]

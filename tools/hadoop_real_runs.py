@@ -38,7 +38,7 @@ from eastwest.calibrate import History, HistoryError, read
 from eastwest.errors import InputError
 from hadoop_real_measures import Attempt, Network, Outcome, Samples, outcome
 
-#: Share of a token bucket's bytes in the IP packet: 1,500 of 1,514 B of a full frame.
+#: Bytes of an IP packet per byte that a token bucket counts: 1,500 of 1,514 B of a full frame.
 IP_SHARE = 1500 / 1514
 #: Clock ticks of a core per second, in which the kernel counts busy and idle time (USER_HZ).
 _JIFFIES = 100
@@ -47,8 +47,8 @@ CONGESTION = {
     "reno": {"tcp.congestion": "new-reno", "tcp.hystart": "off"},
     "cubic": {"tcp.congestion": "cubic", "tcp.hystart": "linux"},
     "bbr": {"tcp.congestion": "bbr"},
-    # Linux's DCTCP without marks reduces the window like Reno; the measured token buckets do not
-    # mark
+    # Linux's DCTCP without ECN marks halves the window like Reno; the measured token buckets do not
+    # mark.
     "dctcp": {"tcp.congestion": "dctcp", "tcp.ecn": "on"},
 }
 
@@ -59,7 +59,7 @@ REPLICATION = "dfs.replication"
 
 
 class RunError(InputError):
-    """Error of a folder that cannot be predicted: file, problem, and allowed values."""
+    """Error for a folder that cannot be predicted: file, problem, and allowed values."""
 
 
 def _number(low: float, high: float, whole: bool) -> Callable[[str], str | None]:
@@ -100,7 +100,7 @@ class Key:
     default: str | None = None
 
 
-#: All keys of settings.txt, which ``--set`` accepts too.
+#: All keys of settings.txt; the option ``--set`` accepts them too.
 KEYS: dict[str, Key] = {
     "RATE": Key("rate of every port each way, Mbit/s; 0: not shaped", _number(0, 1e6, False)),
     "SWBUF": Key("queue of a switch's port, bytes with Ethernet header", _number(1, 1e10, True)),
@@ -121,7 +121,7 @@ _REQUIRED = ("RATE", "SWBUF", "CC")
 
 
 def parse_settings(text: str, where: str) -> dict[str, str]:
-    """Return the checked keys of a settings.txt; ``where`` begins an error's message."""
+    """Return the checked keys of a settings.txt; error messages begin with ``where``."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         head, extra, rest = f" {line}".partition(" EXTRA=")
@@ -150,7 +150,7 @@ def _take(found: dict[str, str], name: str, value: str, where: str) -> None:
 
 
 def extra_properties(text: str, where: str) -> dict[str, str]:
-    """Return the properties in EXTRA."""
+    """Return the Hadoop properties that the key EXTRA has; error messages begin with ``where``."""
     found: dict[str, str] = {}
     words = shlex.split(text)
     while words:
@@ -175,15 +175,16 @@ class MeasuredRun:
     configuration: Path
     history: History
     workers: tuple[str, ...]
-    #: Workers of each rack; the master is in the first.
+    #: Names of the workers of each rack; the master is in the first rack.
     racks: tuple[tuple[str, ...], ...]
-    #: Cores of the machine that all nodes share, where the samples of the ports have them.
+    #: Number of cores of the machine that all nodes share; None if the samples of the ports lack
+    #: it.
     cores: float | None
     maps: int
     input_bytes: int
     shuffle_bytes: int
     output_bytes: int
-    #: Copies of every split of the input, and whether all maps had a copy on their node.
+    #: Number of copies of each input split, and whether every map had a copy on its own node.
     input_replication: int
     all_local: bool
     measured: Outcome
@@ -191,22 +192,22 @@ class MeasuredRun:
 
     @property
     def name(self) -> str:
-        """Name of the folder."""
+        """Return the name of the folder."""
         return self.folder.name
 
     @property
     def setting(self) -> str:
-        """Name of the case: the run's name without the number of the repetition."""
+        """Return the name of the setting: the run's name without the number of the repetition."""
         return setting_of(self.name)
 
     @property
     def rate_mbit(self) -> float:
-        """Rate of every port in Mbit/s; 0 where nothing was shaped."""
+        """Return the rate of every port in Mbit/s; 0 if no port was shaped."""
         return float(self.keys["RATE"])
 
     @property
     def reduces(self) -> int:
-        """Number of reduces of the job."""
+        """Return the number of reduces of the job."""
         return int(self.properties[REDUCES])
 
     def same_as(self, other: MeasuredRun) -> str | None:
@@ -222,7 +223,7 @@ class MeasuredRun:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run."""
+    """Return whether a folder holds a run."""
     return (folder / "settings.txt").is_file() or bool(_histories(folder))
 
 
@@ -252,7 +253,7 @@ def load(
     keys = {folder: _keys(folder, given) for folder in folders}
 
     def likest(folder: Path) -> Path | None:
-        """Return the configuration of a run of the same job, first of the same setting, or None."""
+        """Return the configuration of another run of the same job, best of the same setting."""
         job = [keys[folder].get(key) for key in _OF_JOB]
         same = [
             (setting_of(other.name) != setting_of(folder.name), path)
@@ -264,7 +265,7 @@ def load(
     return [_load(f, keys[f], given, own[f], likest(f)) for f in folders]
 
 
-#: Keys that change the job's configuration.
+#: Keys of settings.txt that change the job's configuration.
 _OF_JOB = ("REDS", "SLOWSTART", "EXTRA")
 
 
@@ -380,7 +381,7 @@ def _properties(
     history: History,
     remarks: list[str],
 ) -> tuple[Path, dict[str, str]]:
-    """Return file and properties of the job: configuration, settings.txt, and options."""
+    """Return the job's properties, and the file that they come from."""
     path = own or stand_in
     if path is None:
         raise RunError(
@@ -396,7 +397,7 @@ def _properties(
             f"no configuration (*conf.xml.gz): {path.name} of {path.parent.name} stands in, with "
             "REDS, SLOWSTART and EXTRA of settings.txt"
         )
-        # TeraSort writes this number of copies, whatever dfs.replication is.
+        # TeraSort writes its output with this number of copies, whatever dfs.replication is.
         said[REPLICATION] = said.get(OUTPUT_REPLICATION, "1")
         said[REDUCES] = said.get(REDUCES, str(len(history.of("reduce"))))
     overridden = {"REDS": REDUCES, "SLOWSTART": SLOWSTART}
@@ -433,7 +434,7 @@ def _workers(
     samples: Mapping[str, Samples],
     counters: Mapping[str, Mapping[str, int]],
 ) -> tuple[str, ...]:
-    """Return the names of all workers: by NW, by counters or ports, or by tasks."""
+    """Return the names of all workers: from NW, from counters or ports, or from tasks."""
     if "NW" in keys:
         names = {f"w{i}" for i in range(1, int(keys["NW"]) + 1)} | hosts
     else:
@@ -445,7 +446,7 @@ def _workers(
 def _rack_map(
     folder: Path, keys: Mapping[str, str], workers: tuple[str, ...], remarks: list[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the workers of each rack: by RACKMAP, else by the history's racks, else halves."""
+    """Return the workers of each rack: from RACKMAP, from the history, or two halves."""
     if keys["RACKS"] == "1":
         return (workers,)
     if "RACKMAP" in keys:
@@ -547,12 +548,12 @@ def _ports(
 
 
 def _cores(rows: Sequence[Mapping[str, str]], times: Sequence[float]) -> float | None:
-    """Return the cores of the machine, by the number of their busy and idle ticks."""
+    """Return the number of cores of the machine, from the growth of their busy and idle ticks."""
     columns = ("cpu_busy_jiffies", "cpu_idle_jiffies")
     if not all(c in rows[0] for c in columns) or times[-1] <= times[0]:
         return None
     ticks = sum(int(rows[-1][c]) - int(rows[0][c]) for c in columns)
-    # Other ticks are interrupts and the time that a hypervisor took.
+    # The remaining ticks are interrupts and time that a hypervisor took, so the number is rounded.
     return max(1.0, round(ticks / _JIFFIES / (times[-1] - times[0])))
 
 
@@ -590,7 +591,7 @@ def _read_counters(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _network(counters: Mapping[str, Mapping[str, int]], workers: Sequence[str]) -> Network:
-    """Return counts by node: workers, the master ``m``, and other ports, which are the trunk's."""
+    """Return counts by node: the workers, the master ``m``, and the trunk's (other) ports."""
     if not counters:
         return Network(None, None, None, None)
 

@@ -1,4 +1,4 @@
-"""Measures the work of commands after Ctrl-C: ``python tools/interrupts.py``.
+"""Measures how much CPU time commands use after Ctrl-C: ``python tools/interrupts.py``.
 
 Each command is first run to its end (or for ``LONGEST`` seconds of CPU time), then five times with
 SIGINT at moments spread over that time. Prints the rows of the table in docs/internals/memory.md:
@@ -60,16 +60,16 @@ def used_s(child: int) -> float:
 
 
 def of_children_s() -> float:
-    """Return the CPU time of all processes that have ended, in s."""
+    """Return the CPU time of all child processes that have ended, in s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 @dataclass
 class Ended:
-    """End of a command: CPU times in s, after the last SIGINT where one was sent."""
+    """End of a command: CPU times in s after the last SIGINT; without one, of the whole run."""
 
-    #: CPU time until the first output after the signal, or the end.
+    #: CPU time in s from the signal until the first output, or until the end.
     answered_s: float
     #: CPU time in s from the last signal until the end; without a signal, of the whole command.
     ended_s: float
@@ -114,7 +114,10 @@ def command(arguments: list[str], folder: Path, after_s: list[float]) -> Ended:
 
 
 def row(name: str, folder: Path) -> str:
-    """Run a command with SIGINT at five moments; return slowest answer and end as a table row."""
+    """Run a command with SIGINT at five moments.
+
+    Return a table row: slowest answer and slowest end.
+    """
     whole = command(COMMANDS[name], folder, []).ended_s
     moments = [whole * (fifth + 0.5) / 5 for fifth in range(5)]
     ended = [command(COMMANDS[name], folder, [moment]) for moment in moments]

@@ -1,9 +1,10 @@
-"""Compares the estimate of memory with that of building: ``python tools/memory_table.py``.
+"""Compares the estimated memory of a run with the memory that building its network takes.
 
-Twelve fabrics, each with packets and with flows in a process of its own. Prints the rows of the
-table in docs/internals/memory.md. A process that holds more than ``MOST`` bytes is ended.
-Arguments: names of fabrics, for some of them only. Exit code 1 where a fabric of more than 50 MB is
-estimated at less than 0.7 or more than 1.5 times the measured memory.
+``python tools/memory_table.py`` builds twelve fabrics, each with packets and with flows, in a
+process of its own. It prints the rows of the table in docs/internals/memory.md. A process that
+holds more than ``MOST`` bytes is ended. The arguments are names of fabrics; without any, all are
+built. The exit code is 1 if the estimate of a fabric of more than 50 MB is less than 0.7 or more
+than 1.5 times the measured memory.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def graph_file(folder: Path) -> None:
 
 
 def measure(text: str, folder: Path, what: str) -> dict[str, float] | None:
-    """Return the memory of building in a new process; None where it was above the limit."""
+    """Return the memory of building a scenario in a new process; None if it exceeded the limit."""
     command = [sys.executable, "-c", CHILD, text, str(folder), what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while child.poll() is None:
@@ -134,7 +135,7 @@ def row(name: str, fidelity: str, folder: Path) -> tuple[str, bool]:
 
 
 def main(names: list[str]) -> int:
-    """Print all rows; return 1 where an estimate is out of the band."""
+    """Print all rows; return 1 if an estimate is outside the band."""
     with tempfile.TemporaryDirectory() as scratch:
         folder, all_good = Path(scratch), True
         graph_file(folder)

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 
 from size import code
 
-#: Path of a module below its crate: () is lib.rs.
+#: Path of a module below its crate; () is lib.rs.
 Module = tuple[str, ...]
 Graph = dict[Module, set[Module]]
 
@@ -59,7 +59,7 @@ def paths(text: str) -> Iterator[list[str]]:
 
 
 def imports(files: dict[Module, str]) -> Graph:
-    """Return for each module of a crate the modules that it imports."""
+    """Return, for each module of a crate, the modules that it imports."""
     graph: Graph = {module: set() for module in files}
     for module, text in files.items():
         for path in paths(text):
@@ -70,7 +70,7 @@ def imports(files: dict[Module, str]) -> Graph:
 
 
 def _lead(module: Module, path: list[str], files: dict[Module, str]) -> Module:
-    """Return the module to which a path leads, as far as there are files."""
+    """Return the module to which a path leads: the longest part of the path that has a file."""
     at, rest = module, list(path)
     if rest[0] == "crate":
         at, rest = (), rest[1:]
@@ -84,7 +84,7 @@ def _lead(module: Module, path: list[str], files: dict[Module, str]) -> Module:
 
 
 def circles(graph: Graph) -> list[list[Module]]:
-    """Return the strongly connected sets of modules (Tarjan), the largest first."""
+    """Return the sets of modules that import each other in a cycle (Tarjan), the largest first."""
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
     stack: list[Module] = []
@@ -126,7 +126,7 @@ def _names(modules: Iterable[Module]) -> str:
 
 
 def main() -> int:
-    """Print the cycles; return 1 where there is one."""
+    """Print the cycles; return 1 if there is one."""
     wanted = sys.argv[1:]
     clean = True
     for crate, files in sorted(crates().items()):

@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from eastwest.plot.picture import with_palette
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Folders of IPython and Jupyter, which are put into the temporary folder.
+#: Variables that name folders of IPython and Jupyter; a run sets them to the temporary folder.
 _OWN = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")
 _PNG = "image/png"
 
@@ -57,7 +57,7 @@ def executed(path: Path, folder: Path) -> Any:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [tidy(output) for output in cell.outputs if not _is_empty(output)]
-    # The version of Python and the like differ between machines.
+    # Python's version and similar values differ between machines, so they are removed.
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 
@@ -78,7 +78,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 
 def _is_empty(output: Any) -> bool:
-    """Whether an output is a progress bar's, which is removed at the end of its run."""
+    """Return whether an output is a progress bar, which is removed at the end of its run."""
     is_shown = output.output_type == "display_data"
     return bool(is_shown and output.data.get("text/html") == "")
 

@@ -1,4 +1,4 @@
-"""ns-2 as the arbiter: one list of flows on one fabric, in ns-2 and in Eastwest.
+"""Runs one list of flows on one fabric in ns-2 and in Eastwest, to compare the results.
 
 ``python tools/ns2_arbiter.py LIST.csv --hosts 4`` writes one Tcl program for Debian's ``ns`` (2.35)
 and one scenario with our TCP profile ``ns2``, runs both and prints them side by side: makespan,
@@ -25,15 +25,15 @@ import polars as pl
 
 import eastwest as ew
 
-#: Payload and headers of a full packet, equal on both sides: no options.
+#: Payload and headers of a full packet in bytes, equal in both simulators: no options.
 SEGMENT, HEADER = 1460, 40
-#: Largest window of both sides, in segments.
+#: Largest window of TCP in both simulators, in segments.
 WINDOW = 700
-#: Time of a flow from which it has waited for the first timeout of a connection, 3 s.
+#: A flow that takes at least this long has waited for the first timeout of a connection, 3 s.
 LATE_S = 2.9
-#: Kinds of packets without payload in our table of links.
+#: Kinds of packets without payload in Eastwest's table of links.
 BARE = ("syn", "syn_ack", "ack", "ece_ack")
-#: Ports whose waiting times are measured.
+#: Setting that measures the waiting times of all ports.
 MEASURE = "[measure]\nports = '*'\n"
 #: Queue limit of hosts in packets, so large that they never drop a packet.
 HOST_LIMIT = 100_000
@@ -41,7 +41,7 @@ HOST_LIMIT = 100_000
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow, between hosts by number."""
+    """One flow between two hosts, which have numbers."""
 
     src: int
     dst: int
@@ -51,7 +51,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A star, or with leaves a leaf-spine of one spine, so that each pair has only one path."""
+    """A star.
+
+    With leaves, a leaf-spine fabric of one spine, so that each pair has only one path.
+    """
 
     hosts: int
     leaves: int = 1
@@ -67,10 +70,10 @@ class Fabric:
     mark_below: float | None = 0.1
     ns2_tcp: str = "FullTcp"
     ns2_wait: bool = False
-    #: Largest delay that our hosts add to an arriving packet in µs; ns-2 has no equivalent.
+    #: Largest random delay that Eastwest's hosts add to an arriving packet in µs; ns-2 has none.
     jitter_us: float = 0.0
-    #: Longest time that ns-2's senders wait before each packet in µs (``overhead_``); ours
-    #: have no equivalent.
+    #: Longest random time that ns-2's senders wait before each packet in µs (``overhead_``);
+    #: Eastwest has none.
     overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:
@@ -186,17 +189,17 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of one run: of ns-2, or of Eastwest."""
+    """Results of one run of one simulator, ns-2 or Eastwest."""
 
     finished: int
     makespan_s: float
     mean_fct_s: float
     drops: int
-    #: Drops of packets without payload: SYNs and ACKs (on our side, without FINs).
+    #: Dropped packets without payload: SYNs and ACKs (FINs are not counted in Eastwest).
     bare_drops: int
     marks: int
     timeouts: int
-    #: Flows that took `LATE_S` or longer.
+    #: Number of flows that took `LATE_S` or longer.
     late: int
     #: Mean number of waiting packets over time, at the switch port where it is largest.
     mean_queue: float
@@ -230,7 +233,8 @@ def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
     fcts = [end - flows[n].start_s for n, end in ends.items()]
     last = max(ends.values(), default=0.0)
     mean = sum(fcts) / max(1, len(fcts))
-    # All packets have one of two sizes: with a whole segment, or without.
+    # Packets have two sizes, with a whole segment or without payload, so the lost bytes give the
+    # number.
     bare = round((drops * (SEGMENT + HEADER) - lost_bytes) / SEGMENT)
     late = sum(fct >= LATE_S for fct in fcts)
     return Outcome(len(ends), last, mean, drops, bare, marks, timeouts, late, max(queues))
@@ -255,9 +259,9 @@ def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
 
 
 def tcp_text(fabric: Fabric, sets: list[str]) -> str:
-    """Return our TCP: the profile ``ns2``, and settings that the program for ns-2 changes.
+    """Return the TCP settings of Eastwest: the profile ``ns2``, changed as ns-2's program is.
 
-    The command line may change more.
+    ``sets`` has further changes from the command line.
     """
     keys = {"profile": "'ns2'", "max_window": f"'{WINDOW * SEGMENT} B'"}
     if fabric.ecn:
@@ -271,7 +275,7 @@ def tcp_text(fabric: Fabric, sets: list[str]) -> str:
 
 
 def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> str:
-    """Return our scenario; the flows are written beside it."""
+    """Return Eastwest's scenario; the flows are written beside it."""
     rows = "".join(f"h{f.src},h{f.dst},{f.size},{f.start_s:.9f}\n" for f in flows)
     file.write_text("src,dst,bytes,start_s\n" + rows, encoding="utf-8")
     if fabric.leaves == 1:
@@ -333,7 +337,7 @@ def run_ours(fabric: Fabric, flows: list[Flow], sets: list[str]) -> Outcome:
 
 
 def as_float(value: object) -> float:
-    """Return a number of a column, 0 where there is none."""
+    """Return the number in a column; None becomes 0."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
@@ -346,7 +350,7 @@ def longest_mean_queue(result: ew.Result, seconds: float) -> float:
 
 
 def shifted(flows: list[Flow], most_us: float, seed: int) -> list[Flow]:
-    """Return the flows, each begun up to ``most_us`` later; seed 0 moves none."""
+    """Return the flows, each delayed at random by up to ``most_us``; seed 0 delays none."""
     if seed == 0:
         return flows
     draw = random.Random(seed)
@@ -354,13 +358,13 @@ def shifted(flows: list[Flow], most_us: float, seed: int) -> list[Flow]:
 
 
 def mean_of(outcomes: list[Outcome]) -> dict[str, float]:
-    """Return the means over runs, number by number."""
+    """Return the mean of each number over runs."""
     names = vars(outcomes[0])
     return {n: sum(getattr(o, n) for o in outcomes) / len(outcomes) for n in names}
 
 
 def show(ns2: dict[str, float], ours: dict[str, float]) -> str:
-    """Return both sides and our ratio to ns-2's as text."""
+    """Return the results of both simulators, and the ratio of Eastwest's to ns-2's, as text."""
     rows = [f"{'':12} {'ns-2':>12} {'ours':>12} {'ratio':>7}"]
     for name, a in ns2.items():
         b = ours[name]

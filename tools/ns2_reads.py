@@ -1,10 +1,11 @@
-"""Synchronized reads in ns-2 and Eastwest: ``ns2_reads.py --senders 4 --block 256000``.
+"""Compares synchronized reads in ns-2 and Eastwest: ``ns2_reads.py --senders 4 --block 256000``.
 
-One reader asks N senders for a block each, on connections that it opens for it; when all blocks
-have arrived it asks again (papers/incast, claims F3 and F4c). ns-2's side is ``Agent/TCP/FullTcp``
-under ``Application/TcpApp``, ours the workload ``incast`` with the TCP profile ``ns2``; both on one
-star with a limited buffer, in bytes, at each switch port. Printed are means over runs: goodput,
-that of the best run, time of a round, timeouts, drops and the mean queue of the port to the reader.
+One reader asks N senders for a block each, on connections that it opens for this. When all blocks
+have arrived, it asks again (papers/incast, claims F3 and F4c). ns-2 uses ``Agent/TCP/FullTcp``
+under ``Application/TcpApp``, Eastwest the workload ``incast`` with the TCP profile ``ns2``. Both
+use one star with a buffer limited in bytes at each switch port. The output has means over runs:
+goodput, the best run's goodput, time of a round, timeouts, drops, and the mean queue of the port to
+the reader.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ class Reads:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of one run of one side; the queue is that of the port to the reader, in packets."""
+    """Results of one run of one simulator.
+
+    The queue is that of the port to the reader, in packets.
+    """
 
     goodput_mbit: float
     round_ms: float
@@ -80,7 +84,7 @@ def tcl(reads: Reads, seed: int) -> str:
         f"  $ns simplex-link $n($i) $n({switch}) 1Gb {reads.delay_us}us DropTail",
         f"  $ns simplex-link $n({switch}) $n($i) 1Gb {reads.delay_us}us DropTail",
         f"  $ns queue-limit $n($i) $n({switch}) {HOST_LIMIT}",
-        # The queue in bytes, with the arriving packet, must stay below the limit.
+        # ns-2's queue limit is in bytes: the queue with the arriving packet must stay below it.
         f"  set q [[$ns link $n({switch}) $n($i)] queue]",
         f"  $q set queue_in_bytes_ true; $q set mean_pktsize_ 1; $q set limit_ {reads.buffer + 1}",
         f'  set m($i) [$ns monitor-queue $n({switch}) $n($i) ""]}}',
@@ -96,7 +100,7 @@ def tcl(reads: Reads, seed: int) -> str:
         f"  $ns after [expr rand() * {reads.start_jitter_us}e-6]"
         f' "$y send {reads.block} {{here $a $b}}"}}',
         "proc here {a b} {global ns left round began struck; incr left -1",
-        # A connection that is closed loses its counters.
+        # ns-2 loses the counters of a closed connection, so they are read before it closes.
         "  incr struck [$a set nrexmit_]; incr struck [$b set nrexmit_]",
         '  $ns after 0 "$a close"; if {$left > 0} return',
         '  puts "round $began [format %.9f [$ns now]]"',
@@ -136,7 +140,7 @@ def run_ns2(reads: Reads, seed: int) -> Outcome:
 
 
 def outcome(reads: Reads, rounds: list[tuple[float, float]], rest: list[float]) -> Outcome:
-    """Return the results of a run with these rounds."""
+    """Return the results of a run with these rounds; a round has its start and end in s."""
     seconds = rounds[-1][1] - rounds[0][0]
     bits = 8 * reads.block * reads.senders * len(rounds)
     mean = sum(end - start for start, end in rounds) / len(rounds)
@@ -144,7 +148,7 @@ def outcome(reads: Reads, rounds: list[tuple[float, float]], rest: list[float]) 
 
 
 def scenario(reads: Reads, seed: int) -> str:
-    """Return our scenario."""
+    """Return Eastwest's scenario."""
     keys = {
         "profile": "'ns2'",
         "max_window": f"'{reads.window * SEGMENT} B'",

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation again, each by the commands that are listed with it.
+"""Draws the pictures of the documentation again, each by the commands listed for it.
 
 ``docs/images/pictures.toml`` lists them. A picture is replaced only when all of its commands have
 succeeded and have written it.

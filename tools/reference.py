@@ -1,9 +1,9 @@
-"""Writes what is generated from the code: references of the command line and of results.
+"""Writes the generated parts of the documentation: the command line and the tables of results.
 
-``python tools/reference.py`` writes docs/reference/cli.md from the commands, and from the tables
-that the simulator declares the tables of docs/reference/results.md and the attributes of results
-(python/eastwest/result_tables.py). tests/project/test_site.py compares them. Typer can write a page
-of commands too, but as lists, and with a text that changes with its version.
+``python tools/reference.py`` writes docs/reference/cli.md from the commands. From the tables that
+the simulator declares, it writes the tables of docs/reference/results.md and the attributes of
+results (python/eastwest/result_tables.py). tests/project/test_site.py compares them. Typer can also
+write a page of commands, but only as lists, and with a text that changes with its version.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ has JSON and nothing else. `--help` after any command prints its options.
 
 
 def page() -> str:
-    """Return the text of the page."""
+    """Return the text of docs/reference/cli.md."""
     return "\n".join(
         [_HEAD, *(_section(path, function) for path, function in commands(app, "eastwest"))]
     )
@@ -60,20 +60,20 @@ class Parameter:
 
     @property
     def is_option(self) -> bool:
-        """Whether the parameter is an option, given by its name."""
+        """Return whether the parameter is an option, given by its name."""
         return isinstance(self.info, OptionInfo)
 
     @property
     def required(self) -> bool:
-        """Whether the command needs the parameter."""
+        """Return whether the command needs the parameter."""
         return self.default is inspect.Parameter.empty
 
     @property
     def name(self) -> str:
-        """Name in the form of the command line."""
+        """Return the name in the form of the command line."""
         if not self.is_option:
             return f"`{self._value()}`"
-        # In an annotation, typer's `default` is the first of the names.
+        # In an annotation, typer's `default` is the first of the option's names.
         names = [self.info.default, *(self.info.param_decls or ())]
         names = [n for n in names if isinstance(n, str)] or [f"--{self.key.replace('_', '-')}"]
         value = "" if self.kind is bool else f" {self._value()}"
@@ -81,7 +81,7 @@ class Parameter:
 
     @property
     def usage(self) -> str:
-        """Form in the line of usage."""
+        """Return the parameter's form in the usage line."""
         return self._value() if self.required else f"[{self._value()}]"
 
     def _value(self) -> str:
@@ -99,12 +99,12 @@ class Parameter:
 
     @property
     def meaning(self) -> str:
-        """Meaning: the help text."""
+        """Return the help text."""
         return _cell(self.info.help or "")
 
     @property
     def shown_default(self) -> str:
-        """Default value as text."""
+        """Return the default value as text."""
         if self.required:
             return "*required*"
         if self.default is None or self.default is False or self.default in ((), []):
@@ -113,7 +113,7 @@ class Parameter:
 
 
 def parameters(function: Command) -> list[Parameter]:
-    """Return arguments, then options, of a command that are not hidden."""
+    """Return the visible arguments of a command, then its visible options."""
     hints = get_type_hints(function, include_extras=True)
     found = []
     for key, parameter in inspect.signature(function).parameters.items():
@@ -147,9 +147,9 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-# Line before the tables of results.md, and line after them.
+# Lines before and after the tables in docs/reference/results.md.
 _TABLES = "<!-- Tables: made from the code by `make reference`. -->\n"
-# Length of the first line of a docstring.
+# Maximum length of the first line of a docstring.
 _SHORT = 85
 _AFTER = "## `summary.json`\n"
 

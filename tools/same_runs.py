@@ -1,7 +1,7 @@
-"""Compares two stores of runs: ``python tools/same_runs.py STORE STORE``.
+"""Compares the runs of two stores: ``python tools/same_runs.py STORE STORE``.
 
-Runs that both have are compared by their digests. Exit code 1 where any differ, or where the stores
-have no run in common.
+Runs that both stores have are compared by their digests. The exit code is 1 if any differ, or if
+the stores have no run in common.
 """
 
 from __future__ import annotations

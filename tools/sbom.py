@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-#: SPDX identifiers of licences that packages name by words of their own.
+#: SPDX identifiers of licences for which packages use other names.
 _WORDS = {
     "MIT License": "MIT",
     "3-Clause BSD License": "BSD-3-Clause",
@@ -27,7 +27,7 @@ _WORDS = {
     "License :: OSI Approved :: ISC License (ISCL)": "ISC",
     "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
 }
-#: Classifier of any of the BSD licences: all of them are permissive.
+#: Classifier of any BSD licence: all BSD licences are permissive.
 _BSD = "License :: OSI Approved :: BSD License"
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+")
 
@@ -54,7 +54,7 @@ def needed(root: str) -> list[Distribution]:
 
 
 def licence(package: Distribution) -> dict[str, Any] | None:
-    """Return a package's licence in the form of CycloneDX; None where it names none."""
+    """Return a package's licence in the form of CycloneDX; None if the package names none."""
     said = package.metadata.get_all("License-Expression")
     if said:
         return {"expression": said[0]}

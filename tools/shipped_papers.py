@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
-#: Folders of a study of which a wheel ships the files with these endings.
+#: Folders of a study of which a wheel has only the files with these endings.
 _ENDINGS = {"results": {".json"}, "measured": {".csv", ".gz"}, "ns3": {".csv", ".gz"}}
 
 

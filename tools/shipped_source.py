@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Crates that are not compiled with a mechanism.
 _LEFT_OUT = {"extension"}
-#: Folders of a crate that its library needs; cargo demands the file of a declared benchmark.
+#: Folders of a crate that its library needs; ``benches`` is one because cargo demands the file of a
+#: declared benchmark.
 _NEEDED = {"src", "benches"}
 
 

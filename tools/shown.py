@@ -1,8 +1,8 @@
 """Runs the commands on a page and writes their output below them.
 
 A page with ``<!-- output by tools/shown.py -->`` is a script: its ``sh`` blocks run one after the
-other in an empty folder, and the ``text`` block after one of them has its output. The arguments are
-pages; without any, all pages are updated. A test compares.
+other in an empty folder, and the ``text`` block after an ``sh`` block has its output. The arguments
+are pages; without any, all pages are updated. A test checks that the pages are current.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```sh\n(?P<code>.*?)^```\n(?:\n```text\n(?P<shown>.*?)^``
 
 
 def pages() -> list[Path]:
-    """Return the pages with output by this tool."""
+    """Return the pages whose output this tool writes."""
     return [p for p in sorted((ROOT / "docs").rglob("*.md")) if MARK in p.read_text("utf-8")]
 
 

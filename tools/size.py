@@ -37,14 +37,14 @@ _TOKEN = re.compile(
 )
 
 
-# An `impl` of a type's own, not of a trait; the name is the type's.
+# Matches the head of an `impl` of a type itself, not of a trait; the group is the type's name.
 _IMPL = re.compile(
     r"^impl\b(?:<[^{]*?>)?\s+(?:\w+::)*(\w+)(?:<[^{]*>)?\s*(?:where[^{]*)?\{", re.MULTILINE
 )
 
 
 def bare(source: str) -> str:
-    """Return `source` without comments and the content of strings, with all of its lines."""
+    """Return `source` without comments and without the content of strings; lines remain."""
     out: list[str] = []
     at = 0
     while match := _TOKEN.search(source, at):
@@ -67,7 +67,7 @@ def bare(source: str) -> str:
 
 
 def without_tests(code: str) -> tuple[str, set[str]]:
-    """Return `code` (bare) without items under #[cfg(test)], and the test modules in files."""
+    """Return `code` without items under #[cfg(test)], and names of test modules in own files."""
     files: set[str] = set()
     out: list[str] = []
     at = 0

@@ -1,7 +1,8 @@
-"""Draws the newest record of S1 against other simulators: ``python tools/speed_picture.py OUT``.
+"""Draws the newest record that compares Eastwest with other simulators in scenario S1.
 
-Two panels from ``benches/results/*-s1-s2-peers.json``: packet-hops per second of CPU time of every
-simulator, and the ratio of Eastwest to it, with least and greatest of the rounds.
+``python tools/speed_picture.py OUT`` draws two panels from ``benches/results/*-s1-s2-peers.json``:
+packet-hops per second of CPU time of every simulator, and the ratio of Eastwest to each other one,
+with the least and greatest of all rounds.
 """
 
 from __future__ import annotations

@@ -43,27 +43,24 @@ class Part:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return the content of a file, unpacked."""
+    """Return the content of a file, decompressed if needed."""
     data = path.read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, unpacked."""
+    """Return the text of a file, decompressed if needed."""
     return bytes_of(path).decode(errors="replace")
 
 
 def told(about: dict[str, Any], *words: str, kinds: tuple[str, ...] = ()) -> int:
-    """Return the sum of the account's entries whose reason begins with one of the words."""
+    """Return the number of records in the account whose reason begins with one of the words."""
     return sum(
         entry["count"]
         for kind in kinds or ("skipped", "changed", "noted")
         for entry in about[kind]
         if entry["reason"].startswith(words)
     )
-
-
-# MPI
 
 
 def mpi_parts(source: str, files: list[Path], about: dict[str, Any]) -> list[Part]:
@@ -125,7 +122,7 @@ def _chakra(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def _types(data: bytes) -> Iterator[int]:
-    """Yield the types of nodes (field 3) of messages, each of which follows its length."""
+    """Yield the type (field 3) of each node message; the message's length precedes it."""
     at, first = 0, True
     while at < len(data):
         length, at = _varint(data, at)
@@ -189,7 +186,7 @@ def _dimemas(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
-    otf2 = importlib.import_module("otf2")  # an extra
+    otf2 = importlib.import_module("otf2")  # otf2 is an optional package, so it is imported here.
     kinds: Counter[str] = Counter()
     with otf2.reader.open(str(files[0])) as trace:
         whole = sum(location.number_of_events for location in trace.definitions.locations)
@@ -221,9 +218,6 @@ def matrix_parts(path: Path, connections: int, about: dict[str, Any]) -> list[Pa
         Part("triggers", sum(w[:1] == ["trigger"] for w in lines), 0, told(about, "trigger")),
         Part("failures", sum(w[:1] == ["failure"] for w in lines), 0, told(about, "a failure")),
     ]
-
-
-# jobs
 
 
 def job_parts(source: str, path: Path, about: dict[str, Any]) -> list[Part]:
@@ -282,7 +276,7 @@ def _mrv1(path: Path, about: dict[str, Any], rows: dict[str, int]) -> list[Part]
     ]
 
 
-#: Events of a history whose times, counters or ends are read.
+#: Events of a job history whose times, counters or ends an import reads.
 _HISTORY = {
     "AMStarted", "JobSubmitted", "JobQueueChange", "JobInfoChange", "JobInited", "JobFinished",
     "TaskStarted",
@@ -324,7 +318,7 @@ def _jhist(path: Path, about: dict[str, Any], rows: dict[str, int]) -> list[Part
     ]
 
 
-#: Events of Spark that are read.
+#: Events of a Spark log that an import reads.
 _SPARK = {
     "TaskEnd", "JobStart", "JobEnd", "StageSubmitted", "StageCompleted", "ApplicationStart",
     "ApplicationEnd", "EnvironmentUpdate", "ExecutorAdded",
@@ -361,11 +355,8 @@ def _table(path: Path, about: dict[str, Any], rows: dict[str, int]) -> list[Part
     return [Part("rows", counted, rows["jobs"], left)]
 
 
-# spans
-
-
 def has_spans(path: Path) -> bool:
-    """Whether the content of a file is spans."""
+    """Return whether a file contains spans."""
     try:
         with Source(path) as source:
             return sniff(source) in _SPAN_FORMATS

@@ -1,7 +1,7 @@
-"""Holds a queue at a set point while a backup comes and goes: ``results/backup.csv`` and a picture.
+"""Holds a queue at a set point during backups: writes ``results/backup.csv`` and a picture.
 
-``python papers/control/backup.py`` runs three seeds of four decisions of the loop: PI, H-infinity,
-and a receding horizon that knows of the backups in advance or does not (three minutes).
+``python papers/control/backup.py`` runs three seeds with each of four controllers: PI, H-infinity,
+and a receding horizon that knows the backups in advance or does not (three minutes).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from eastwest.models import decisions
 from eastwest.plot import picture
 from eastwest.plot.style import MUTED, color, style
 
-#: Backups of scenarios/backup.toml in ms: when the first begins, how long each lasts, how many
-#: there are, and from one beginning to the next.
+#: Backups of scenarios/backup.toml: start of the first in ms, duration of each in ms, their number,
+#: and time between two starts in ms.
 FIRST, LASTS, COUNT, EVERY = 1500, 350, 5, 700
-#: Time from the beginning, and from the end, of a backup that is looked at, in ms.
+#: Time after the start, and after the end, of a backup that is analysed, in ms.
 AFTER = 100
 DECLARED: dict[str, str | bool | int] = {
     "fabric.queue.declared_share": "0.3",
@@ -31,7 +31,7 @@ DECLARED: dict[str, str | bool | int] = {
     "fabric.queue.declared_for_us": 1000 * LASTS,
     "fabric.queue.declared_every_us": 1000 * EVERY,
 }
-#: Settings of the queue in each case. PI has the slow gains of the study, without prediction.
+#: Settings of the queue in each case. PI has the study's slow gains, without prediction.
 CASES: dict[str, dict[str, str | bool | int]] = {
     "PI": {
         "fabric.queue.kind": "predictive",
@@ -46,7 +46,7 @@ CASES: dict[str, dict[str, str | bool | int]] = {
 
 
 def run(settings: dict[str, str | bool | int], seed: int) -> NDArray[np.float64]:
-    """Return the queue at each millisecond of a run."""
+    """Return the queue length in packets at each millisecond of a run."""
     with tempfile.TemporaryDirectory() as folder:
         result = ew.run(
             compare.HERE / "scenarios" / "backup.toml",
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def draw(means: dict[str, NDArray[np.float64]]) -> Figure:
-    """Draw the mean queue over time from the beginning of a backup."""
+    """Draw the mean queue over the time since the start of a backup."""
     with style():
         figure = Figure(figsize=(9.2, 3.8), layout="constrained")
         axes = figure.subplots()

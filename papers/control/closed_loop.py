@@ -1,4 +1,4 @@
-"""Holds a queue at a set point with and without looking ahead: ``results/closed_loop.csv``.
+"""Holds a queue at a set point, with and without prediction: writes ``results/closed_loop.csv``.
 
 ``python papers/control/closed_loop.py`` runs three seeds of each case (three minutes).
 """
@@ -14,7 +14,8 @@ import numpy as np
 
 import eastwest as ew
 
-#: Shares of marks for a packet too much; for one that is too much for a second ten times as many.
+#: Gains of the controller: change of the mark share for a packet above the set point; a packet
+#: above it for one second changes the share ten times more.
 GAINS = (3e-5, 2e-4, 8e-4)
 
 

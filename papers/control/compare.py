@@ -1,8 +1,8 @@
-"""Lays the fluid models over packet simulations: equilibrium queues, and where oscillation begins.
+"""Compares fluid models with packet simulations: equilibrium queues, and start of oscillation.
 
 ``python papers/control/compare.py`` runs all cases with three seeds each (two minutes), and writes
-``results/red.csv``, ``results/dctcp.csv`` and a picture of each. The packets are those of
-scenarios/red.toml and dctcp.toml; what a case changes stands in its row.
+``results/red.csv``, ``results/dctcp.csv`` and a picture of each. The packet simulations are
+scenarios/red.toml and dctcp.toml; the settings that a case changes are in its row.
 """
 
 from __future__ import annotations
@@ -29,30 +29,35 @@ from eastwest.plot.style import MUTED, color, style
 
 HERE = Path(__file__).parent
 SEEDS = (1, 2, 3)
-#: Bytes of a full packet on a link, and of those of its header that the delays count.
+#: Bytes of a full packet with all framing on a link.
 FRAME_BYTES = 1538
-#: RED: flows and one-way delay of a cable in µs; the steeper queue has the narrower thresholds.
+#: Cases of RED: number of flows, and one-way delay of a cable in µs; the steeper queue has the
+#: narrower thresholds.
 RED_CASES = [
     *((8, cable_us) for cable_us in (125, 250, 375, 500, 1000)),
     *((16, cable_us) for cable_us in (250, 500, 750, 1000, 2000)),
     *((32, cable_us) for cable_us in (1000, 2000, 4000)),
 ]
 RED = Red(30, 330, 0.1, 0.002)
-#: DCTCP: flows, rate in bit/s, one-way delay of a cable in µs, threshold.
+#: Cases of DCTCP: number of flows, rate in bit/s, one-way delay of a cable in µs, marking threshold
+#: in packets.
 DCTCP_CASES = [(n, 10e9, 25.0, 65) for n in (2, 4, 8, 16, 32)]
 DCTCP_CASES += [(n, 10e9, 25.0, k) for n in (4, 16) for k in (20, 130)]
 DCTCP_CASES += [(n, 1e9, 25.0, 20) for n in (2, 4, 8)]
 
 
 def base_rtt_s(rate_bps: float, cable_us: float) -> float:
-    """Round trip without a queue: four cables, a packet sent twice, its ACK twice (90 B)."""
+    """Return the round-trip time without a queue, in s.
+
+    It has four cables, a packet sent twice, and its ACK sent twice (90 B).
+    """
     return 4 * cable_us * 1e-6 + 2 * (FRAME_BYTES + 90) * 8 / rate_bps
 
 
 def queue_of(
     scenario: str, settings: dict[str, Any], flows: int, seed: int, warm_s: float
 ) -> NDArray[np.float64]:
-    """Return the packets waiting before the receiver over time, after the beginning."""
+    """Return the number of packets that wait before the receiver over time, after the warm-up."""
     settings = {
         "fabric.hosts": flows + 1,
         "workload.flows.file": f"flows-{flows}.csv",
@@ -66,7 +71,7 @@ def queue_of(
 
 
 def waiting(result: ew.Result, link: str, warm_s: float) -> NDArray[np.float64]:
-    """Return the packets waiting for a link at each sample, after the beginning."""
+    """Return the number of packets that wait for a link at each sample, after the warm-up."""
     times = result.traffic["time_s"].unique().sort().to_numpy()
     number = result.links["name"].to_list().index(link)
     rows = result.queues.filter(result.queues["link"] == number)
@@ -76,7 +81,7 @@ def waiting(result: ew.Result, link: str, warm_s: float) -> NDArray[np.float64]:
 
 
 def red_rows() -> list[dict[str, Any]]:
-    """RED: the models' equilibrium and stability, and what packets did."""
+    """Return the rows for RED: the models' equilibrium and stability, and the simulated values."""
     rows = []
     for flows, cable_us in RED_CASES:
         model = TcpRed(flows, 1e9 / 8 / FRAME_BYTES, base_rtt_s(1e9, cable_us), RED)
@@ -106,9 +111,9 @@ def red_rows() -> list[dict[str, Any]]:
 
 
 def pausing(model: TcpRed) -> float:
-    """Equilibrium queue if windows also rest in the round trip after a cut, as TCP's do.
+    """Return the equilibrium queue if windows also pause for a round trip after a cut, like TCP.
 
-    Ẇ = (1 − p W)/R − p W²/(2R): p = 2/(W² + 2W) in the place of 2/W².
+    The model is Ẇ = (1 − p W)/R − p W²/(2R), so that p = 2/(W² + 2W) instead of 2/W².
     """
     low, high = model.red.least, 2 * model.red.most
     for _ in range(100):
@@ -121,7 +126,7 @@ def pausing(model: TcpRed) -> float:
 
 
 def dctcp_rows() -> list[dict[str, Any]]:
-    """DCTCP: the models' limit cycle, and that of packets."""
+    """Return the rows for DCTCP: the limit cycle of the models, and that of the simulation."""
     rows = []
     for flows, rate_bps, cable_us, threshold in DCTCP_CASES:
         base = base_rtt_s(rate_bps, cable_us)
@@ -160,7 +165,7 @@ def dctcp_rows() -> list[dict[str, Any]]:
 
 
 def draw() -> None:
-    """Draw what is in the tables."""
+    """Draw the pictures of both tables."""
     red, dctcp = (pl.read_csv(HERE / "results" / f"{name}.csv") for name in ("red", "dctcp"))
     with style():
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")

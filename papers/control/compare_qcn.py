@@ -1,4 +1,4 @@
-"""Lays the fluid model of QCN over packet simulations: queue at rest, and where it swings.
+"""Compares the fluid model of QCN with packet simulations: equilibrium queue, and oscillation.
 
 ``python papers/control/compare_qcn.py`` runs all cases with three seeds each, and writes
 ``results/qcn.csv`` and a picture of it.
@@ -26,36 +26,40 @@ from eastwest.plot.style import MUTED, color, style
 
 FRAME_BYTES = 1500
 RATE_BPS = 10e9
-#: Bytes of a notification, and flows and one-way delays of a cable in µs.
+#: Bytes of a congestion notification message; then numbers of flows, and one-way delays of a cable
+#: in µs.
 CNM_BYTES = 64
 FLOWS = (2, 4, 8, 16, 32)
 CABLES_US = (5, 15, 50, 100, 125, 150, 200)
-#: Sources begin one after the other.
+#: Time between the starts of two sources in s: they start one after the other.
 APART_S = 0.010
-#: Where the axis of margins ends.
+#: Lower end of the axis of stability margins, in dB.
 _LEAST_DB = -25
-#: How long it runs, and how much of its end is looked at.
+#: Duration of a run in s, and length of its last part that is analysed in s.
 END_S, LAST_S = 3.0, 1.5
 
 
 def offered(flows: int) -> float:
     """Return the sum of the rates that sources offer, as a share of the link rate.
 
-    So little more than there is that the beginning is no shock (a few sources at the rate of the
-    link fill the queue within one delay, are told a dozen times, and need minutes to come back:
-    the timer is off), and enough that what waits at each source lasts while its rate is above its
-    share, which with many flows it often is.
+    The sum must be only a little above 1: if a few sources start at the rate of the link, they fill
+    the queue within one delay, get a dozen notifications, and recover only after minutes, because
+    the timer is off. With many flows it must be larger: a source's rate is often above its fair
+    share then, and its backlog must last.
     """
     return 1.1 if flows <= 8 else 1.5
 
 
 def feedback_s(cable_us: float) -> float:
-    """From a queue that is looked at until what it changes comes back: two cables and two sends."""
+    """Return the feedback delay in s, from a sample of the queue until its effect.
+
+    It consists of two cables and two transmissions.
+    """
     return 2 * cable_us * 1e-6 + (FRAME_BYTES + CNM_BYTES) * 8 / RATE_BPS
 
 
 def scenario(flows: int) -> str:
-    """The scenario with so many sources, each a workload of its own."""
+    """Return the scenario with this number of sources, each a workload of its own."""
     text = (compare.HERE / "scenarios" / "qcn.toml").read_text(encoding="utf-8")
     head, _, source = text.partition("[[workload]]\n")
     head = head.replace("hosts = 3", f"hosts = {flows + 1}")
@@ -71,7 +75,7 @@ def scenario(flows: int) -> str:
 
 
 def queue_of(flows: int, cable_us: float, seed: int) -> NDArray[np.float64]:
-    """Return the packets waiting before the receiver at the end of a run."""
+    """Return the number of packets that wait before the receiver, in the last part of a run."""
     settings = {"fabric.host_delay": f"{cable_us:g} us", "duration": f"{END_S:g} s"}
     with tempfile.TemporaryDirectory() as folder:
         result = ew.run(scenario(flows), set=settings, seed=seed, out=Path(folder) / "r")
@@ -79,7 +83,7 @@ def queue_of(flows: int, cable_us: float, seed: int) -> NDArray[np.float64]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """The model's equilibrium, stability and swings, and what packets did."""
+    """Return the rows: the model's equilibrium, stability, oscillation; and simulated values."""
     found = []
     for flows in FLOWS:
         for cable_us in CABLES_US:
@@ -112,7 +116,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def draw() -> None:
-    """Draw what is in the table."""
+    """Draw the picture of the table."""
     table = pl.read_csv(compare.HERE / "results" / "qcn.csv")
     with style():
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")

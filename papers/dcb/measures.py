@@ -1,7 +1,7 @@
 """Values of runs with raw Ethernet streams: throughput, fairness and order.
 
-In a fabric of two groups of hosts, *cold* streams stay within a group and *hot* ones go from one to
-the other; the first half of the hosts is one group.
+The fabric has two groups of hosts; the first half of the hosts is one group. *Cold* streams stay
+within a group, and *hot* streams go from one group to the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _streams(result: Result) -> pl.DataFrame:
-    """Return the table of streams of a run. Raises ``MeasureError`` where it has none."""
+    """Return the table of streams of a run; raise ``MeasureError`` if it has none."""
     streams = result.table("streams")
     if streams.is_empty() or not streams["frames_received"].sum():
         raise MeasureError(f"{result.path} has no streams of frames")
@@ -32,7 +32,7 @@ def _hosts(result: Result) -> pl.DataFrame:
 
 @run_value("stream-throughput-share")
 def stream_throughput_share(result: Result) -> float:
-    """Return the bits that all hosts received in a run over the capacity of their cables."""
+    """Return the received bits of all hosts over the capacity of their cables in the run."""
     bits = float(_streams(result)["bytes_received"].sum()) * 8
     run_s = float(result.summary["simulated_s"])
     senders = _streams(result)["src"].n_unique()
@@ -42,7 +42,7 @@ def stream_throughput_share(result: Result) -> float:
 
 @run_value("cold-over-hot")
 def cold_over_hot(result: Result) -> float:
-    """Return the mean bytes received of a stream within a group over those between groups."""
+    """Return the mean received bytes of a cold stream, divided by those of a hot stream."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     streams, half = _streams(result), _hosts(result).height // 2
@@ -63,7 +63,7 @@ def reordered_share(result: Result) -> float:
 
 @run_value("resequenced-frames")
 def resequenced_frames(result: Result) -> float:
-    """Return the frames that a receiver holds of a stream, mean over time and streams."""
+    """Return the frames that a receiver holds back per stream to restore order, mean over time."""
     return float(_streams(result)["resequenced_mean"].mean() or 0.0)  # type: ignore[arg-type]
 
 
@@ -76,7 +76,7 @@ def least_stream_mbyte_s(result: Result) -> float:
 
 @run_value("most-over-least-stream")
 def most_over_least_stream(result: Result) -> float:
-    """Return the bytes of the stream that received most over those of the stream with least."""
+    """Return the bytes of the stream that received most, divided by those of the least."""
     received = _streams(result)["bytes_received"]
     return float(received.max() or 0) / max(1.0, float(received.min() or 0))  # type: ignore[arg-type]
 

@@ -1,13 +1,13 @@
-"""Placements of CG's ranks on hosts, and the routes that suit each of them best.
+"""Draws placements of CG's ranks on hosts, and computes the best routes for each placement.
 
     python papers/dcb/placements.py  # writes scenarios/cg: hosts-N.txt, routes-N.csv, phases-N.csv
 
-A placement is a permutation of the 128 hosts, drawn by its number. Routes are those that keep the
-fullest link between switches lowest (eastwest routes), of which there are two kinds: for all phases
-of the program together (routes-N.csv), and for each phase by itself (phases-N.csv). Every pair of
-hosts that exchanges a part of a vector has a route; as no pair does so in two phases, a route for
-the pair is one for the phase. What is printed: pairs, the load of the fullest link in messages of
-750 KB, and the least that is possible.
+A placement is a permutation of the 128 hosts, drawn by its number as seed. Routes are those for
+which the load of the fullest link between switches is smallest (eastwest routes). There are two
+kinds: for all phases of the program together (routes-N.csv), and for each phase alone
+(phases-N.csv). Every pair of hosts that exchanges a part of a vector has a route. No pair does so
+in two phases, so a route for the pair is a route for the phase. The output has the pairs, the load
+of the fullest link in messages of 750 KB, and the smallest possible load.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from eastwest.topologies import coloured
 
 HERE = Path(__file__).resolve().parent / "scenarios"
 PLACEMENTS, HOSTS = 5, 128
-#: Bytes of the smallest message that is given a route, and of a message of a phase.
+#: Bytes of the smallest message that gets a route, and bytes of a message of a phase.
 LEAST_BYTES, MESSAGE_BYTES = 100_000, 750_000
 RATE_BPS = 10e9
 
@@ -35,9 +35,9 @@ Matrix = dict[tuple[str, str], float]
 
 
 def messages(number: int) -> pl.DataFrame:
-    """Large messages of a run without congestion: hosts, bytes, and the phase of each.
+    """Return the large messages of a run without congestion: hosts, bytes, and phase of each.
 
-    The phase is the number of the message among those of its sender, in the order of sending.
+    The phase is the position of the message among all messages of its sender.
     """
     run = ew.run(HERE / "cg-star.toml", set={"workload.cg.hosts_file": f"cg/hosts-{number}.txt"})
     hosts = dict(run.table("mpi_ranks").select("rank", "host").iter_rows())
@@ -50,7 +50,10 @@ def messages(number: int) -> pl.DataFrame:
 
 
 def traffic(large: pl.DataFrame) -> Matrix:
-    """Bits per second between hosts: a link that has one message is full."""
+    """Return the bits per second between hosts.
+
+    The rate is chosen so that one message fills a link.
+    """
     sums = large.group_by("from", "to", maintain_order=True).agg(pl.col("bytes").sum())
     return {
         (f"h{a}", f"h{b}"): bytes_ / MESSAGE_BYTES * RATE_BPS for a, b, bytes_ in sums.iter_rows()
@@ -58,7 +61,10 @@ def traffic(large: pl.DataFrame) -> Matrix:
 
 
 def by_phase(net: coloured.Network, large: pl.DataFrame) -> coloured.Coloured:
-    """Routes for each phase by itself, in one: no pair may have messages in two phases."""
+    """Return the routes of all phases, each computed alone.
+
+    No pair may have messages in two phases.
+    """
     found = []
     for _, part in large.sort("phase", maintain_order=True).group_by("phase", maintain_order=True):
         found.append(coloured.colour(net, traffic(part), 60))
@@ -74,7 +80,7 @@ def by_phase(net: coloured.Network, large: pl.DataFrame) -> coloured.Coloured:
 
 
 def main() -> None:
-    """Write all of it."""
+    """Write the hosts and routes of all placements."""
     source = load_source(str(HERE / "cg.toml"))
     text, base = source.text, str(source.base_dir)
     shape = core.topology(text, base, str(shipped.DATA), overrides(text, None))

@@ -41,7 +41,7 @@ from eastwest.sweep.spec import Spec
 HERE = Path(__file__).resolve().parent
 NAMES = {"none": "no congestion management", "qcn": "QCN", "adaptive": "QCN, adaptive routing"}
 COLOURS = {"none": INK, "qcn": ORANGE, "adaptive": GREEN, "coloured": BLUE}
-#: Rate of a host's cable, and CPU seconds of a run.
+#: Rate of a host's cable in bit/s, and expected CPU time of a run in s.
 RATE_BPS, RUN_S = 10e9, 2.0
 HOSTS = 6
 
@@ -53,7 +53,7 @@ def labels(_: str, spec: Spec, number: int) -> Labels:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return numbers of one run, from its summary."""
+    """Return the study's numbers of one run, by name, from its summary."""
     streams, bridging = summary["streams"], summary["dcb"]
     run_s = float(summary["simulated_s"])
     found = {

@@ -1,4 +1,4 @@
-"""Energy of a link that sleeps, compared with the model."""
+"""Measures the energy of a link that sleeps, to compare it with the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastwest.models import eee
 from eastwest.results import Result
 from eastwest.sweep.values import Bound
 
-#: Bytes and transceiver of the model's link: full frames on 10GBASE-T, as figure 2.2 of E-EON.
+#: Frame size in bytes and transceiver of the model's link, as in figure 2.2 of E-EON: full frames.
 _FRAME_BYTES, _PHY = 1500, "10GBASE-T"
 
 
@@ -38,7 +38,7 @@ def sender_power(result: Result) -> float:
 
 @run_value("sender-efficiency")
 def sender_efficiency(result: Result) -> float:
-    """Return the share of its time awake, waking and falling asleep in which that cable sends."""
+    """Return the share of sending time in the time that the busiest host cable is not asleep."""
     link = _sender(result)
     busy_s = float(link["bytes"]) * 8 / float(link["rate_bps"])
     return busy_s / sum(float(link[name]) for name in ("awake_s", "falling_asleep_s", "waking_s"))
@@ -48,7 +48,7 @@ def sender_efficiency(result: Result) -> float:
 def power_off_model(
     data: Data, at: Settings, policy: str, along: str = "workload.frames.mean_gap"
 ) -> Measured:
-    """Return the greatest distance of ``sender-power`` from the model over the gaps of an axis.
+    """Return the largest difference of ``sender-power`` from the model over the gaps of an axis.
 
     ``policy`` is ``ideal`` or a label of eastwest.models.eee.
     """

@@ -1,4 +1,4 @@
-"""Pictures of chapter 4 of E-EON, each from the kept numbers of the study."""
+"""Draws the pictures of chapter 4 of E-EON from the stored numbers of the study."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SCENARIOS = [(work, nodes) for work in ("batch", "small") for nodes in (24, 50, 
 CONFIGURATIONS = (("shallow", "64 KB"), ("deep", "64 KB"), ("deep", "1 MB"))
 WINDOWS = {"64 KB": "-", "1 MB": ":"}
 WORK = {"batch": BLUE, "small": ORANGE}
-#: Bars that are higher are cut off.
+#: Upper end of the axis; higher bars are cut off there.
 MOST = 2.2
 
 
 def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Figure:
-    """Draw a number relative to standard EEE by scenario and policy, by configuration."""
+    """Draw a number relative to standard EEE, by scenario, policy and configuration."""
     part = table.filter(
         pl.col("tcp") == tcp, pl.col("study") == "policies", pl.col("metric") == metric
     )
@@ -71,7 +71,7 @@ def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Fig
 
 
 def cut(axes: Axes, at: Sequence[float], heights: Sequence[float]) -> None:
-    """End the panel at ``MOST`` where bars are higher, and write how high they are."""
+    """End the axis at ``MOST`` if bars are higher, and write their height into them."""
     above = [(x, height) for x, height in zip(at, heights, strict=True) if height > MOST]
     for x, height in above:
         axes.text(x, MOST * 0.98, f"{height:.3g}", ha="center", va="top", rotation=90,
@@ -81,7 +81,7 @@ def cut(axes: Axes, at: Sequence[float], heights: Sequence[float]) -> None:
 
 
 def draw_legacy(table: pl.DataFrame) -> Figure:
-    """Energy of standard EEE and of ideal links, of links that are always on (figure 4.5)."""
+    """Draw the energy of standard EEE and ideal links, relative to always-on ones (figure 4.5)."""
     part = table.filter(
         pl.col("tcp") == "plain",
         pl.col("study") == "policies",
@@ -108,7 +108,7 @@ def draw_legacy(table: pl.DataFrame) -> Figure:
 
 
 def draw_delay(table: pl.DataFrame) -> Figure:
-    """Runtime against a fixed extra latency on each link (figure 4.2)."""
+    """Draw the runtime against a fixed extra latency on each link (figure 4.2)."""
     part = table.filter(
         pl.col("tcp") == "plain",
         pl.col("study") == "delay",
@@ -132,7 +132,7 @@ def draw_delay(table: pl.DataFrame) -> Figure:
 
 
 def draw_stall(table: pl.DataFrame) -> Figure:
-    """Energy and runtime with stall timers, of standard EEE (figures 4.3 and 4.4)."""
+    """Draw energy and runtime with stall timers, relative to standard EEE (figures 4.3 and 4.4)."""
     part = table.filter(pl.col("tcp") == "plain", pl.col("study") == "stall")
     figure, grid = panels(1, 2, (4.2, 2.6), f"Stall timers, of standard EEE ({seeds_of(part)})")
     timers = part["policy"].unique(maintain_order=True).to_list()
@@ -149,7 +149,7 @@ def draw_stall(table: pl.DataFrame) -> Figure:
 
 
 def draw_load(table: pl.DataFrame, tcp: str) -> Figure:
-    """Runtime, energy between switches and their product against load (figures 4.11 to 4.13)."""
+    """Draw runtime, energy between switches, and their product against load (figures 4.11-4.13)."""
     part = table.filter(pl.col("tcp") == tcp, pl.col("study") == "load")
     name = f"Load, shallow buffers, {tcp} TCP ({seeds_of(part)})"
     figure, grid = panels(1, 3, (3.8, 2.6), name)
@@ -171,7 +171,7 @@ def draw_load(table: pl.DataFrame, tcp: str) -> Figure:
 def lines(
     axes: Axes, each: pl.DataFrame, along: str, ink: str, label: str, dash: str = "-"
 ) -> None:
-    """Means with their intervals along a column."""
+    """Draw the means of a column with their intervals as lines."""
     if each.is_empty():
         return
     axes.errorbar(each[along].to_list(), each["mean"].to_list(), yerr=error(each),
@@ -179,7 +179,7 @@ def lines(
 
 
 def legend(figure: Figure, grid: Sequence[Sequence[Axes]]) -> Figure:
-    """One legend for all panels; a panel without runs says so."""
+    """Draw one legend for all panels; a panel without runs gets a remark."""
     found = {}
     for axes in (axes for row in grid for axes in row):
         if not axes.has_data():
@@ -192,7 +192,7 @@ def legend(figure: Figure, grid: Sequence[Sequence[Axes]]) -> Figure:
 
 
 def of_policies(tcp: str) -> dict[str, Callable[[pl.DataFrame], Figure]]:
-    """Pictures of all policies with one TCP, or under one reading."""
+    """Return functions that draw the pictures of all policies with one TCP, or of one reading."""
     return {
         f"{name}_{tcp}": partial(draw_policies, tcp=tcp, metric=metric, title=title)
         for name, metric, title in (
@@ -212,5 +212,5 @@ PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = {
     "stall": draw_stall,
     **{f"load_{tcp}": partial(draw_load, tcp=tcp) for tcp in ("plain", "linux")},
 }
-#: Those of the best-supported reading.
+#: Pictures of the best-supported reading, by name.
 READING_PICTURES: Mapping[str, Callable[[pl.DataFrame], Figure]] = of_policies("link")

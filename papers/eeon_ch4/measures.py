@@ -1,4 +1,4 @@
-"""Energy of links that sleep, also times delay; growth of a value along an axis of numbers."""
+"""Measures energy and energy-delay products of sleeping links, and growth along an axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastwest.stats import mean_interval
 
 @run_value("switch-ports-energy-j")
 def switch_ports_energy_j(result: Result) -> float:
-    """Return the energy of the ports of switches in J: all links except those from hosts."""
+    """Return the energy of all ports of switches in J: of all links that do not leave a host."""
     links = result.links.filter(result.links["tier"] != "host-up")
     return float(links["energy_j"].sum())
 
@@ -29,8 +29,8 @@ def _delay_product(result: Result, links: str) -> float:
 def energy_delay_js(result: Result) -> float:
     """Return the energy of all links times the mean runtime of jobs, in J·s.
 
-    The product in the summary uses the simulated time instead, which the arrivals of jobs determine
-    and not the network.
+    The product in the summary uses the simulated time instead of the runtime. That time depends on
+    the arrivals of jobs, not on the network.
     """
     return _delay_product(result, "")
 
@@ -96,7 +96,7 @@ def straightness(data: Data, value: str, along: str) -> Measured:
 
 @measure("gap-growth")
 def gap_growth(data: Data, value: str, less: str, along: str) -> Measured:
-    """Return the gap between two values at the end of the axis over the gap at its beginning."""
+    """Return the gap between two values at the end of the axis, divided by the gap at its start."""
     ours, others = _along(data, value, along), _along(data, less, along)
     first, last = (
         {seed: ours[i][1][seed] - others[i][1][seed] for seed in ours[i][1] if seed in others[i][1]}

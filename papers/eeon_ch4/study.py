@@ -5,11 +5,11 @@
     python papers/eeon_ch4/study.py link --kept   # runs nothing: what the store has already
     python papers/eeon_ch4/study.py --draw        # the pictures again, from the kept numbers
 
-Two parts: ``link``, the best-supported reading, and ``chapter4``, the reading ``first`` with the
-study's TCP and with that of profiles.toml. Runs are those of the claims, of grid.toml. The
-folder results/study has a table of each part with means and 95 % intervals over seeds (``n`` seeds:
-0 is not run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch4 --record`` only
-reads.
+There are two parts: ``link`` is the best-supported reading; ``chapter4`` is the reading ``first``,
+with the study's TCP and with the TCP of profiles.toml. The runs are those of the claims in
+grid.toml. The folder results/study has a table of each part with means and 95 % intervals over
+``n`` seeds (0: not run), and the pictures (drawing.py). After this program, ``eastwest claims
+eeon_ch4 --record`` only reads runs from the store.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ RELATIVE = ("runtime_s", "energy_j", "fabric_energy_j", "host_energy_j", "fabric
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
-    """Return the names of a point."""
+    """Return the labels of a point of the sweep, which name its row in the table."""
     settings = decided(spec, number)
     first, _, second = spec.name.partition("-")
     study = first if first in {"delay", "stall", "load"} else "policies"
@@ -96,11 +96,12 @@ def cost_s(spec: Spec, number: int) -> float:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return numbers of one run, from its summary."""
+    """Return the study's numbers of one run, by name, from its summary."""
     energy, jobs, latency = summary["energy_j"], summary["jobs"], summary["latency_us"]
     mean_s = float(jobs["runtime_s"]["mean"])
     found = {
-        # As in the thesis: time of the tasks of a single job, or mean time of the jobs of a stream.
+        # As in the thesis: the time of all tasks if there is one job, else the mean time of the
+        # jobs.
         "runtime_s": jobs["tasks_s"] if jobs["count"] == 1 else mean_s,
         "total_runtime_s": jobs["tasks_s"],
         "energy_j": energy["total"],
@@ -122,7 +123,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def against(labels: Labels) -> Labels:
-    """Return the names of the point of comparison: standard EEE, or no extra latency."""
+    """Return the labels of the reference of a point: standard EEE, or no extra latency."""
     if labels["study"] == "delay":
         return {**labels, "delay_us": "0"}
     if labels["study"] == "stall":

@@ -1,4 +1,4 @@
-"""Pictures of chapters 5 and 6 of E-EON, each from the kept numbers of one part of the study."""
+"""Draws the pictures of chapters 5 and 6 of E-EON from the stored numbers of the study."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHAPTER5 = (
     kept_in(Path(__file__).resolve().parents[1] / "eeon_ch5", "chapter5") / "chapter5.parquet"
 )
 
-#: What is held against DropTail, as the thesis draws it.
+#: Metrics that are drawn relative to DropTail, as in the thesis.
 RELATIVE = {
     "runtime": "runtime,\nof shallow DropTail",
     "throughput": "throughput,\nof shallow DropTail",
@@ -52,14 +52,14 @@ FAMILIES = {
     "red": ("RED, fixed", SKY),
     "codel": ("CoDel", ORANGE),
 }
-#: Plain numbers at the ticks of logarithmic axes.
+#: Formats the ticks of logarithmic axes as plain numbers.
 NUMBERS = FuncFormatter(lambda value, _: f"{value:g}")
 TAILS = {"p50": ("o", "median"), "p99": ("s", "p99"), "p999": ("^", "p99.9")}
 DISCIPLINES = {"adaptive-red": "RED", "red": "RED with fixed thresholds", "codel": "CoDel"}
 
 
 def draw_bars(table: pl.DataFrame, queue: str, tcp: str) -> Figure:
-    """Chapter 5: runtime, throughput and latency by setting, transport and buffer."""
+    """Draw chapter 5's runtime, throughput and latency by setting, transport and buffer."""
     part = table.filter(pl.col("queue") == queue, pl.col("tcp") == tcp)
     name = f"{DISCIPLINES[queue]}, {tcp} TCP ({seeds_of(part)})"
     figure, grid = panels(2, 3, (3.5, 2.1), name)
@@ -84,7 +84,7 @@ def draw_bars(table: pl.DataFrame, queue: str, tcp: str) -> Figure:
 
 
 def reference(axes: Axes, table: pl.DataFrame, tcp: str, buffer: str, metric: str) -> None:
-    """Lines at DropTail: 1, and deep DropTail where it is not what all is held against."""
+    """Draw lines for DropTail: at 1, and for deep DropTail if it is not the reference."""
     axes.axhline(1, color=INK, lw=0.8)
     if buffer == "deep" and metric != "latency":
         base = table.filter(
@@ -98,7 +98,7 @@ def reference(axes: Axes, table: pl.DataFrame, tcp: str, buffer: str, metric: st
 
 
 def draw_lines(table: pl.DataFrame, queue: str, tcp: str) -> Figure:
-    """Chapter 6: runtime, throughput and latency by setting, mode, transport and buffer."""
+    """Draw chapter 6's runtime, throughput and latency by setting, mode, transport and buffer."""
     part = table.filter(pl.col("queue") == queue, pl.col("tcp") == tcp, pl.col("reduces") == 159)
     name = f"{DISCIPLINES[queue]} with protection, {tcp} TCP ({seeds_of(part)})"
     figure, grid = panels(2, 3, (3.5, 2.2), name)
@@ -163,7 +163,7 @@ def draw_acks(table: pl.DataFrame) -> Figure:
 
 
 def draw_front(table: pl.DataFrame) -> Figure:
-    """Runtime against tail latency of every configuration, and those that none beats in both."""
+    """Draw runtime against tail latency of every configuration, and mark the Pareto front."""
     wide = configurations(table)
     figure, grid = panels(1, 2, (5.2, 3.8), "Runtime against tail latency of every configuration")
     grid[0][1].sharex(grid[0][0])
@@ -188,9 +188,10 @@ def draw_front(table: pl.DataFrame) -> Figure:
 
 
 def configurations(table: pl.DataFrame) -> pl.DataFrame:
-    """One row for each configuration of both chapters that has been run; those of ``table`` first.
+    """Return one row for each configuration of both chapters that has been run.
 
-    Each with its runtime and latencies; what both chapters have counts once.
+    The rows of ``table`` come first. Each row has runtime and latencies; a configuration of both
+    chapters appears once.
     """
     labels = ["tcp", "queue", "setting", "protection", "transport", "buffer"]
     kept = [table, *(pl.read_parquet(path) for path in (CHAPTER5,) if path.is_file())]
@@ -204,7 +205,7 @@ def configurations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def front(wide: pl.DataFrame) -> pl.DataFrame:
-    """Configurations that no other beats in runtime and tail latency at once."""
+    """Return the configurations for which no other is better in both runtime and tail latency."""
     kept, least = [], float("inf")
     for row in wide.sort("runtime_s", "latency_p99_us").iter_rows(named=True):
         if row["latency_p99_us"] < least:
@@ -214,7 +215,7 @@ def front(wide: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_heat(table: pl.DataFrame, rows: str) -> Figure:
-    """Runtime and latency relative to DropTail under each choice, with their numbers."""
+    """Draw a map of runtime and latency relative to DropTail for each choice, with the numbers."""
     figure, grid = panels(
         1,
         2,
@@ -227,7 +228,8 @@ def draw_heat(table: pl.DataFrame, rows: str) -> Figure:
         strict=True,
     ):
         part = table.filter(pl.col("metric") == metric)
-        ys = part[rows].unique(maintain_order=True).to_list()  # those that have been run
+        # Only the choices that have been run.
+        ys = part[rows].unique(maintain_order=True).to_list()
         xs = table["queue"].unique(maintain_order=True).to_list()
         cells = {(r[rows], r["queue"]): r["mean"] for r in part.iter_rows(named=True)}
         numbers = [[cells.get((y, x)) for x in xs] for y in ys]
@@ -248,7 +250,7 @@ def draw_heat(table: pl.DataFrame, rows: str) -> Figure:
 
 
 def draw_tails(table: pl.DataFrame, title: str) -> Figure:
-    """Median, 99th and 99.9th percentile of both classes' packets by discipline; runtime."""
+    """Draw the median, 99th and 99.9th percentile latency of both classes, and the runtime."""
     names = list(dict.fromkeys(each.partition(";")[0] for each in table["queue"]))
     numbers = {
         (row["queue"].partition(";")[0], row["tcp"], row["metric"]): row["mean"]
@@ -290,7 +292,7 @@ def _both(name: str, draw: Callable[..., Figure], queues: Sequence[str]) -> dict
     }
 
 
-#: Pictures of each part, by name.
+#: Pictures of each part of the study, by name.
 PICTURES: Mapping[str, Mapping[str, Draw]] = {
     "chapter5": _both("chapter5", draw_bars, ("adaptive-red", "red", "codel")),
     "chapter6": {

@@ -1,4 +1,4 @@
-"""Loss of packets without payload."""
+"""Measures the loss of packets without payload."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from eastwest.results import Result
 
 @run_value("loss-of-acks")
 def loss_of_acks(result: Result) -> float:
-    """Return the share of packets without payload among the lost, over their share among the sent.
+    """Return the share of packets without payload among lost packets over that among sent ones.
 
-    A value of 1 is in proportion; where ACKs are a third of all packets, 3 means that only ACKs are
-    lost.
+    A value of 1 means that they are lost in proportion. If ACKs are a third of all packets, 3 means
+    that only ACKs are lost.
     """
     acks = sum(
         float(count)

@@ -1,11 +1,11 @@
-"""The numbers that are read from a run of chapters 5 and 6."""
+"""Reads the compared numbers of chapters 5 and 6 from the summary of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Kinds of packets that drops are counted by, as they are told apart here.
+#: Kinds of packets in the tables, and the kinds of the summary that each includes.
 KINDS = {
     "data": ("data", "retransmission"),
     "ack": ("ack",),
@@ -13,13 +13,13 @@ KINDS = {
     "syn": ("syn", "syn_ack"),
     "fin": ("fin",),
 }
-#: Causes of drops that a discipline decides, before a queue is full.
+#: Causes of drops that a discipline decides before the queue is full.
 EARLY = ("early", "sojourn")
 LATENCIES = {"": "mean", "_p50": "p50", "_p99": "p99", "_p999": "p999"}
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return numbers of one run, from its summary."""
+    """Return the study's numbers of one run, by name, from its summary."""
     latency = summary["latency_us"]
     tasks_s = float(summary["jobs"]["tasks_s"])
     found = {
@@ -38,7 +38,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def losses(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Drops by kind of packet and cause, and the part of packets without payload in them."""
+    """Return the drops by kind of packet and cause, and the share of packets without payload."""
     drops = summary["drops"]
     early = {kind: _sum(drops, EARLY, names) for kind, names in KINDS.items()}
     others = [cause for cause in drops if cause not in EARLY]
@@ -51,7 +51,7 @@ def losses(summary: Mapping[str, Any]) -> dict[str, float]:
     )
     found = {f"early_{kind}": count for kind, count in early.items()}
     found |= {"early": total, "full": full, "marks": float(sum(summary["marks"].values()))}
-    # of all packets that were sent, lost ones among them
+    # The share is of all packets that were sent, including lost ones.
     found["acks_of_packets"] = (latency["ack"]["count"] + bare) / (latency["count"] + dropped)
     if total:
         found["acks_of_early"] = (early["ack"] + early["ece_ack"]) / total

@@ -1,16 +1,17 @@
-"""Two experiments with disciplines that Eastwest has not, as sketches; some 15 minutes.
+"""Runs two experiments with queue disciplines that Eastwest does not have; some 15 minutes.
 
     python papers/eeon_ch6/sketches.py
 
-*CoDel as the NS-2 module of its authors had it* (2012): where dropping begins again within 16
-intervals, its count goes on at one less than where it ended; RFC 8289 goes on with what was added
-the last time. Does that explain what CoDel does otherwise in the thesis (F5.4a, F5.4b, F5.4d)?
+*CoDel as in its authors' NS-2 module* (2012): if dropping begins again within 16 intervals, the
+count continues at one less than at the end of the previous dropping. RFC 8289 continues with the
+number that was added in it. Does this explain the differences of CoDel from the thesis (F5.4a,
+F5.4b, F5.4d)?
 
-*RED that spares single kinds of packets*: TCP-ECN, 100 us, shallow, sparing SYN and SYN-ACK alone,
-or ACKs with ECE alone, which *ece-bit* spares together. Which of them makes latency lower
-in default mode than with *ece-bit* (C6.3)?
+*RED that protects single kinds of packets*: TCP-ECN, 100 us, shallow buffers. It protects only SYN
+and SYN-ACK, or only ACKs with ECE; *ece-bit* protects both. Which of these kinds makes latency in
+default mode lower than with *ece-bit* (C6.3)?
 
-One seed each; results/study/sketches.csv keeps the numbers.
+Each experiment runs with one seed; results/study/sketches.csv has the numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PS_PER_US = 1_000_000
 
 
 class Ns2Codel(ew.Queue):
-    """CoDel whose count falls by one, no more, where dropping begins again."""
+    """CoDel whose count is reduced by only one when dropping begins again."""
 
     target_us: float = 500.0
     interval_us: float = 20_000.0
@@ -43,15 +44,15 @@ class Ns2Codel(ew.Queue):
         self.interval = round(self.interval_us * _PS_PER_US)
         self.above_at = 0
         self.dropping = False
-        #: Whether the packet before this one was the first to be dropped: the next one is sent.
+        #: Whether the previous packet was the first to be dropped; then the next packet is sent.
         self.begun = False
-        #: When the packet before this one was dropped, if it was.
+        #: Time at which the previous packet was dropped; −1 if it was not.
         self.dropped_at = -1
         self.drop_next = 0
         self.count = 0
 
     def at_dequeue(self, head: ew.Head) -> ew.Verdict:
-        """Decide about the packet that is next."""
+        """Decide whether the packet at the head of the queue is sent or dropped."""
         late = self._late(head)
         if self.begun:
             self.begun = False
@@ -86,7 +87,7 @@ class Ns2Codel(ew.Queue):
         return verdict
 
     def _late(self, head: ew.Head) -> bool:
-        """Whether packets have been above the target for an interval."""
+        """Return whether packets have been above the target for an interval."""
         if head.waited_ps < self.target or head.left_bytes <= self.mtu:
             self.above_at = 0
         elif self.above_at == 0:
@@ -100,21 +101,24 @@ class Ns2Codel(ew.Queue):
 
 
 class SparingRed(ew.Queue):
-    """RED of the moment, rising to 1 at three times its threshold, that spares some kinds."""
+    """RED on the momentary queue that protects some kinds of packets.
+
+    The probability rises to 1 at three times the threshold.
+    """
 
     target_us: float = 100.0
     spare_syn: bool = False
     spare_ece: bool = False
 
     def __init__(self) -> None:
-        #: Packets since the last signal.
+        #: Number of packets since the last mark or early drop.
         self.passed = 0
 
     def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
-        """Decide about a packet that comes."""
+        """Decide whether an arriving packet is accepted, marked or dropped."""
         if not arrival.fits:
             return ew.Verdict.DROP
-        low = self.target_us * self.rate_bps / 8e9  # of 1000 B
+        low = self.target_us * self.rate_bps / 8e9  # Threshold in packets of 1000 B.
         above = (arrival.queued_packets - low) / (2 * low)
         if above < 0:
             self.passed = 0
@@ -131,7 +135,7 @@ class SparingRed(ew.Queue):
 
 
 def runs() -> dict[str, dict[str, Any]]:
-    """The settings of each run, by its name."""
+    """Return the settings of each run, by the name of the run."""
     found: dict[str, dict[str, Any]] = {}
     for target, interval, limit in (
         (500, 20_000, 200),
@@ -156,7 +160,7 @@ def runs() -> dict[str, dict[str, Any]]:
 
 
 def measure(queue: Mapping[str, Any]) -> dict[str, float]:
-    """Run the job with this discipline at all ports."""
+    """Run the Hadoop job with this discipline at all ports; return its numbers."""
     ports = ("fabric.queue", "fabric.host_queue")
     settings = {f"{port}.{key}": value for port in ports for key, value in queue.items()}
     settings["tcp.ecn"] = "on" if queue["kind"] == "sparing-red" else "off"
@@ -169,7 +173,7 @@ def measure(queue: Mapping[str, Any]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run all and keep their numbers."""
+    """Run all experiments and write their numbers."""
     rows = []
     for name, queue in runs().items():
         rows.append({"run": name, **measure(queue)})

@@ -86,7 +86,7 @@ def part_of(name: str) -> Part:
 
 
 def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
-    """Return the names of a point; in a part of study/, one name for each axis comes first."""
+    """Return the labels of a point; in a part of study/, the labels of its axes come first."""
     settings = decided(spec, number)
     if part in CHAPTERS:
         return {"tcp": tcp, **grid_labels(settings)}
@@ -109,7 +109,7 @@ def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
 
 
 def grid_labels(settings: Mapping[str, Any]) -> Labels:
-    """Return the names of a configuration of a grid."""
+    """Return the labels of a configuration of a grid."""
     kind = settings["fabric.queue.kind"]
     setting = ""
     if kind == "adaptive-red":
@@ -134,12 +134,12 @@ def grid_labels(settings: Mapping[str, Any]) -> Labels:
 
 
 def depth(limit: str) -> str:
-    """Return the name of a queue limit, such as ``shallow``."""
+    """Return the name of a buffer size, such as ``shallow``."""
     return {"200 packets": "shallow", "2000 packets": "deep"}[limit]
 
 
 def queue_name(settings: Mapping[str, Any]) -> str:
-    """Return the name of the queue of a point, as a row of the tables has it."""
+    """Return the name of a point's queue discipline, as in the rows of the tables."""
     queue = settings["fabric.queue"]
     kind, target = queue["kind"], queue.get("target")
     if kind == "step-marking":
@@ -157,9 +157,10 @@ def queue_name(settings: Mapping[str, Any]) -> str:
 
 
 def against(labels: Labels) -> tuple[Labels, Labels] | None:
-    """Return the references of the runtime and the latency of a point, as in the thesis.
+    """Return the labels of the references of a point: for its runtime, and for its latency.
 
-    Runtime and throughput: shallow DropTail; latency: DropTail with the same buffers.
+    As in the thesis, runtime and throughput are relative to shallow DropTail, and latency to
+    DropTail with the same buffers.
     """
     if "buffer" in labels:
         base = {**labels, "queue": "drop-tail", "setting": "", "protection": "", "transport": "TCP"}

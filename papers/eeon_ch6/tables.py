@@ -1,7 +1,7 @@
-"""Writes the tables of the pages of chapters 5 and 6 from the kept results; runs nothing.
+"""Writes the tables of the pages of chapters 5 and 6 from the stored results; runs nothing.
 
-    python papers/eeon_ch6/tables.py           # both pages anew, in a second
-    python papers/eeon_ch6/tables.py --check   # 1 where a page is not what the results say
+python papers/eeon_ch6/tables.py           # writes both pages, in a second
+python papers/eeon_ch6/tables.py --check   # exit code 1 if a page is not current
 
 Claims come from ``results/*.json``, as ``eastwest claims --record`` keeps them, the other tables
 from ``results/study/*.parquet``, as study.py does. Each table stands between two marks in its page;
@@ -29,9 +29,9 @@ from eastwest.claims.verdict import DIFFERS, HOLDS
 HERE = Path(__file__).resolve().parent
 CHAPTER5 = HERE.parent / "eeon_ch5"
 
-#: What the profiles are called on the pages.
+#: Names of the TCP profiles on the pages.
 PROFILES = {"plain": "the study's TCP", "linux": "Linux's TCP"}
-#: Targets of RED whose thresholds a buffer reaches.
+#: For each buffer size, the targets of RED whose thresholds are within the buffer.
 ACTING = {
     "shallow": ["100 us", "200 us", "300 us", "400 us", "500 us", "1 ms"],
     "deep": ["100 us", "200 us", "300 us", "400 us", "500 us", "1 ms", "2 ms", "4 ms"],
@@ -50,7 +50,7 @@ PARTS = (
 )
 MODES = ("default", "ece-bit", "ack+syn")
 DISCIPLINES = {"adaptive-red": "RED", "codel": "CoDel"}
-#: Choices of study/sensitivity.toml that the runtime of shallow DropTail hangs on.
+#: Choices of study/sensitivity.toml on which the runtime of shallow DropTail depends most.
 RATES = {
     "Hadoop's own rates": "1",
     "half the rates": "3.125",
@@ -66,7 +66,7 @@ CLAIMED = {
     "RED 500 us ack+syn, shallow": "10",
     "CoDel 300 us ack+syn, shallow": "8",
 }
-#: Columns of the service's table for the study's TCP and for Linux's.
+#: Columns of the table of the service, for the study's TCP and for Linux's TCP.
 SERVICE = {
     "plain": (
         "service_p50_us",
@@ -79,26 +79,28 @@ SERVICE = {
 }
 
 
-#: The reading that a page shows. ``first``, that of the claim files, stays beside it.
+#: The reading that each page shows; beside it, the page shows the reading ``first`` of the claim
+#: files.
 READINGS = {"eeon_ch5": "shares", "eeon_ch6": "shares"}
-#: Parts of study.py that are grids of claims, under that reading; all others are ``first``.
+#: Parts of study.py that are grids of claims, and use the reading of the page; all others use
+#: ``first``.
 CHAPTERS = ("chapter5", "chapter6", "front")
 
 
 def reading_of(study: Path) -> str:
-    """Name of the reading that the page of a study shows."""
+    """Return the name of the reading that the page of a study shows."""
     return READINGS.get(study.name, FIRST)
 
 
 def kept_in(study: Path, part: str) -> Path:
-    """Folder of the kept numbers of a part: one for each reading of the grids of claims."""
+    """Return the folder with the numbers of a part; grids of claims have one for each reading."""
     kept = study / "results" / "study"
     reading = reading_of(study)
     return kept / reading if reading != FIRST and part in CHAPTERS else kept
 
 
 def claims(study: Path) -> Iterator[str]:
-    """All claims of a study with what was measured under each TCP that has kept results."""
+    """Yield the table of all claims of a study, with the measured values under each TCP."""
     reading = reading_of(study)
     paths = [each.path for each in find(study.parent) if each.path.parents[1].name == study.name]
     names = ["plain", *(name for name in profiles_of(study) if name != "plain")]
@@ -139,7 +141,7 @@ def _measured(record: Record) -> str:
 
 
 def explanations(study: Path) -> Iterator[str]:
-    """The classes of each claim that differs and the experiments about it, the study's TCP."""
+    """Yield the table of claims that differ: class, and the experiments that explain it."""
     yield "| claim | outside its band | class | experiments |"
     yield "|---|---|---|---|"
     for claim in find(study.parent):
@@ -157,7 +159,7 @@ def explanations(study: Path) -> Iterator[str]:
 
 
 def _listed(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Numbers with their names, and a mark at those that lie in the band they were given."""
+    """Return the values with their names, and a mark at values that are inside their bands."""
     return "; ".join(
         f"{cell(part['name'])}: {cell(part['measured'])}"
         + (" ✓" if part["verdict"] == HOLDS else "")
@@ -194,7 +196,7 @@ def _seeds(number: int) -> str:
 
 
 def baselines(study: Path) -> Iterator[str]:
-    """Deep against shallow DropTail."""
+    """Yield the table that compares deep with shallow DropTail."""
     table = _study(study, "chapter5").filter(queue="drop-tail", tcp="plain")
     value = {(row["buffer"], row["metric"]): row for row in table.iter_rows(named=True) if row["n"]}
 
@@ -242,7 +244,7 @@ def choices(study: Path) -> Iterator[str]:
         yield f"| {choice} | {' | '.join(cells)} |"
 
 
-#: A row of a kept table.
+#: A row of a table of stored results.
 Row = Mapping[str, Any]
 
 
@@ -256,7 +258,7 @@ def _choices(study: Path) -> dict[tuple[str, str, str], Row]:
 
 
 def _saved(row: Row | None, *, with_seeds: bool = False) -> str:
-    """Return the reduction of a runtime relative to shallow DropTail."""
+    """Return the reduction of a runtime relative to shallow DropTail, as text."""
     if row is None:
         return "–"
     saved = f"{100 * (1 - row['mean']):.1f} %".replace("-", "−")
@@ -268,7 +270,7 @@ def _saved(row: Row | None, *, with_seeds: bool = False) -> str:
 
 
 def protection(study: Path) -> Iterator[str]:
-    """Modes of protection: means over settings and transports where a discipline acts."""
+    """Yield the table of protection modes: means over settings and transports."""
     table = _study(study, "chapter6").filter(tcp="plain", reduces=159)
     head = "runtime, shallow | timeouts | latency to DropTail | runtime, deep | timeouts"
     yield f"| mean over settings and transports where RED acts | {head} | latency to DropTail |"
@@ -310,7 +312,7 @@ def front(study: Path) -> Iterator[str]:
 
 
 def tails(study: Path, part: str) -> Iterator[str]:
-    """Tails of the service and of the job by discipline, on the fabric of a part of the study."""
+    """Yield the table of tail latencies of the service and the job by discipline, in one fabric."""
     table = _study(study, part)
     value = {
         (row["queue"].rpartition("; ")[0], row["tcp"], row["metric"]): row["mean"]
@@ -353,7 +355,7 @@ def computed(study: Path) -> Iterator[str]:
 
 
 def tables_of(study: Path) -> Tables:
-    """The tables of a chapter's page, each as its lines."""
+    """Return the tables of a chapter's page, each as its lines."""
     if study == CHAPTER5:
         return {
             "seeds": [*seeds(study, "chapter5")],
@@ -375,7 +377,7 @@ def tables_of(study: Path) -> Tables:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write both pages, or tell whether they are as they would be written."""
+    """Write both pages; with ``--check``, return 1 if one is not current."""
     stale = []
     for study in (CHAPTER5, HERE):
         path = study / "README.md"

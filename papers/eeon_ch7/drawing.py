@@ -1,4 +1,4 @@
-"""Pictures of chapter 7 of E-EON, each from the kept numbers of the study."""
+"""Draws the pictures of chapter 7 of E-EON from the stored numbers of the study."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METRICS = {
 
 
 def draw(table: pl.DataFrame, tcp: str, links: str) -> Figure:
-    """Runtime, latency and energy by policy, a line for each queue and buffer."""
+    """Draw runtime, latency and energy by policy, with a line for each queue and buffer."""
     part = table.filter(
         pl.col("tcp") == tcp, (pl.col("links") == links) | (pl.col("policy") == "ideal")
     )
@@ -64,7 +64,7 @@ SHADES = (INK, ORANGE, GREEN, BLUE)
 
 
 def trade(table: pl.DataFrame, title: str, energy: str, tail: str, tail_name: str) -> Figure:
-    """Runtime and a tail of latency against what is used beyond ideal links, by policy."""
+    """Draw runtime and tail latency against the energy above that of ideal links, by policy."""
     figure, grid = panels(1, 2, (4.6, 3.4), f"{title} ({seeds_of(table)})")
     for axes, metric, name in zip(
         grid[0], ("runtime_s", tail), ("runtime, s", tail_name), strict=True

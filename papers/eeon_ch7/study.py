@@ -7,12 +7,13 @@
     python papers/eeon_ch7/study.py --draw   # the pictures again, from the kept numbers
     python papers/eeon_ch7/study.py --dask tcp://10.0.0.1:8786   # on the workers of a Dask cluster
 
-The part ``reading`` has the runs of the claims under the best-supported reading (readings.toml),
-``chapter7`` those of all tables of grid.toml as the claim files have them, the reading ``first``,
-with the TCP of [first] and with Linux's. The other parts are the sweeps of study/: every policy,
-and one that adapts, with the values of ``first``. The folder results/study has a table per part
-with means and 95 % intervals over seeds (``n`` seeds: 0 is not run), and the pictures (drawing.py).
-After it ``eastwest claims eeon_ch7 --record`` only reads.
+The part ``reading`` has the runs of the claims under the best-supported reading (readings.toml).
+The part ``chapter7`` has the runs of all tables of grid.toml under the reading ``first`` of the
+claim files, with the TCP of [first] and with Linux's. The other parts are the sweeps of study/:
+every policy, and one that adapts, with the values of ``first``. The folder results/study has a
+table per part with means and 95 % intervals over ``n`` seeds (0: not run), and the pictures
+(drawing.py). After this program, ``eastwest claims eeon_ch7 --record`` only reads runs from the
+store.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ HERE = Path(__file__).resolve().parent
 BUFFERS = {"200 packets": "shallow", "2000 packets": "deep"}
 #: Measured CPU seconds of a run.
 RUN_S = 1.7
-#: Tables of grid.toml that the claims' numbers are measured on.
+#: Tables of grid.toml that have the runs from which claims are measured.
 MEASURED = ("droptail", "droptail-ideal", "red", "red-ideal")
 #: CPU seconds of a run of each sweep of study/.
 STUDIES = {"policies": 1.7, "service": 4.0, "fast": 1.7}
@@ -57,13 +58,13 @@ RELATIVE = ("runtime_s", "latency_us", "latency_data_us")
 
 
 def read_sweeps() -> list[tuple[str, Spec]]:
-    """Return (TCP, sweep) of the claims' numbers under the best-supported reading."""
+    """Return TCP and sweep of each part of the claims' runs under the best-supported reading."""
     sweeps = grid_sweeps(HERE, read_as="", names=MEASURED, claim="eeon/F7.2")
     return [(str(spec.settings["tcp.profile"]), spec) for _, spec in sweeps]
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
-    """Return the names of a point."""
+    """Return the labels of a point of the sweep, which name its row in the table."""
     settings = decided(spec, number)
     queue = {"drop-tail": "DropTail", "red": "RED with ECN"}[settings["fabric.queue.kind"]]
     if settings.get("fabric.queue.protection") == "ack+syn":
@@ -80,7 +81,7 @@ def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
 
 
 def study_labels(_: str, spec: Spec, number: int) -> Labels:
-    """Return the names of a point of study/: the queue that the file names, and the policy."""
+    """Return the labels of a point of study/: the file's queue, and the policy."""
     settings = decided(spec, number)
     queue, energy = settings["fabric.queue"], settings["fabric.energy"]
     kinds = {"drop-tail": "DropTail", "step-marking": "DCTCP"}
@@ -94,7 +95,7 @@ def study_labels(_: str, spec: Spec, number: int) -> Labels:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return numbers of one run, from its summary."""
+    """Return the study's numbers of one run, by name, from its summary."""
     latency, fabric = summary["latency_us"], summary["energy_j"]["fabric_links"]
     found = {
         "runtime_s": summary["jobs"]["tasks_s"],
@@ -124,7 +125,8 @@ def table_of(points: Sequence[Point]) -> pl.DataFrame:
 
     def relative(point: Point) -> dict[str, list[float]]:
         base = {**point.labels, "links": "between switches", "policy": "ideal"}
-        awake = by_labels[tuple(base.items())].runs  # ideal links carry what always-on ones do
+        # Ideal links carry equal traffic to always-on links, so their energy is relative to these.
+        awake = by_labels[tuple(base.items())].runs
         found = {
             f"{name}_relative": ratios(point.runs, awake, name)
             for name in (*RELATIVE, "fabric_energy_j")

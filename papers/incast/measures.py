@@ -1,10 +1,10 @@
-"""Goodput of synchronized reads against the number of senders: onset, depth, and the models.
+"""Measures the goodput of synchronized reads against the number of senders.
 
 The measures need sweeps over ``fabric.hosts``: one reader and the senders. A curve is the mean
-goodput over seeds at each number of senders. Intervals of a number derived from a curve are
+goodput over seeds at each number of senders. Intervals of a number that is derived from a curve are
 percentile bootstrap intervals over seeds (Efron and Tibshirani, An Introduction to the Bootstrap,
 chapter 13): seeds are drawn with replacement, for all numbers of senders together, with a fixed
-stream.
+random seed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Mea
 
 @measure("lowest-share")
 def lowest_share(data: Data, at: Settings, block_bytes: int) -> Measured:
-    """Return the least mean goodput over the highest one with fewer senders: 1 is no collapse."""
+    """Return the lowest mean goodput over the highest one with fewer senders.
+
+    1 means no collapse.
+    """
     samples = _samples(data, at)
     return _read(samples, _lowest, _rows(samples, block_bytes))
 
@@ -69,7 +72,7 @@ def model_ratio(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> Measured:
-    """Return the geometric mean over senders of goodput over that of equation (1) or (2)."""
+    """Return goodput over that of equation (1) or (2): geometric mean over sender numbers."""
     samples = _samples(data, at, from_senders, to_senders)
     if equation not in {1, 2}:
         raise MeasureError(f"equation {equation}: only (1) and (2) have nothing to be fitted")
@@ -96,7 +99,7 @@ def alpha(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> Measured:
-    """Return the share of a timeout that a block waits: α of equation (4), mean over senders."""
+    """Return α of equation (4), the share of a timeout that a block waits; mean over senders."""
     samples = _samples(data, at, from_senders, to_senders)
 
     def mean_alpha(curve: Curve) -> float:
@@ -164,8 +167,8 @@ def ratio_of_falls(
 ) -> Measured:
     """Return the widest fall of goodput at several settings over the narrowest.
 
-    A fall is measured in steps of senders, from below ``upper`` to below ``lower`` as for
-    senders-of-fall, with the first step: 1 means an equal slope everywhere.
+    Each fall is measured as for senders-of-fall, and includes its first step. 1 means that all
+    falls are equally steep.
     """
     falls = [senders_of_fall(data, {along: value}, 1000, upper, lower) for value in values]
     steps = [fall.value + 1 for fall in falls]
@@ -245,7 +248,7 @@ def _rows(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> list[Row]:
-    """Return the curve with its intervals and equations (1) and (2), as rows."""
+    """Return rows with the curve, its intervals, and equations (1) and (2)."""
     rows: list[Row] = []
     for senders, sample in samples.items():
         values: Sequence[float] = list(sample.values.values())
@@ -275,7 +278,7 @@ def bytes_per_round_trip(
     gap_s: float,
     expected: list[int],
 ) -> Measured:
-    """Return the largest difference, in bytes, between the sent and the expected per round trip.
+    """Return the largest difference of bytes per round trip from the expected number.
 
     A round trip is a burst on ``link``: bytes after at least ``gap_s`` of silence (needs round
     trips much longer than a burst, and bins of ``measure.sample_interval`` shorter than the gap).

@@ -1,4 +1,4 @@
-"""Pictures of the study beyond the sources, each from the kept numbers of one sweep."""
+"""Draws the pictures of the study beyond its sources, each from the stored numbers of a sweep."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ CAUSES = {
 }
 CAUSE = "tcp.timeout_causes."
 ROUNDS = 20
-#: Shares below this are drawn as this.
+#: Least share on a logarithmic axis; smaller shares are drawn at this value.
 LEAST = 1e-3
-#: Time of a full packet on a link of 1 Gbit/s, with its framing.
+#: Transmission time of a full packet with all framing at 1 Gbit/s, in µs.
 PACKET_US = 12.304
 
-#: Names of rows of settings that are moved together, in the order of the sweep files.
+#: For each sweep, the names of its rows of settings, in the order of the sweep file.
 NAMES: Mapping[str, Sequence[str]] = {
     "mechanisms": (
         "NewReno",
@@ -80,13 +80,13 @@ NAMES: Mapping[str, Sequence[str]] = {
 
 
 def grid(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of equal panels."""
+    """Return a figure with a grid of equal panels."""
     figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.4), layout="constrained")
     return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
 
 
 def heat(axes: Axes, table: pl.DataFrame, row: str, column: str, value: str, text: str) -> None:
-    """A heat map of shares from 0 to 1 with their numbers."""
+    """Draw a heat map of shares from 0 to 1, with the numbers in it."""
     ys = table[row].unique(maintain_order=True).to_list()
     xs = table[column].unique(maintain_order=True).to_list()
     cells = {(r[row], r[column]): r[value] for r in table.iter_rows(named=True)}
@@ -102,7 +102,7 @@ def heat(axes: Axes, table: pl.DataFrame, row: str, column: str, value: str, tex
 
 
 def draw_map(table: pl.DataFrame) -> Figure:
-    """Goodput as a share of the link, over everything."""
+    """Draw a map of goodput, as a share of the link rate, over all settings."""
     table = servers(table.filter(pl.col("metric") == GOODPUT)).with_columns(pl.col("mean") / 1e9)
     rtos = table["min_rto"].unique(maintain_order=True)
     sizes = table["block_bytes"].unique(maintain_order=True)
@@ -120,18 +120,18 @@ def draw_map(table: pl.DataFrame) -> Figure:
 
 
 def servers(table: pl.DataFrame) -> pl.DataFrame:
-    """With the number of servers in place of hosts."""
+    """Return the table with the number of servers in place of the number of hosts."""
     return table.with_columns((pl.col("hosts") - 1).alias("servers")).drop("hosts")
 
 
 def titled(figure: Figure, title: str) -> Figure:
-    """Put a title at the left."""
+    """Write a title at the left of a figure."""
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure
 
 
 def draw_causes(table: pl.DataFrame) -> Figure:
-    """Timeouts per block by cause."""
+    """Draw the timeouts per block, by cause."""
     table = servers(table)
     profiles = table["profile"].unique(maintain_order=True)
     rows = [(r, b) for r in ("200 ms", "1 ms") for b in ("16 KB", "256 KB")]
@@ -155,7 +155,7 @@ def draw_causes(table: pl.DataFrame) -> Figure:
 
 
 def stacked(axes: Axes, part: pl.DataFrame, along: str) -> None:
-    """Bars of timeouts per block by cause."""
+    """Draw stacked bars of timeouts per block, by cause."""
     places = part[along].unique(maintain_order=True).to_list()
     numbers = {
         (row[along], row["metric"]): row["mean"] / ROUNDS for row in part.iter_rows(named=True)
@@ -176,7 +176,7 @@ def stacked(axes: Axes, part: pl.DataFrame, along: str) -> None:
 
 
 def draw_victims(table: pl.DataFrame) -> Figure:
-    """Share of blocks and of parts that meet a timeout."""
+    """Draw the share of blocks, and of single senders' parts of blocks, that meet a timeout."""
     table = servers(table).filter(pl.col("min_rto") == "200 ms")
     figure, panels = grid(1, 2, (4.4, 2.6))
     for axes, size in zip(panels[0], ("16 KB", "256 KB"), strict=True):
@@ -198,7 +198,7 @@ def draw_victims(table: pl.DataFrame) -> Figure:
 def around(
     axes: Axes, line: pl.DataFrame, along: str, mark: str, ink: str, label: str, factor: float = 1.0
 ) -> None:
-    """Means with their intervals."""
+    """Draw means with their intervals."""
     mean = [m * factor for m in line["mean"]]
     low = [m - (m if v is None else v * factor) for m, v in zip(mean, line["low"], strict=True)]
     high = [(m if v is None else v * factor) - m for m, v in zip(mean, line["high"], strict=True)]
@@ -210,7 +210,7 @@ def around(
 
 
 def draw_mechanisms(table: pl.DataFrame) -> Figure:
-    """Goodput and timeouts by mechanism and servers."""
+    """Draw goodput and timeouts by mechanism and number of servers."""
     table = servers(table)
     figure, panels = grid(1, 2, (5.6, 3.2))
     goodput = table.filter(pl.col("metric") == GOODPUT).with_columns(pl.col("mean") / 1e9)
@@ -235,7 +235,7 @@ def draw_mechanisms(table: pl.DataFrame) -> Figure:
 
 
 def draw_rates(table: pl.DataFrame) -> Figure:
-    """Goodput as a share of the link by its rate."""
+    """Draw goodput as a share of the link rate, by link rate."""
     table = servers(table.filter(pl.col("metric") == GOODPUT))
     figure, panels = grid(2, 2, (4.4, 2.3))
     for line, name in zip(panels, NAMES["rates"], strict=True):
@@ -258,7 +258,7 @@ def draw_rates(table: pl.DataFrame) -> Figure:
 
 
 def draw_spurious(table: pl.DataFrame) -> Figure:
-    """Timeouts that were needed and that were not, by buffer, at 1 ms."""
+    """Draw necessary and spurious timeouts by buffer, with a minimum timeout of 1 ms."""
     table = table.filter(pl.col("min_rto") == "1 ms")
     names = NAMES["spurious"]
     figure, panels = grid(2, len(names), (3.1, 2.3))
@@ -279,7 +279,7 @@ def draw_spurious(table: pl.DataFrame) -> Figure:
 
 
 def needless_bars(axes: Axes, part: pl.DataFrame) -> None:
-    """All timeouts, those for nothing, and those a sender noticed."""
+    """Draw bars: all timeouts, timeouts without a loss, and those that the sender noticed."""
     buffers = part["limit"].unique(maintain_order=True).to_list()
     for place, (metric, label, ink) in enumerate(
         (
@@ -304,7 +304,7 @@ def needless_bars(axes: Axes, part: pl.DataFrame) -> None:
 
 
 def draw_outcast(table: pl.DataFrame) -> Figure:
-    """One near sender's throughput over an equal share: each run, and the median."""
+    """Draw a near sender's throughput over an equal share: every run, and the median."""
     names = NAMES["outcast"]
     figure, panels = grid(2, len(names), (2.2, 2.2))
     for line, rate in zip(panels, ("1 Gbit/s", "10 Gbit/s"), strict=True):
@@ -319,7 +319,7 @@ def draw_outcast(table: pl.DataFrame) -> Figure:
 
 
 def captured(axes: Axes, part: pl.DataFrame, along: str, ink: str, label: str) -> None:
-    """Shares of single runs as dots, and their median."""
+    """Draw the shares of single runs as dots, with their median."""
     places = part[along].unique(maintain_order=True).to_list()
     for place, value in enumerate(places):
         runs = part.filter(pl.col(along) == value)["near_over_fair"].clip(LEAST, None).to_list()
@@ -336,7 +336,7 @@ def captured(axes: Axes, part: pl.DataFrame, along: str, ink: str, label: str) -
 
 
 def draw_outcast_rtt(table: pl.DataFrame) -> Figure:
-    """Near over equal, by the delay of the uplink."""
+    """Draw a near sender's throughput over an equal share, by the delay of the uplink."""
     figure, panels = grid(2, 1, (7.0, 2.2))
     for line, queue in zip(panels, ("drop-tail", "codel"), strict=True):
         axes = line[0]
@@ -353,7 +353,7 @@ def draw_outcast_rtt(table: pl.DataFrame) -> Figure:
 
 
 def draw_alpha(table: pl.DataFrame) -> Figure:
-    """Alpha of equation (4) by size."""
+    """Draw α of equation (4), the share of a timeout that a block waits, by block size."""
     figure, panels = grid(1, 1, (5.0, 2.8))
     axes = panels[0][0]
     sizes = table["block_bytes"].unique(maintain_order=True).to_list()
@@ -372,13 +372,13 @@ def draw_alpha(table: pl.DataFrame) -> Figure:
 
 
 def draw_kernel(table: pl.DataFrame) -> Figure:
-    """Model, simulation and measurement in one picture."""
+    """Draw goodput by the model, the simulation and the measurement in one picture."""
     measured = pl.read_csv(KERNEL / "measured" / "reads.csv")
     figure, panels = grid(2, 2, (4.4, 2.6))
     for line, name in zip(panels, ("modern", "classic"), strict=True):
         for axes, rto in zip(line, ("200 ms", "1 ms"), strict=True):
             case = pl.col("case") == f"{name}_{rto.replace(' ', '')}"
-            # a minimum of 1 ms is one of 4 ms where timers strike every 4 ms
+            # The kernel's timers fire every 4 ms, so a minimum timeout of 1 ms becomes 4 ms.
             rto_s = 0.2 if rto == "200 ms" else 0.004
             three_ways(axes, table.filter(case), measured.filter(case).sort("senders"), rto_s)
             axes.set_title(f"{name}, minimum timeout {rto}")
@@ -390,15 +390,16 @@ def draw_kernel(table: pl.DataFrame) -> Figure:
 
 
 def reads_of_kernel_tcp() -> pl.DataFrame:
-    """The simulated reads that are kept with papers/kernel_tcp."""
+    """Return the results of the simulated reads that papers/kernel_tcp stores."""
     kept = sorted((KERNEL / "results").glob("incast_*_*ms.csv"))
     tables = [pl.read_csv(path).rename({"goodput_bps": "mean"}) for path in kept]
     return pl.concat([table.select("case", "senders", "mean", "low", "high") for table in tables])
 
 
 def three_ways(axes: Axes, simulated: pl.DataFrame, measured: pl.DataFrame, rto_s: float) -> None:
-    """One panel: equations (1), (2) and (4), simulated and measured goodput."""
-    block, rtt_s, link = 262_144, 1e-3, 1e8 * 1448 / 1500  # payload of the link
+    """Draw a panel: goodput by equations (1), (2) and (4), simulated, and measured."""
+    # Block size in bytes, round trip in s, and payload rate of the link in bit/s.
+    block, rtt_s, link = 262_144, 1e-3, 1e8 * 1448 / 1500
     xs = simulated["senders"].to_list()
     before = [models.goodput_before(n, block, rtt_s, link) for n in xs]
     after = [models.goodput_after(n, block, rto_s, rtt_s, link) for n in xs]
@@ -434,7 +435,7 @@ def three_ways(axes: Axes, simulated: pl.DataFrame, measured: pl.DataFrame, rto_
     rate_ticks(axes)
 
 
-#: Pictures of each sweep.
+#: Pictures of each sweep, by name.
 PICTURES: Mapping[str, Mapping[str, Callable[[pl.DataFrame], Figure]]] = {
     "kernel": {"kernel": draw_kernel},
     "alpha": {"alpha": draw_alpha},

@@ -1,4 +1,4 @@
-"""The study beyond the sources: runs the sweeps of study/ and draws what they show.
+"""Runs the sweeps of study/, which go beyond the study's sources, and draws their results.
 
     python papers/incast/study.py            # all of them: some minutes
     python papers/incast/study.py outcast    # one
@@ -32,13 +32,13 @@ from pictures import CAUSE, GOODPUT, NAMES, PICTURES, TIMEOUTS, reads_of_kernel_
 HERE = Path(__file__).resolve().parent
 KEPT = HERE / "results" / "study"
 
-#: Place, among the axes of a sweep file, of the rows that have names.
+#: For each sweep, the index of the axis whose rows of settings have names.
 PLACE = {"mechanisms": 0, "rates": 1, "spurious": 1, "outcast": 1, "alpha": 0}
 
 
 def run(name: str) -> pl.DataFrame:
-    """Run a sweep and return its numbers: settings, metric, n, mean, low, high."""
-    if name == "kernel":  # runs that are kept
+    """Run a sweep; return its numbers as columns settings, metric, n, mean, low, high."""
+    if name == "kernel":  # This sweep's runs are stored by another study.
         return reads_of_kernel_tcp()
     with tempfile.TemporaryDirectory(prefix="eastwest-study-") as folder:
         found = ew.sweep(HERE / "study" / f"{name}.toml", out=Path(folder) / name, yes=True)
@@ -57,7 +57,10 @@ def run(name: str) -> pl.DataFrame:
 
 
 def labelled(name: str, sweep: ew.SweepResult, points: pl.DataFrame) -> pl.DataFrame:
-    """Return ``points`` with columns of settings before its numbers; named rows by their names."""
+    """Return ``points`` with columns of settings before its numbers.
+
+    Named rows have their names.
+    """
     axes = axes_of(name)
     sizes = [len(axis["values"]) for axis in axes]
     rows = []
@@ -117,7 +120,7 @@ def shares(sweep: ew.SweepResult) -> pl.DataFrame:
 
 
 def share(result: ew.Result) -> tuple[float, float, float]:
-    """Return mean throughput of near and of far senders (bit/s), and near over an equal share."""
+    """Return the mean throughput of near and far senders in bit/s, and near over an equal share."""
     up = result.links.filter(pl.col("tier") == "host-up").select("src", "bytes")
     sent = dict(up.iter_rows())
     lost = result.events.filter(pl.col("what") == "drop").group_by("src")
@@ -133,7 +136,7 @@ def share(result: ew.Result) -> tuple[float, float, float]:
 
 
 def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Return α of equation (4) by point: point, metric, n, mean, low, high."""
+    """Return α of equation (4), the share of a timeout that a block waits, for each point."""
     rows = []
     points = sweep.runs.sort("point").unique("point", keep="first", maintain_order=True)
     for row in points.iter_rows(named=True):
@@ -149,7 +152,7 @@ def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
 
 
 def victims(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Return shares of blocks and parts with a timeout: point, metric, n, mean, low, high."""
+    """Return the shares of blocks and of senders' parts that meet a timeout, for each point."""
     rows = []
     found: dict[int, dict[str, list[float]]] = {}
     for row in sweep.runs.sort("point", "seed").iter_rows(named=True):

@@ -1,4 +1,4 @@
-"""Jobs of one run compared with the jobs of another, and sequences of consecutive jobs.
+"""Compares the jobs of two runs, and measures sequences of consecutive jobs.
 
 A job's time is from its submission to its end. Jobs of two runs correspond when their numbers are
 equal: a trace gives equal jobs equal numbers. All comparisons are seed by seed; intervals are
@@ -22,10 +22,10 @@ from eastwest.claims.measures import (
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 
-#: Shares of all jobs at which a figure has their times.
+#: Quantiles, as shares of all jobs, at which a figure shows job times.
 _SHARES = [i / 100 for i in range(1, 100)]
 
-#: Number of bytes larger than that of any job.
+#: Default upper limit of the bytes of a job: more than any job has.
 _LARGEST = 1 << 62
 
 
@@ -62,7 +62,7 @@ def _pairs(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job]
 
 
 def _apart(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job], list[_Job]]]:
-    """Return pairs of runs: each seed at one point with the next seed at the other."""
+    """Return pairs of runs: each seed at one point of the sweep with the next seed at the other."""
     ours, theirs = _by_seed(data, at), _by_seed(data, against)
     seeds = sorted(ours.keys() & theirs.keys())
     if len(seeds) < 2:
@@ -188,8 +188,8 @@ def job_seconds_saved(
 ) -> Measured:
     """Return by how many seconds jobs end sooner at ``at``, as a mean.
 
-    Only jobs of ``least_bytes`` to ``most_bytes`` count. With ``timeouts`` these are jobs that had
-    one at ``against``, otherwise jobs that had none.
+    Only jobs of ``least_bytes`` to ``most_bytes`` count. With ``timeouts``, these are jobs that had
+    a timeout at ``against``; otherwise, jobs without a timeout there.
     """
     ours = _by_seed(data, at)
     means: list[float] = []
@@ -247,7 +247,7 @@ def jobs_at_the_floor(
 
 @measure("tall-jobs")
 def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10.0) -> Measured:
-    """Return the share of consecutive jobs that are tall."""
+    """Return the share of consecutive jobs that are tall: above ``above`` times the floor."""
     return _sequence(data, at, first, last, lambda jobs: len(_tall(jobs, above)) / len(jobs))
 
 
@@ -255,7 +255,7 @@ def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10
 def sequences_with_tall_jobs(
     data: Data, at: Settings, length: int = 100, above: float = 10.0, most: float = 0.1
 ) -> Measured:
-    """Return the share of a run's consecutive sequences of ``length`` jobs that have tall jobs.
+    """Return the share of sequences of ``length`` consecutive jobs of a run with tall jobs.
 
     A sequence counts if at least one job is tall, and at most the share ``most`` of its jobs.
     """
@@ -273,9 +273,9 @@ def sequences_with_tall_jobs(
 def size_of_tall_jobs(
     data: Data, at: Settings, first: int, last: int, above: float = 10.0
 ) -> Measured:
-    """Return the median of bytes that tall jobs of a sequence move over that of all its jobs.
+    """Return the median bytes of the tall jobs of a sequence over the median of all its jobs.
 
-    The value is 0 where no job is tall.
+    The value is 0 if no job is tall.
     """
 
     def ratio(jobs: list[_Job]) -> float:

@@ -1,4 +1,4 @@
-"""Durations of exchanges between pairs of hosts."""
+"""Measures the durations of exchanges between pairs of hosts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from eastwest.results import Result
 
 
 def _pairs(result: Result) -> list[tuple[float, float]]:
-    """Return the first write and last arrival of each pair of hosts in s, in both directions."""
+    """Return first write and last arrival of each pair of hosts in s, over both directions."""
     found: dict[tuple[int, int], tuple[float, float]] = {}
     columns = ("src", "dst", "purpose", "start_s", "fct_us")
     for src, dst, purpose, start_s, fct_us in result.flows.select(columns).iter_rows():
-        # a request has the opposite direction to the data
+        # A request goes in the opposite direction to the data.
         pair = (dst, src) if purpose == "request" else (src, dst)
         begun, ended = found.get(pair, (math.inf, -math.inf))
         found[pair] = (min(begun, start_s), max(ended, start_s + fct_us * 1e-6))

@@ -1,9 +1,9 @@
-"""Writes the tables of README.md and its picture from what was measured and the kept results.
+"""Writes the tables and the picture of README.md from measurements and stored results.
 
     python papers/kernel_shuffle/tables.py [PREDICTIONS EXPERIMENTS]
 
-With the folders of the sweeps predictions.toml and experiments.toml their tables in results/ are
-made first. Each table stands between two marks in the page; the text around them is left as it is.
+With the folders of the sweeps predictions.toml and experiments.toml, their tables in results/ are
+made first. Each table is between two marks in the page; the text around the marks stays as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.plot.picture import save
 from eastwest.plot.style import BLUE, ORANGE, log_axis, style
 
 HERE = Path(__file__).parent
-#: Settings by their titles.
+#: Title of each setting in the tables → its name in the results.
 SETTINGS = {
     "drop-tail 200": "droptail200",
     "drop-tail 2000": "droptail2000",
@@ -45,7 +45,7 @@ _KINDS = {
     "FIN": "fin",
 }
 _DROPS = {"early_drops": "dropped early", "full_drops": "queue full"}
-#: What is kept of a sweep: a column, and the metrics that it adds.
+#: Kinds of packets whose numbers are added in a column of the tables.
 _DATA, _ACKS, _SYNS = ("data", "retransmission"), ("ack", "ece_ack"), ("syn", "syn_ack")
 
 
@@ -97,7 +97,7 @@ def _band(part: Part) -> str:
 
 
 def numbers() -> Iterator[str]:
-    """Makespan, time of a pair and latency of each setting."""
+    """Yield the table of makespan, time of a pair and latency for each setting."""
     known = _measured()
     yield (
         "| setting | makespan, s: Linux | simulated | pair, s: Linux | simulated | "
@@ -113,7 +113,7 @@ def numbers() -> Iterator[str]:
 
 
 def drops() -> Iterator[str]:
-    """Dropped packets by setting, cause and kind."""
+    """Yield the table of dropped packets by setting, cause and kind."""
     known = _measured()
     yield "| setting | cause | kind | Linux | allowed | simulated (95 %) |"
     yield "|---|---|---|---|---|---|"
@@ -128,7 +128,7 @@ def drops() -> Iterator[str]:
 
 
 def shares() -> Iterator[str]:
-    """Share of ACKs among what RED drops early, and among all packets."""
+    """Yield the table of ACKs' share among early drops of RED, and among all packets."""
     yield "| | allowed, % | simulated, % |"
     yield "|---|---|---|"
     for part in _parts("ack_share"):
@@ -136,7 +136,7 @@ def shares() -> Iterator[str]:
 
 
 def condense(sweep: Path, table: str) -> None:
-    """Write the table of a sweep: means over seeds of what is kept."""
+    """Write the table of a sweep with the means over seeds of the used metrics."""
     points = pl.read_parquet(sweep / "points.parquet")
     wide = points.pivot(on="metric", index=["point", "name", "fabric.queue"], values="mean")
     kept = wide.sort("point").select(
@@ -148,7 +148,7 @@ def condense(sweep: Path, table: str) -> None:
 
 
 def predictions() -> Iterator[str]:
-    """Settings that were not measured."""
+    """Yield the table of settings that were not measured."""
     yield (
         "| setting | makespan, s | latency, ms | timeouts | marked | "
         "dropped by the discipline: data | ACKs | SYNs | data at a full queue |"
@@ -177,7 +177,7 @@ def experiments() -> Iterator[str]:
 
 
 def picture() -> Figure:
-    """Makespan against latency, and drops by kind: Linux and simulated."""
+    """Draw makespan against latency, and drops by kind, measured on Linux and simulated."""
     figure = Figure(figsize=(10.6, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     _front(left)

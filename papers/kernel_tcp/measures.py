@@ -1,9 +1,10 @@
-"""Windows of one sender over time, and goodput of reads: compared with a measured kernel.
+"""Measures windows of a sender and goodput of reads, to compare with a measured kernel.
 
-``Windows`` are samples of what a kernel reports of a connection (``TCP_INFO``) every 5 ms; a
-simulated sender is sampled in the same way, so that peaks, thresholds and periods are comparable.
-papers/kernel_tcp/measured/derive.py uses it for measured flows, papers/kernel_tcp/ns3/run.py for
-those of ns-3. A sawtooth begins after the recoveries of slow start, at 1.5 s.
+``Windows`` are samples of the values that a kernel reports of a connection (``TCP_INFO``) every 5
+ms. A simulated sender is sampled in the same way, so that peaks, thresholds and periods are
+comparable. papers/kernel_tcp/measured/derive.py uses the class for measured flows,
+papers/kernel_tcp/ns3/run.py for flows of ns-3. The sawtooth begins after the recoveries of slow
+start, at 1.5 s.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SAMPLE_S = 0.005
 SAWTOOTH_S = 1.5
 #: Beginning of the time over which medians are computed, in s.
 STEADY_S = 2.0
-#: Time in s of which a figure has every sample; after it, every fourth.
+#: A figure has every sample up to this time in s; after it, every fourth sample.
 _DENSE_S = 1.0
 _THIN = 4
 _RUN_S = 10.0
@@ -44,9 +45,9 @@ class Windows:
 
     times_s: Sequence[float]
     segments: Sequence[float]
-    #: Slow start thresholds in segments; infinite before the first.
+    #: Slow start thresholds in segments at the samples; infinite before the first loss.
     thresholds: Sequence[float]
-    #: Whether the sender was in fast recovery.
+    #: Whether the sender was in fast recovery, at each sample.
     recovering: Sequence[bool]
 
     def _cuts(self) -> list[int]:
@@ -56,7 +57,7 @@ class Windows:
         return [at for at in begun if self.times_s[at] > SAWTOOTH_S]
 
     def numbers(self) -> dict[str, float]:
-        """Return the compared numbers by name, without those that the flow does not have."""
+        """Return the compared numbers by name; numbers that the flow does not have are left out."""
         cuts = self._cuts()
         found = {"largest-window": max(self.segments, default=math.nan)}
         if True in self.recovering:
@@ -207,7 +208,7 @@ def window_over_time(data: Data, at: Settings, case: str) -> Measured:
     return Measured(interval.value, interval.low, interval.high, interval.n, rows=rows)
 
 
-#: Columns of a row of reads, and the metric of the summary whose mean each has.
+#: Columns of a row of reads → the metric of the summary whose mean the column has.
 _COUNTS: Mapping[str, str] = {
     "timeouts": "tcp.timeouts",
     "spurious_timeouts": "tcp.spurious_timeouts",

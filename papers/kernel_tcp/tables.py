@@ -1,8 +1,8 @@
-"""Writes the tables of README.md from what was measured, the kept results, and ns-3.
+"""Writes the tables of README.md from the measurement, the stored results, and ns-3.
 
     python papers/kernel_tcp/tables.py
 
-Each table stands between two marks in the page; the text around them is left as it is.
+Each table is between two marks in the page; the text around the marks stays as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FLOWS = {
     "bbr_droptail50": "BBR, drop-tail 50",
     "bbr_droptail500": "BBR, drop-tail 500",
 }
-#: Number in the tables by the name of its metric in the claims.
+#: Metric of the claims → name of the number in the tables.
 NUMBERS = {
     "largest window": "largest-window",
     "end of slow start": "slow-start-end",
@@ -47,7 +47,7 @@ Row = dict[str, str]
 
 
 def number(value: float | str) -> str:
-    """Four digits at most, without an exponent."""
+    """Return a number with at most four digits, without an exponent."""
     value = float(value)
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
@@ -58,22 +58,22 @@ def _result(name: str) -> dict[str, Any]:
 
 
 def _within(value: float, part: dict[str, Any]) -> bool:
-    """Whether a number lies in a band."""
+    """Return whether a number lies in a band."""
     return bool(part["band"]["low"] <= value <= part["band"]["high"])
 
 
 def _inside(value: float, part: dict[str, Any]) -> str:
-    """A number, bold where it lies outside of the band."""
+    """Return a number as text, in bold if it lies outside the band."""
     return number(value) if _within(value, part) else f"**{number(value)}**"
 
 
 def _once(title: str, place: int) -> str:
-    """Return a title for the first row of a group alone."""
+    """Return a title for the first row of a group; for the other rows, an empty text."""
     return "" if place else title
 
 
 def flows() -> Iterator[str]:
-    """Numbers of the single flows."""
+    """Yield the table of the numbers of single flows."""
     measured = {(row["case"], row["number"]): row for row in rows(HERE / "measured" / "flows.csv")}
     peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}
     yield "| flow | | Linux 6.18 (least to greatest) | allowed | simulated | ns-3.37 |"
@@ -97,7 +97,7 @@ def _peers(name: str) -> dict[tuple[str, str], Row]:
 
 
 def reads() -> Iterator[str]:
-    """Goodput of synchronized reads."""
+    """Yield the table of goodput of synchronized reads."""
     measured = {(row["case"], row["senders"]): row for row in rows(HERE / "measured" / "reads.csv")}
     second, every = _peers("reads.csv"), _peers("reads_every_packet.csv")
     yield (

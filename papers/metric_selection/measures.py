@@ -1,4 +1,4 @@
-"""Metrics of a run that say most about a target: the place of one among those selected."""
+"""Measures the place of one metric among the metrics that tell most about a target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def selected_place(
 ) -> Measured:
     """Return the place, from 1, of the first selected metric that fits the glob ``of``.
 
-    The value is the mean over runs. Where none of the ``count`` selected metrics fits, the place is
+    The value is the mean over runs. If none of the ``count`` selected metrics matches, the place is
     ``count`` + 1.
     """
     from eastwest.observe.mrmr import Scheme  # noqa: PLC0415  numpy is slow to load

@@ -1,13 +1,13 @@
-"""Transactions of a service with two stages whose load doubles at two thirds of the run.
+"""Draws transactions of a service with two stages whose load doubles after two thirds of a run.
 
     python papers/metric_selection/transactions.py   # writes scenarios/stages: load-N, equal-N
 
-A table is drawn by its number: users arrive at random, 50 a second until 20 s and 100 a second from
-then to 30 s. The web server computes, asks the database, and computes again before it answers; the
-database computes before it answers. In ``load-N.tsv`` all times of computing are exponential and
-pages have one size. In ``equal-N.tsv`` all transactions compute for equally long and pages have
-lognormal sizes, as web pages have a heavy tail (Crovella and Bestavros 1997). The sizes of the
-database's answers are exponential in both.
+A table is drawn with its number as seed: users arrive at random, 50 per second until 20 s, and 100
+per second from then to 30 s. The web server computes, queries the database, and computes again
+before it answers; the database computes before it answers. In ``load-N.tsv`` all computing times
+are exponential and all pages have one size. In ``equal-N.tsv`` computing times are constant and
+pages have lognormal sizes, because web pages have a heavy tail (Crovella and Bestavros 1997). The
+sizes of the database's answers are exponential in both.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from eastwest.files import write_whole
 
 HERE = Path(__file__).resolve().parent / "scenarios" / "stages"
 TABLES = 5
-#: Arrivals a second from each time on, and the end, in seconds.
+#: Arrivals per second from each time in s on; end of the arrivals in s.
 RATES, END_S = ((0.0, 50.0), (20.0, 100.0)), 30.0
-#: Mean seconds of computing: the web server before and after its query, and the database.
+#: Mean computing times in s: the web server before and after its query, and the database.
 BEFORE_S, AFTER_S, QUERY_S = 0.008, 0.016, 0.008
-#: Bytes of messages; that of the database's answers is a mean, and they have at least the least.
+#: Bytes of messages. The size of the database's answer is a mean; no message is smaller than the
+#: last number.
 REQUEST, ANSWER, QUERY, ROWS, LEAST = 1600, 8000, 1600, 20_000, 200
-#: Standard deviation of the logarithm of the sizes of pages.
+#: Standard deviation of the natural logarithm of page sizes.
 SIGMA = 1.5
 
 COLUMNS = "transaction call parent start_s component request_bytes response_bytes gap_s rest_s"
 
 
 def arrivals(random: np.random.Generator) -> list[float]:
-    """Times at which users ask, in seconds."""
+    """Return the times at which users send a request, in s."""
     ends = [start for start, _ in RATES[1:]] + [END_S]
     found: list[float] = []
     for (start, rate), end in zip(RATES, ends, strict=True):
@@ -43,7 +44,10 @@ def arrivals(random: np.random.Generator) -> list[float]:
 
 
 def table(number: int, equal: bool) -> str:
-    """The table of calls that this number draws; ``equal``: with equal times of computing."""
+    """Return the table of calls drawn with this number as seed.
+
+    With ``equal``, computing times are constant.
+    """
     random = np.random.default_rng([number, 2] if equal else number)
     means = (BEFORE_S, AFTER_S, QUERY_S)
     lines = [COLUMNS.replace(" ", "\t")]
@@ -61,7 +65,7 @@ def table(number: int, equal: bool) -> str:
 
 
 def main() -> None:
-    """Write all tables."""
+    """Write the tables of all numbers."""
     HERE.mkdir(exist_ok=True)
     for number in range(1, TABLES + 1):
         write_whole(HERE / f"load-{number}.tsv", table(number, False).encode())

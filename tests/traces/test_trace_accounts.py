@@ -201,7 +201,7 @@ def test_text_in_the_place_of_a_file_is_refused_as_such(tmp_path: Path) -> None:
     ("record", "text"),
     [
         ("30:0:0:1:9", "a one-sided operation"),
-        ("7:0:0:1", "found a record '7'"),
+        ("7:0:0:1", "a record of the kind '7'"),
         ("1:0:1:1.0", "a record of a thread other than the first"),
         ("10:0:0:0:5:0:0:1:1", "communicator 5, which has 2 of 3 tasks"),
         ("10:0:0:0:9:0:0:1:1", "communicator without a definition, beside others"),

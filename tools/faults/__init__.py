@@ -1,1 +1,1 @@
-"""Faults from outside: calls that fail, and processes that are killed. See ``check_faults.py``."""
+"""Faults made from outside a command: calls that fail, and kills; ``check_faults.py`` uses them."""

@@ -75,9 +75,9 @@ class Case:
 
     name: str
     words: tuple[str, ...]
-    #: Kind and name of each result, see ``look.py``.
+    #: Kind and name of each result that the command leaves; the kinds are those of ``look.py``.
     leaves: tuple[tuple[str, str], ...]
-    #: Arguments of an earlier command in the same folder, on other inputs.
+    #: Arguments of a command that runs before, in the same folder but with other inputs.
     before: tuple[str, ...] = ()
 
     def command(self, inputs: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs one command after the other and disturbs each: a call that fails, or SIGKILL.
+"""Runs commands one after the other and disturbs each by a failing call or by SIGKILL.
 
 It is a program of its own. It reads requests from standard input and answers on standard output,
 one JSON object per line. Each command runs in a process forked from this one, which has imported
@@ -27,30 +27,31 @@ from typing import Any
 from eastwest import cli
 from faults.cases import BY_NAME, Case
 
-#: Time limit of a command in s; also of its child processes, from its end on.
+#: Time limit of a command in s; also the limit of its child processes, counted from its end.
 _LONGEST_S = 600.0
 _OUTLIVES_S = 30.0
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
+# Option PR_SET_CHILD_SUBREAPER of prctl (linux/prctl.h): orphans become children of this process.
+_SUBREAPER = 36
 _ENDED = b"memory allocation of "
-#: Kinds of results that grow file by file; all others are either the old or the new one.
+#: Kinds of results that grow file by file; any other result must be either the old or the new one.
 _GROWS = {"store", "files"}
 
 
 @dataclass
 class Ended:
-    """End of a command: exit code, output, and problems."""
+    """Outcome of a command: exit code, output, and problems."""
 
     code: int
     said: str
     wall_s: float
     killed: bool = False
-    #: Number of calls counted, and of faults made.
+    #: Number of calls counted, and number of calls that were made to fail.
     counts: tuple[int, int] = (0, 0)
     problems: list[str] = field(default_factory=list)
 
 
 class Disturber:
-    """Executor of cases in a folder of its own; ``shim`` is the loaded library of ``shim.c``."""
+    """Runs cases in a folder of its own; ``shim`` is the loaded library of ``shim.c``."""
 
     def __init__(self, folder: Path, inputs: Path, shim: Path) -> None:
         self.folder = folder
@@ -85,7 +86,7 @@ class Disturber:
         self.expected[case.name] = found["digests"]
 
     def trial(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a case with one disturbance and then again without, and return what was found."""
+        """Run a case with one disturbance, then again without one, and return the findings."""
         case = BY_NAME[request["case"]]
         self.ready(case)
         self._fresh(case)
@@ -194,7 +195,8 @@ class Disturber:
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
         except BaseException:
-            sys.excepthook(*sys.exc_info())  # as an interpreter does that ends in this way
+            # Print the error as a Python interpreter does when an exception ends it.
+            sys.excepthook(*sys.exc_info())
             code = 1
         atexit._run_exitfuncs()
         sys.stderr.flush()
@@ -203,7 +205,8 @@ class Disturber:
     def _orphans(self) -> list[str]:
         """Wait for children of the command that outlive it, and return a problem for each.
 
-        Orphans become children of this process; the process that runs ``look.py`` is one too.
+        Orphans become children of this process. The process that runs ``look.py`` is also its
+        child, but is no orphan.
         """
         until = time.monotonic() + _OUTLIVES_S
         children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")

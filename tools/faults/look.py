@@ -24,7 +24,8 @@ from eastwest.observe.load import open_spans
 from eastwest.sweep.tables import SweepResult
 from eastwest.traces.load import open_trace
 
-#: Keys that may differ between two equal commands: times and places.
+#: Keys of JSON files whose values may differ between two equal commands, for example times and
+#: paths.
 _DIFFERS = {"wall_s", "cpu_s", "peak_rss_mb", "cost", "date", "command", "store", "runs", "build"}
 _TAILS = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
 
@@ -43,7 +44,8 @@ def _whole_file(path: Path) -> bytes:
     tail = _TAILS.get(path.suffix)
     if not data or (tail is not None and not data.rstrip().endswith(tail)):
         raise ValueError(f"{path} was cut off")
-    return data if path.suffix not in {".png", ".svg"} else b""  # pictures hold their date
+    # Pictures contain the date when they were drawn, so their content is not compared.
+    return data if path.suffix not in {".png", ".svg"} else b""
 
 
 def _files(path: Path) -> Iterator[bytes]:
@@ -54,7 +56,10 @@ def _files(path: Path) -> Iterator[bytes]:
 
 
 def _result(path: Path) -> Iterator[bytes]:
-    """Yield the content of a result, in which all tables must be readable; runs may have none."""
+    """Yield the content of a result folder, in which all tables must be readable.
+
+    A result may have no tables.
+    """
     result = ew.load(path)
     yield result.digest.encode()
     there = {file.stem for file in path.glob("*.parquet")}

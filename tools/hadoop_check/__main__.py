@@ -22,12 +22,15 @@ from hadoop_check.network import MASTER, NODES, SWITCH, WORKERS, Shape
 _TOOLS = ("ip", "tc", "ss", "nstat", "unshare", "sysctl", "java", "mvn")
 _ROW_BYTES = 100
 _BLOCK = 64 << 20
-#: Shape of the cables while data is generated.
+#: Rate, burst and queues of all cables while the input is generated.
 _FAST = Shape(2000, 1_000_000, 2_000_000, 100_000)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the check: exit code 0 if all bands are held, 1 if not, 2 if it cannot run here."""
+    """Run the check.
+
+    Return 0 if all values are in their bands, 1 if not, 2 if it cannot run here.
+    """
     options = _options(arguments)
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     shapes = [Shape(rate, options.buffer, congestion=options.congestion) for rate in options.rates]
@@ -108,7 +111,7 @@ def _java_home() -> Path:
 
 
 def terasort(blocks: int, copies: int, pack: bool) -> list[str]:
-    """Return the job's arguments."""
+    """Return the arguments of the TeraSort job."""
     return [
         "terasort",
         f"-Dmapreduce.reduce.memory.mb={1024 if pack else 2048}",
@@ -217,7 +220,7 @@ def _sort(
 
 
 def _drops() -> dict[str, int]:
-    """Return the packets dropped at the switch's port towards each node since it was shaped."""
+    """Return the packets dropped at the switch's port to each node since cables were shaped."""
     command = ["ip", "netns", "exec", SWITCH, "tc", "-s", "qdisc", "show"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return drops_by_node(shown)

@@ -1,4 +1,4 @@
-"""HDFS, YARN and the history server: started in their namespaces, used for jobs, stopped."""
+"""Starts HDFS, YARN and the history server in their namespaces, runs jobs, and stops all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from hadoop_check import configuration
 from hadoop_check.network import MASTER, NODES, WORKERS, inside, space
 
-#: Time limit in s until a daemon listens, and until a job ends.
+#: Time limit in s until a daemon listens on its port; time limit in s until a job ends.
 _START_S = 180
 _JOB_S = 1200
 _DAEMONS = {
@@ -27,11 +27,11 @@ _DAEMONS = {
 
 
 class ClusterError(RuntimeError):
-    """Error of a daemon or a job; the message has the end of its log."""
+    """Error of a daemon or a job; the message contains the end of its log."""
 
 
 class Cluster:
-    """A running cluster."""
+    """A cluster of HDFS and YARN that runs in network namespaces."""
 
     def __init__(self, folder: Path, jars: Path, java_home: Path, at_once: int) -> None:
         self.folder, self.jars, self.java_home = folder, jars, java_home
@@ -94,7 +94,7 @@ class Cluster:
                 raise ClusterError(f"not listening after {_START_S} s: {missing}")
             wanted -= {(node, port) for node, port in wanted if _listens(node, port)}
             time.sleep(0.5)
-        time.sleep(5)  # nodes register
+        time.sleep(5)  # Wait until the workers have registered with the resource manager.
 
     def call(self, node: str, main: str, *arguments: str) -> str:
         """Run a Java program of Hadoop to its end and return its output."""
@@ -153,7 +153,7 @@ def _tail(log: Path) -> str:
 
 
 def _listens(node: str, port: int) -> bool:
-    """Whether a TCP port of a node is open."""
+    """Return whether a TCP port of a node is open."""
     command = ["ip", "netns", "exec", space(node), "ss", "-Htln", f"sport = :{port}"]
     return bool(subprocess.run(command, capture_output=True, check=True).stdout.strip())
 

@@ -1,7 +1,7 @@
-"""Comparison of the cluster's runs with the simulator: scenario, bands and table of the paper.
+"""Compares the runs of the cluster with the simulator: scenario, bands and table.
 
-The machine is calibrated on the history of the first run; if it is the only one, only the network
-is predicted.
+The machine profile is calibrated on the history of the first run. If there is only one run, only
+its network times are predicted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Measured:
     retransmits: int
     timeouts: int
     maps: int
-    #: Drops at the port towards the master.
+    #: Packets dropped at the switch's port towards the master.
     master_drops: int = 0
 
 
 def outcome(run: Measured) -> hadoop_real.Outcome:
-    """Return the job's numbers, by its history and the switch's counters."""
+    """Return the numbers of the job, from its history and the counters of the switch."""
     history = read(run.history)
     attempts = [
         Attempt(kind, a.started_s or 0.0, a.finished_s or 0.0, a.input_done_s)
@@ -76,7 +76,7 @@ def report(
     rates, seen = [first.shape.rate_mbit * 1e6], [first_percent(compared[0].measured)]
     found = calibrate([first.history], rates, cluster=cluster, first_percents_s=seen)
     profile = toml_text(found)
-    # The devices accept no burst of more than one segment (gso_max_segs).
+    # The devices send no segment larger than a packet (gso_max_segs 1), so offload is switched off.
     extra = {"tcp.segmentation_offload": False, "workload.hadoop.node.cores": cores, **extra}
     calibrated = () if len(runs) == 1 else (compared[0].setting,)
     results = hadoop_real.compare(compared, profile, seeds, extra, calibrated)

@@ -1,4 +1,4 @@
-"""Configuration of the cluster: a worker has containers for two maps, or a reduce and a master."""
+"""Configuration of the cluster: each worker can run two maps, or a reduce and the job's master."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hadoop_check.network import MASTER
 _OPENS = " ".join(
     f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("lang", "util", "net")
 )
-#: Setting so that a disk that is 90 % full, which may have much room, is still used.
+#: Name of a setting; without it, YARN does not use a disk that is 90 % full, even if much room is
+#: left.
 _FULL_DISK = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
 _AT_ONCE = "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments"
 JAVA = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_OPENS}"
@@ -88,7 +89,7 @@ def properties(
             "yarn.scheduler.capacity.root.queues": "default",
             "yarn.scheduler.capacity.root.default.capacity": "100",
             "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
-            # 1 by default: reduces are spread over the nodes
+            # The default is 1; with more, the reduces are not spread over the nodes.
             _AT_ONCE: str(at_once),
         },
     }
@@ -120,6 +121,6 @@ def write(node: str, folder: Path, jars: Path, java_home: Path, at_once: int = 1
         (conf / name).write_text(text(values), "utf-8")
     (conf / "log4j.properties").write_text(_LOGS, "utf-8")
     for page in ("hdfs", "datanode"):
-        # The jars lack the pages of HDFS, without whose folder its servers do not start.
+        # The jars lack the web pages of HDFS, and its servers do not start without their folder.
         (conf / "webapps" / page).mkdir(parents=True)
     return conf

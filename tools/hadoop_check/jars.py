@@ -1,4 +1,4 @@
-"""Hadoop's jars from Maven Central, resolved by Maven itself."""
+"""Fetches Hadoop's jars from Maven Central, with Maven."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _ARTIFACTS = (
     "hadoop-hdfs-client",
     "hadoop-yarn-server-resourcemanager",
     "hadoop-yarn-server-nodemanager",
-    "hadoop-yarn-server-timelineservice",  # the resource manager loads classes of it in any case
+    # The resource manager loads classes of this package even if the service is off.
+    "hadoop-yarn-server-timelineservice",
     "hadoop-mapreduce-client-jobclient",
     "hadoop-mapreduce-client-shuffle",
     "hadoop-mapreduce-client-hs",
@@ -23,7 +24,7 @@ _ARTIFACTS = (
 
 
 def project(version: str = VERSION) -> str:
-    """Return a Maven project with the dependencies of a cluster."""
+    """Return a Maven project that depends on the packages of a cluster."""
     needs = "".join(
         f"    <dependency><groupId>org.apache.hadoop</groupId><artifactId>{artifact}</artifactId>"
         f"<version>{version}</version></dependency>\n"
@@ -46,7 +47,7 @@ def command(pom: Path, into: Path) -> list[str]:
 
 
 def fetch(cache: Path, version: str = VERSION) -> Path:
-    """Return the folder of jars, filled if it is not complete yet."""
+    """Return the folder of jars; fetch them first if the folder is not complete."""
     jars = cache / f"hadoop-{version}"
     if jars.is_dir():
         return jars

@@ -24,7 +24,10 @@ _NET = "10.77.0"
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a cable: rate each way, burst of the bucket, queues; TCP's congestion control."""
+    """Settings of all cables: rate of each direction, burst of the bucket, queues.
+
+    Congestion control.
+    """
 
     rate_mbit: float
     switch_buffer_bytes: int = 1_000_000
@@ -44,7 +47,7 @@ def address(node: str) -> str:
 
 
 def inside(node: str, *command: str) -> list[str]:
-    """Return a command in the form that runs it in a node: with its network and host name."""
+    """Return a command that runs the given command in a node, with its network and host name."""
     shell = 'hostname "$0" && exec "$@"'
     return [
         "ip", "netns", "exec", space(node),
@@ -65,8 +68,7 @@ def build_commands() -> list[list[str]]:
         commands += [
             ["ip", "netns", "add", space(node)],
             _in(SWITCH, f"ip link add {port} type veth peer name eth0 netns {space(node)}"),
-            # No segments larger than a packet: queues and buckets get packets like those of a
-            # cable.
+            # No segments larger than a packet: queues and buckets see packets as on a real cable.
             _in(SWITCH, f"ip link set {port} gso_max_segs 1 master br0 up"),
             _in(space(node), "ip link set eth0 gso_max_segs 1"),
             _in(space(node), "ip link set lo up"),
@@ -125,7 +127,7 @@ def shape(to: Shape) -> None:
 
 
 def hosts_file() -> str:
-    """Return names and addresses in the form of ``/etc/hosts``, which every node has."""
+    """Return the names and addresses of all nodes in the format of ``/etc/hosts``."""
     lines = ["127.0.0.1 localhost", *(f"{address(node)} {node}" for node in NODES)]
     return "\n".join(lines) + "\n"
 
@@ -141,7 +143,7 @@ def _write_hosts() -> None:
 
 
 def take_down() -> None:
-    """Remove all parts of the network that exist: processes in it first, then namespaces."""
+    """Remove all parts of the network that exist: first processes in it, then namespaces."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
     spaces = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(PREFIX)]
     for name in spaces:

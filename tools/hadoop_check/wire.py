@@ -1,4 +1,4 @@
-"""Bytes on the switch's ports over time, read from the kernel's counters."""
+"""Samples the bytes sent on the switch's ports over time, from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import hadoop_real_measures
 from hadoop_check.network import SWITCH, WORKERS
 
 _PERIOD_S = 0.25
-#: Kind of a network namespace for ``setns``.
+#: Flag CLONE_NEWNET, which tells ``setns`` that the file is a network namespace.
 _CLONE_NEWNET = 0x40000000
 
-#: A sample: seconds since 1970, and bytes sent on the port towards each worker so far.
+#: A sample: seconds since 1970, and for each worker the bytes sent on its port so far.
 Sample = tuple[float, dict[str, int]]
 
 
 class Meter:
-    """Sampler of the ports towards the workers within its context."""
+    """Context in which a thread samples the switch's ports towards the workers."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
@@ -50,7 +50,7 @@ class Meter:
 
 
 def bytes_to_workers(text: str) -> dict[str, int]:
-    """Return the bytes sent on the port towards each worker, by ``/proc/net/dev``."""
+    """Return the bytes sent on the port towards each worker, from the text of ``/proc/net/dev``."""
     ports = {f"p-{worker}" for worker in WORKERS}
     sent = {}
     for line in text.splitlines():

@@ -2,10 +2,11 @@
 
     sudo python papers/kernel_shuffle/measured/acks.py [--queue 2000] [--mark 0] [--fetches 3]
 
-Two network namespaces with a TUN device each; this program carries packets between them at
-50 Mbit/s with 2 ms each way. Seven readers fetch 500,000 B each, several times in a row over fresh
-connections. Told are ACKs and PSH bits for each connection, how many segments ACKs cover, and the
-windows offered last. Needs root, Linux, and an idle machine: late readers acknowledge less often.
+Two network namespaces have a TUN device each; this program forwards packets between them at 50
+Mbit/s with a delay of 2 ms each way. Seven readers fetch 500,000 B each, several times in a row
+over fresh connections. The output has the number of ACKs and PSH bits per connection, the number of
+segments per ACK, and the last offered windows. Needs root, Linux, and an idle machine: readers that
+run late send fewer ACKs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Packet:
 
 
 def enter(address: str, hand: socket.socket) -> None:
-    """Move this process to a namespace of its own and hand its TUN device to the switch."""
+    """Move this process to a new network namespace, and pass its TUN device to the forwarder."""
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
         raise SystemExit("cannot make a network namespace: this needs root")
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -65,7 +66,7 @@ def enter(address: str, hand: socket.socket) -> None:
 
 
 def serve(hand: socket.socket, pipe: Connection) -> None:
-    """Answer each request with all bytes at once."""
+    """Answer each request at once with all bytes."""
     enter("10.0.0.1", hand)
     listener = socket.create_server(("10.0.0.1", _PORT), backlog=64)
     pipe.send("ready")
@@ -80,7 +81,7 @@ def serve(hand: socket.socket, pipe: Connection) -> None:
 
 
 def read(hand: socket.socket, pipe: Connection, fetches: int) -> None:
-    """Fetch with seven readers at once."""
+    """Fetch with seven readers at once, ``fetches`` times."""
     enter("10.0.0.2", hand)
     pipe.recv()
 
@@ -111,7 +112,7 @@ def marked(packet: bytes) -> bytes:
 
 
 def switch(devices: list[int], pipe: Connection, queue: int, mark: int) -> Iterator[Packet]:
-    """Carry packets until the readers are done, and tell of each."""
+    """Forward packets until the readers are done, and yield each packet."""
     under_way: list[tuple[float, int, int, bytes]] = []
     free = [0.0, 0.0]
     for number in range(1 << 40):
@@ -164,7 +165,7 @@ def told(packets: list[Packet], fetches: int) -> str:
 
 
 def main() -> None:
-    """Run it and tell."""
+    """Run the measurement and print its counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queue", type=int, default=2000, help="packets that may wait")
     parser.add_argument("--mark", type=int, default=0, help="packets from which on data is marked")

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 HERE = Path(__file__).parent
-#: Names of the settings by those in the measurement.
+#: Name of each setting in the measurement → name in settings.csv.
 SETTINGS = {
     "dt200": "droptail200",
     "dt2000": "droptail2000",

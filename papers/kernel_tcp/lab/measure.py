@@ -3,9 +3,8 @@
     python papers/kernel_tcp/lab/measure.py --into FOLDER list
     python papers/kernel_tcp/lab/measure.py --into FOLDER run 'kernel_*' --budget 220
 
-A case is run as often as its plan says; each run is one JSON file in the folder (flows have their
-samples beside it), and a run that is there already is not made again. README.md beside this file
-says what the cases are.
+A case is run as often as its plan says. Each run is a JSON file in the folder (the samples of flows
+are beside it), and an existing run is not repeated. README.md beside this file describes the cases.
 """
 
 from __future__ import annotations
@@ -32,26 +31,27 @@ from types import FrameType
 from typing import Any
 
 HERE = Path(__file__).parent
-#: Runs during which other processes took more than this share of a core are made again.
+#: Largest share of a core that other processes may use; a run with more is repeated.
 MOST_OTHER_LOAD = 0.10
-#: After so many runs in a row that have to be made again no more are tried.
+#: Number of runs in a row disturbed by other processes after which the program gives up.
 MOST_LOUD = 1
 _BUILT = Path("/tmp/eastwest-kernel-lab")
 _NAMES = {what: f"ew{os.getpid()}{what}" for what in ("senders", "switch", "reader")}
 _RUNS = 5
 _BLOCK = 262_144
-#: Senders, and rounds of one run: few senders need more rounds for a goodput that says something.
+#: Number of senders → rounds of a run: few senders need more rounds for a reliable goodput.
 _SENDERS = {2: 60, 4: 40, 8: 30, 16: 20, 32: 16}
-#: What the token bucket of the kernel's port may send at once, in microseconds of its rate: timers
-#: of a virtual machine strike late by tens of microseconds, and a smaller bucket loses rate by it.
+#: Burst of the token bucket at the kernel's port, as the time at its rate in µs. Timers of a
+#: virtual machine fire tens of microseconds late, and a smaller bucket would lose rate by this.
 BUCKET_US = 121
-#: Packets that the kernel's port holds (pfifo).
+#: Queue limit of the kernel's port in packets (pfifo).
 QUEUE = 100
-#: Rates among which the highest is looked for that the switch in user space keeps up with, Mbit/s.
+#: Rates in Mbit/s, of which the highest is used that the switch in user space can sustain.
 RATES = (100, 200, 300, 500, 1000)
-#: Programs that were started and may still run.
+#: Child processes that may still run.
 _running: list[subprocess.Popen[str]] = []
-#: Of SIOCETHTOOL (linux/ethtool.h): what joins or splits segments below TCP.
+#: Commands of SIOCETHTOOL (linux/ethtool.h) for offloads that join or split segments below TCP: to
+#: read, to set.
 _OFFLOADS = {"TSO": (0x1E, 0x1F), "GSO": (0x23, 0x24), "GRO": (0x2B, 0x2C)}
 _SIOCETHTOOL = 0x8946
 _COUNTERS = (
@@ -71,26 +71,26 @@ _COUNTERS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One setting that is measured."""
+    """Settings of one measured case."""
 
-    #: "flows", "reads" or "idle".
+    #: Kind of measurement: "flows", "reads" or "idle".
     kind: str
-    #: Congestion control of each flow; all senders of reads share the first.
+    #: Congestion control of each flow; all senders of reads use the first.
     congestion: tuple[str, ...]
     senders: int = 1
-    #: Minimum timeout of the route to the reader, in ms; None is the kernel's own.
+    #: Minimum retransmission timeout of the route to the reader, in ms; None: the kernel's default.
     rto_min_ms: int | None = None
     seconds: float = 6.0
     #: Rate of the kernel's own port, in Mbit/s of Ethernet frames without FCS.
     kernel_mbps: int = 1000
-    #: Settings of the switch in user space; None: the kernel's own port.
+    #: Settings of the switch in user space; None: the kernel's own port is used.
     switch: dict[str, float] | None = None
     ecn: bool = False
     runs: int = _RUNS
 
 
 def cases(switch_mbps: int) -> dict[str, Case]:
-    """All cases by name; those with marking and AQM at the rate that the switch can do."""
+    """Return all cases by name; those with marking or AQM use the rate of the user-space switch."""
     base: dict[str, float] = {"rate_mbps": switch_mbps}
     tail = {**base, "limit": QUEUE}
     step = {**base, "limit": 500, "mark_from": 40}
@@ -130,7 +130,7 @@ def cases(switch_mbps: int) -> dict[str, Case]:
 
 
 def _do(*words: str | int | Path) -> str:
-    """Run a command and give back what it printed; what it complained about is in the error."""
+    """Run a command and return its output; an error contains the command's error output."""
     done = subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, check=False
     )
@@ -144,7 +144,7 @@ def _in(name: str, *words: str | int) -> str:
 
 
 def build() -> None:
-    """Compile the two C programs, if they are not there or older than their source."""
+    """Compile the two C programs if they are missing or older than their source."""
     _BUILT.mkdir(exist_ok=True)
     for name, libraries in (("traffic", []), ("switch", ["-lm"])):
         source, program = HERE / f"{name}.c", _BUILT / name
@@ -153,7 +153,7 @@ def build() -> None:
 
 
 def offloads_off(device: str) -> dict[str, int]:
-    """Switch off TSO, GSO and GRO of a device of this namespace; gives back what they are then."""
+    """Switch off TSO, GSO and GRO of a device; return their values afterwards."""
     found = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         for name, (get, put) in _OFFLOADS.items():
@@ -171,7 +171,7 @@ def _ethtool(handle: socket.socket, device: str, value: bytearray) -> int:
 
     place = (ctypes.c_char * len(value)).from_buffer(value)
     request = struct.pack("16sP16x", device.encode(), ctypes.addressof(place))
-    with contextlib.suppress(OSError):  # a device that cannot change a feature keeps it
+    with contextlib.suppress(OSError):  # Some devices cannot change a feature; they keep it.
         fcntl.ioctl(handle, _SIOCETHTOOL, request)
     del place
     return int(struct.unpack("II", value)[1])
@@ -191,7 +191,7 @@ def _settings(ecn: bool) -> list[str]:
 
 @contextlib.contextmanager
 def namespaces(case: Case) -> Iterator[None]:
-    """The namespaces of a case with their devices, routes and queues; gone at the end."""
+    """Create the namespaces of a case with devices, routes and queues; remove them at the end."""
     wanted = ("senders", "reader") if case.switch is not None else tuple(_NAMES)
     try:
         for name in wanted:
@@ -215,7 +215,7 @@ def namespaces(case: Case) -> Iterator[None]:
 
 
 def _kernel_port(rate_mbps: int) -> None:
-    """Two virtual cables and a router between them, whose port to the reader has the queue."""
+    """Create two virtual cables, and a router whose port to the reader has the queue."""
     for end in ("senders", "reader"):
         _do(
             *("ip", "link", "add", "port", "netns", _NAMES[end], "type", "veth"),
@@ -224,7 +224,7 @@ def _kernel_port(rate_mbps: int) -> None:
         for name, device in ((end, "port"), ("switch", end)):
             _in(name, "ip", "link", "set", device, "gso_max_segs", 1, "txqueuelen", 10_000, "up")
             _in(name, sys.executable, __file__, "offloads-off", device)
-    # the ends have the first core and the switch the second
+    # The end hosts use the first core, and the switch the second.
     for name, device, cores in (
         ("reader", "port", 1),
         ("senders", "port", 1),
@@ -241,7 +241,7 @@ def _kernel_port(rate_mbps: int) -> None:
     _in("switch", "tc", "qdisc", "add", *port, "1:1", "handle", "2:", "pfifo", "limit", QUEUE)
     for end, gate in (("senders", "10.1.255.254"), ("reader", "10.2.255.254")):
         _in("switch", "ip", "addr", "add", f"{gate}/16", "dev", end)
-        # known for good: nothing is asked for in the midst of a run
+        # Addresses of neighbours are permanent, so that no ARP request disturbs a run.
         for name, device, far, address in (
             (end, "port", "switch", gate),
             ("switch", end, end, "10.2.0.1"),
@@ -255,7 +255,7 @@ def _kernel_port(rate_mbps: int) -> None:
 
 @contextlib.contextmanager
 def _user_port(settings: dict[str, float]) -> Iterator[None]:
-    """The switch in user space on the second core; its report goes to the current folder."""
+    """Run the switch in user space on the second core; its report goes to the current folder."""
     words = [f"{key}={value:g}" for key, value in settings.items()]
     report = _BUILT / "switch.json"
     with report.open("w") as out:
@@ -275,7 +275,7 @@ def _user_port(settings: dict[str, float]) -> Iterator[None]:
             for name in ("senders", "reader"):
                 options = ("gso_max_segs", 1, "txqueuelen", 20_000, "up")
                 _in(name, "ip", "link", "set", "port", *options)
-                # the stack's work on what the switch writes goes to the first core
+                # The network stack processes packets that the switch writes on the first core.
                 _in(name, "sh", "-c", "echo 1 > /sys/class/net/port/queues/rx-0/rps_cpus")
             yield
         finally:
@@ -284,7 +284,7 @@ def _user_port(settings: dict[str, float]) -> Iterator[None]:
 
 
 def _addresses(case: Case, device: str) -> None:
-    """Addresses and routes of the ends, with the minimum timeout towards the reader."""
+    """Set addresses and routes of the end hosts, with the minimum timeout towards the reader."""
     for sender in range(case.senders):
         _in("senders", "ip", "addr", "add", f"10.1.0.{1 + sender}/32", "dev", device)
     _in("reader", "ip", "addr", "add", "10.2.0.1/32", "dev", device)
@@ -308,10 +308,10 @@ def _addresses(case: Case, device: str) -> None:
 
 @contextlib.contextmanager
 def awake(cores: int) -> Iterator[list[int]]:
-    """Keep the first cores from halting, by programs that run when there is nothing else to do.
+    """Keep the first cores from halting, by programs that run when a core has no other work.
 
-    To wake a halted core of a virtual machine takes the other one tens of microseconds. Gives the
-    process of each core, whose time is not counted as busy.
+    Waking a halted core of a virtual machine takes tens of microseconds. The context yields the
+    process of each core, whose time does not count as busy.
     """
     spin = ("sh", "-c", "while :; do :; done")
     idle = [
@@ -327,7 +327,7 @@ def awake(cores: int) -> Iterator[list[int]]:
 
 
 class Load:
-    """Processor time between two readings of /proc."""
+    """CPU time of the cores since this object was made."""
 
     def __init__(self, spinning: Sequence[int] = ()) -> None:
         self._spinning = spinning
@@ -337,7 +337,7 @@ class Load:
         self._dropped = self._backlog()
 
     def _busy(self) -> list[tuple[int, int, int]]:
-        """Busy ticks, ticks of soft interrupts and stolen ticks of each core."""
+        """Return, for each core, its busy ticks, ticks of soft interrupts, and stolen ticks."""
         rows: list[tuple[int, int, int]] = []
         for line in Path("/proc/stat").read_text().splitlines():
             if line.startswith("cpu") and line[3].isdigit():
@@ -352,24 +352,24 @@ class Load:
 
     @staticmethod
     def _in_programs() -> float:
-        """Seconds that all cores have spent in programs, which is neither kernel nor idle time."""
+        """Return the CPU time in s that all cores have spent in programs (not kernel, not idle)."""
         words = Path("/proc/stat").read_text().split()
         return (int(words[1]) + int(words[2])) / os.sysconf("SC_CLK_TCK")
 
     @staticmethod
     def _ours() -> float:
-        """Return the processor time of this process and of its children that have ended."""
+        """Return the CPU time of this process and its ended children, in s."""
         both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return sum(used.ru_utime for used in both)
 
     @staticmethod
     def _backlog() -> int:
-        """Packets that the kernel's input queues have lost (softnet_stat)."""
+        """Return the number of packets that the kernel's input queues dropped (softnet_stat)."""
         lines = Path("/proc/net/softnet_stat").read_text().splitlines()
         return sum(int(line.split()[1], 16) for line in lines)
 
     def end(self) -> dict[str, Any]:
-        """Return shares of time since the beginning."""
+        """Return the shares of time since this object was made."""
         took_s = time.monotonic() - self.began_s
         ticks = took_s * os.sysconf("SC_CLK_TCK")
         after = self._busy()
@@ -385,17 +385,17 @@ class Load:
         }
 
     def others(self) -> float:
-        """Share of one core that programs took that are not of this measurement.
+        """Return the share of one core used by programs outside this measurement.
 
-        All children of this process have to have ended. Time in the kernel is left out: it cannot
-        be told whose packets a soft interrupt works on.
+        All children of this process must have ended. Time in the kernel is left out, because
+        nothing tells whose packets a soft interrupt processes.
         """
         took_s = time.monotonic() - self.began_s
         return round((self._in_programs() - self._ours() - self._others_s) / took_s, 4)
 
 
 def _counters(name: str) -> dict[str, int]:
-    """Counters of TCP of a namespace."""
+    """Return the TCP counters of a namespace."""
     found: dict[str, int] = {}
     for file, prefix in (("/proc/net/snmp", "Tcp"), ("/proc/net/netstat", "TcpExt")):
         lines = [line.split() for line in _in(name, "cat", file).splitlines()]
@@ -406,7 +406,7 @@ def _counters(name: str) -> dict[str, int]:
 
 
 def _start(name: str, *words: str | float) -> subprocess.Popen[str]:
-    """Start the traffic program in a namespace: on the first core, before all other programs."""
+    """Start the traffic program in a namespace, on the first core with the highest priority."""
     inside = ("ip", "netns", "exec", _NAMES[name], _BUILT / "traffic", *words)
     command = [str(word) for word in ("chrt", "-f", 20, "taskset", "-c", 0, *inside)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -425,7 +425,7 @@ def _finish(process: subprocess.Popen[str], limit_s: float) -> str:
 
 
 def once(case: Case) -> tuple[dict[str, Any], list[str]]:
-    """One run: its numbers, and the samples of each flow as CSV."""
+    """Run a case once; return its numbers, and the samples of each flow as CSV."""
     whole = Load()
     with awake(1 if case.switch is not None else 2) as spinning, namespaces(case):
         load = Load(spinning)
@@ -443,7 +443,7 @@ def once(case: Case) -> tuple[dict[str, Any], list[str]]:
             numbers |= json.loads(_finish(sending, 30))
             _finish(sinking, 10)
         else:
-            # a flow after the first begins a second later, and all end together
+            # Each flow starts a second after the previous one, and all end together.
             starts = [float(flow) for flow in range(len(case.congestion))]
             sending_all = [
                 _start("senders", "send", flow, congestion, case.seconds - starts[flow])
@@ -457,7 +457,8 @@ def once(case: Case) -> tuple[dict[str, Any], list[str]]:
         numbers["tcp"] = _counters("senders")
         if case.switch is None:
             shown = json.loads(_in("switch", "tc", "-s", "-j", "qdisc", "show", "dev", "reader"))
-            # what the queue has refused: pfifo counts it, and the token bucket counts it again
+            # Packets that the queue refused: pfifo counts them, and the token bucket counts them
+            # again.
             numbers["dropped"] = max(part["drops"] for part in shown)
             numbers["queue"] = [
                 {key: part.get(key) for key in ("kind", "bytes", "packets", "drops", "overlimits")}
@@ -471,7 +472,7 @@ def once(case: Case) -> tuple[dict[str, Any], list[str]]:
 
 
 def _machine() -> dict[str, Any]:
-    """Return the machine and the kernel of the run."""
+    """Return a description of the machine and its kernel."""
     words = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":")[1].strip() for line in words if "model name" in line), "")
     config = ""
@@ -493,7 +494,7 @@ def _machine() -> dict[str, Any]:
 
 
 def quiet(limit_s: float = 15.0) -> bool:
-    """Wait until both cores have been idle to nine tenths for a second."""
+    """Wait until both cores have been idle for 90 % of a second; return False after the limit."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         load = Load()
@@ -504,12 +505,12 @@ def quiet(limit_s: float = 15.0) -> bool:
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    """End as Ctrl-C does, so that namespaces and programs go away."""
+    """Raise an error on a signal, as Ctrl-C does, so that namespaces and programs are removed."""
     raise KeyboardInterrupt(f"signal {number}")
 
 
 def run(wanted: dict[str, Case], into: Path, budget_s: float, anyway: bool) -> int:
-    """Make the runs that are missing until the time is over; gives back how many are left."""
+    """Do the missing runs until the time budget is spent; return how many are still missing."""
     build()
     signal.signal(signal.SIGTERM, _stop)
     into.mkdir(parents=True, exist_ok=True)
@@ -550,13 +551,16 @@ def run(wanted: dict[str, Case], into: Path, budget_s: float, anyway: bool) -> i
 
 
 def _goodput(samples: str) -> float:
-    """Megabits per second of a flow over its whole time."""
+    """Return the goodput of a flow over its whole time in Mbit/s."""
     last = samples.strip().splitlines()[-1].split(",")
     return round(int(last[5]) * 8e-6 / float(last[0]), 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: exit code 0 when nothing is left to do, 3 when the time was over before."""
+    """Run the command line.
+
+    Return 0 if no run is missing, 3 if the time budget was spent before.
+    """
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--into", type=Path, default=Path("measured"), help="folder of the runs")
     parser.add_argument("--switch-mbps", type=int, default=500, help="rate of the user's switch")

@@ -2,10 +2,10 @@
 
     python papers/kernel_tcp/measured/derive.py ../shared/data/kernel-tcp
 
-The measurement itself is not part of this repository. ``flows.csv`` has what the claims compare,
-over runs; ``windows.csv.gz`` the windows of all runs, thinned, for the figures; ``reads.csv`` the
-goodput of synchronized reads with what was counted, over repeats; ``pairs.csv`` the goodput and
-retransmissions of two flows that share a queue, each over its own 20 s, over runs.
+The measurement itself is not part of this repository. ``flows.csv`` has the numbers that the claims
+compare, over runs. ``windows.csv.gz`` has the windows of all runs, thinned for the figures.
+``reads.csv`` has the goodput of synchronized reads with counters, over repeats. ``pairs.csv`` has
+the goodput and retransmissions of two flows that share a queue, each over its own 20 s, over runs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from eastwest.claims.measures.of_study import module_of
 HERE = Path(__file__).parent
 _MEASURES = module_of(HERE.parent)
 STEADY_S, Windows = _MEASURES.STEADY_S, _MEASURES.Windows
-#: Bytes after which goodput and drops are taken: all have delivered them within their 10 s.
+#: Number of delivered bytes up to which goodput and drops are counted; each flow delivers them in
+#: 10 s.
 _BYTES = 115_000_000
-#: Linux's state of fast recovery (TCP_CA_Recovery), and a threshold that was never set.
+#: Linux's state of fast recovery (TCP_CA_Recovery), and the slow start threshold before any loss.
 _RECOVERY, _UNSET = 3, 2**31 - 1
-#: Seconds that each flow of a pair sends.
+#: Duration of each flow of a pair in s.
 _PAIR_S = 20.0
 _READS = {
     "goodput_mbps": "goodput_mbps",
@@ -42,7 +43,7 @@ _READS = {
 
 
 def flow(path: Path) -> tuple[Windows, dict[str, float]]:
-    """Windows of one measured flow, and its numbers by name."""
+    """Return the windows of one measured flow, and its numbers by name."""
     rows = pl.read_csv(path)
     windows = Windows(
         rows["t_s"].to_list(),
@@ -51,7 +52,7 @@ def flow(path: Path) -> tuple[Windows, dict[str, float]]:
         [state == _RECOVERY for state in rows["ca_state"]],
     )
     retransmitted = rows["total_retrans"].to_list()
-    # simulated flows end here
+    # A simulated flow ends after this number of bytes, so the measured flow is cut there.
     delivered = int((rows["bytes_acked"] < _BYTES).sum())
     first = rows.filter(pl.col("t_s") < 1.0)["total_retrans"].to_list()
     steady: list[float] = rows.filter(pl.col("t_s") > STEADY_S)["srtt_us"].to_list()
@@ -65,14 +66,14 @@ def flow(path: Path) -> tuple[Windows, dict[str, float]]:
 
 
 def _goodput(times_s: Sequence[float], acked: Sequence[int]) -> float:
-    """Megabits per second until so many bytes were acknowledged, between two samples."""
+    """Return the rate in Mbit/s until this number of bytes is acknowledged, between two samples."""
     at = next(number for number, count in enumerate(acked) if count >= _BYTES)
     share = (_BYTES - acked[at - 1]) / (acked[at] - acked[at - 1])
     return _BYTES * 8e-6 / (times_s[at - 1] + share * (times_s[at] - times_s[at - 1]))
 
 
 def over_runs(case: str, runs: Sequence[dict[str, float]]) -> list[str]:
-    """Lines of flows.csv: mean, least and greatest of each number that all runs have."""
+    """Return lines of flows.csv: mean, least and greatest of each number that all runs have."""
     lines = []
     for name in runs[0]:
         values = [run[name] for run in runs if name in run]

@@ -2,9 +2,9 @@
 
     python papers/kernel_tcp/measured/derive_gigabit.py FOLDER
 
-The folder is what ../lab/measure.py has written. ``gigabit_runs.csv`` has a row for each run,
-``gigabit_flows.csv`` and ``gigabit_reads.csv`` what the claims compare, over runs, and
-``gigabit_lateness.csv`` how late packets left the switch in user space at each rate.
+The folder has the files that ../lab/measure.py wrote. ``gigabit_runs.csv`` has a row for each run.
+``gigabit_flows.csv`` and ``gigabit_reads.csv`` have the numbers that the claims compare, over runs.
+``gigabit_lateness.csv`` tells how late packets left the switch in user space at each rate.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from eastwest.claims.measures.of_study import module_of
 HERE = Path(__file__).parent
 _MEASURES = module_of(HERE.parent)
 STEADY_S, Windows = _MEASURES.STEADY_S, _MEASURES.Windows
-#: Bytes after which goodput, drops and marks of a single flow are taken; simulated flows end here.
+#: Bytes up to which goodput, drops and marks of a single flow are counted; simulated flows end
+#: there.
 BYTES = {
     "kernel500": 300_000_000,
     "switch500": 180_000_000,
     "kernel1000": 400_000_000,
     "switch1000": 400_000_000,
 }
-#: Linux's state of fast recovery (TCP_CA_Recovery), and a threshold that was never set.
+#: Linux's state of fast recovery (TCP_CA_Recovery), and the slow start threshold before any loss.
 _RECOVERY, _UNSET = 3, 2**31 - 1
-#: Columns of gigabit_reads.csv, and the counter that each is.
+#: Column of gigabit_reads.csv → name of the counter that it shows.
 _COUNTS = {
     "timeouts": "TcpExtTCPTimeouts",
     "spurious_timeouts": "TcpExtTCPSpuriousRTOs",
@@ -49,7 +50,7 @@ def _samples(path: Path) -> list[dict[str, float]]:
 
 
 def _until(rows: Sequence[Mapping[str, float]], count: int, key: str) -> float:
-    """Return ``key`` at a number of acknowledged bytes, interpolated between two samples."""
+    """Return the value of ``key`` when ``count`` bytes are acknowledged, interpolated."""
     after = next(at for at, row in enumerate(rows) if row["acked_bytes"] >= count)
     before, now = rows[after - 1], rows[after]
     share = (count - before["acked_bytes"]) / (now["acked_bytes"] - before["acked_bytes"])
@@ -57,7 +58,7 @@ def _until(rows: Sequence[Mapping[str, float]], count: int, key: str) -> float:
 
 
 def flow(rows: Sequence[Mapping[str, float]], count: int, marked: float = 0.0) -> Numbers:
-    """Numbers of a flow that was alone, by name.
+    """Return the numbers of a flow that had the network alone, by name.
 
     ``marked`` counts the packets that the switch has marked in the whole run. The kernel's own
     count is larger: it counts all segments that an ACK with ECE acknowledges, and a receiver
@@ -71,7 +72,7 @@ def flow(rows: Sequence[Mapping[str, float]], count: int, marked: float = 0.0) -
     )
     numbers = windows.numbers()
     steady = [row["srtt_us"] for row in rows if row["time_s"] > STEADY_S]
-    # a flow that ended with less is compared to its own end
+    # A flow that ended with fewer bytes is evaluated up to its own end.
     count = min(count, round(rows[-1]["acked_bytes"]))
     found = {
         "goodput-mbps": count * 8e-6 / _until(rows, count, "time_s"),
@@ -84,7 +85,7 @@ def flow(rows: Sequence[Mapping[str, float]], count: int, marked: float = 0.0) -
 
 
 def pair(first: Sequence[Mapping[str, float]], second: Sequence[Mapping[str, float]]) -> Numbers:
-    """Goodput of two flows, each over its own time, and of both together."""
+    """Return the goodput of two flows, each over its own time, and of both together."""
     each = [rows[-1]["acked_bytes"] * 8e-6 / rows[-1]["time_s"] for rows in (first, second)]
     both = sum(rows[-1]["acked_bytes"] for rows in (first, second)) * 8e-6 / first[-1]["time_s"]
     return {
@@ -95,7 +96,7 @@ def pair(first: Sequence[Mapping[str, float]], second: Sequence[Mapping[str, flo
 
 
 def numbers_of(run: Mapping[str, Any], folder: Path) -> Numbers:
-    """All numbers of a run by name."""
+    """Return all numbers of a run by name."""
     stem = f"{run['case']}_r{run['run']}"
     found: Numbers = {}
     paths = sorted(folder.glob(f"{stem}_*.csv.gz"))
@@ -124,7 +125,7 @@ def numbers_of(run: Mapping[str, Any], folder: Path) -> Numbers:
 
 
 def over_runs(case: str, runs: Sequence[Numbers]) -> Iterator[str]:
-    """Lines of gigabit_flows.csv: mean, deviation, least and greatest of each number."""
+    """Yield lines of gigabit_flows.csv: mean, deviation, least and greatest of each number."""
     for name in runs[0]:
         values = [run[name] for run in runs if name in run]
         if len(values) == len(runs):
@@ -149,7 +150,7 @@ def reads_row(case: str, runs: Sequence[Numbers], rounds: int) -> str:
 
 
 def lateness(cases: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Lines of gigabit_lateness.csv: at each rate and run, packets by how late they left."""
+    """Yield lines of gigabit_lateness.csv: for each rate and run, packets by how late they left."""
     edges = [10, 20, 30, 40, 50, 100, 200, 500]
     yield ",".join(["rate_mbps", "run", "packets", *(f"below_{edge}_us" for edge in edges)]) + (
         ",within_50_us,latest_us,goodput_mbps,others"

@@ -3,8 +3,8 @@
     apt-get install libns3-dev ns3 g++
     python papers/kernel_tcp/ns3/run.py
 
-Written for ns-3.37, as Debian 12 has it; about ten minutes. ``flows.csv``, ``windows.csv.gz`` and
-the two ``reads*.csv`` have the columns of the tables in ../measured.
+Written for ns-3.37 of Debian 12; takes about ten minutes. ``flows.csv``, ``windows.csv.gz`` and the
+two ``reads*.csv`` have the columns of the tables in ../measured.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _FLOWS = {
     "bbr_droptail50": ("TcpBbr", "50p", False),
     "bbr_droptail500": ("TcpBbr", "500p", False),
 }
-#: Rounds by number of senders, as measured.
+#: Number of senders → rounds of a run, as in the measurement.
 _SENDERS = {1: 20, 2: 20, 4: 20, 8: 20, 16: 10, 32: 10}
 
 
 def build(name: str, folder: Path) -> Path:
-    """Compile one program."""
+    """Compile a C++ program of this folder; return the path of the executable."""
     program = folder / name
     libraries = [f"-lns3-{library}" for library in _LIBRARIES]
     source = str(HERE / f"{name}.cc")
@@ -51,20 +51,20 @@ def build(name: str, folder: Path) -> Path:
 
 
 def run(program: Path, **options: object) -> str:
-    """Run a program with its options; return what it prints."""
+    """Run a program with its options; return its output."""
     given = [f"--{name}={int(v) if isinstance(v, bool) else v}" for name, v in options.items()]
     done = subprocess.run([program, *given], check=True, capture_output=True, text=True)
     return done.stdout
 
 
 def flow(program: Path, case: str, number: int) -> tuple[Windows, dict[str, float]]:
-    """One flow: its windows, and its numbers by name."""
+    """Run one flow; return its windows, and its numbers by name."""
     control, queue, codel = _FLOWS[case]
     options = {"control": f"ns3::{control}", "queue": queue, "codel": codel, "run": number}
     *rows, last = run(program, **options).splitlines()
     table = [[float(cell) for cell in row.split(",")] for row in rows]
     delivered, lasted, early, drops = (float(cell) for cell in last.removeprefix("# ").split(","))
-    # The threshold begins at the largest number, which is never set.
+    # ns-3's threshold is the largest number before the first loss; here this is infinity.
     thresholds = [math.inf if row[2] == 0 or row[2] > 1e6 else row[2] for row in table]
     windows = Windows(
         [row[0] for row in table],
@@ -82,12 +82,12 @@ def flow(program: Path, case: str, number: int) -> tuple[Windows, dict[str, floa
 
 
 def over_runs(values: Sequence[float]) -> Iterable[float]:
-    """Mean, standard deviation, least and greatest."""
+    """Return the mean, standard deviation, least and greatest value."""
     return (statistics.mean(values), statistics.stdev(values), min(values), max(values))
 
 
 def write_flows(program: Path) -> None:
-    """Run all flows."""
+    """Run all single flows and write their tables."""
     numbers = ["case,number,mean,sd,least,greatest,runs"]
     series = ["case,run,time_s,window"]
     for case in _FLOWS:
@@ -104,7 +104,7 @@ def write_flows(program: Path) -> None:
 
 
 def write_reads(program: Path, ack_every: int, name: str) -> None:
-    """Run all synchronized reads."""
+    """Run all synchronized reads and write their table."""
     lines = ["case,senders,rounds,repeats,sd,least,greatest,goodput_mbps,timeouts,drops"]
     for sack, min_rto in itertools.product((False, True), (1, 200)):
         case = f"{'modern' if sack else 'classic'}_{min_rto}ms"
