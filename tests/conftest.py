@@ -1,4 +1,4 @@
-"""What the tests share: a stand-in for the simulator, and tools that a machine may lack."""
+"""Fixtures of all tests: a stand-in for the simulator, and tools that a machine may lack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _own_mechanisms_end_with_their_test() -> Iterator[None]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeCore:
-    """A stand-in for the simulator, in an empty working directory with a scenario file."""
+    """Replace the simulator by a stand-in, in an empty working directory with a scenario file."""
     stand_in = FakeCore()
     monkeypatch.setattr(core, "_core", stand_in)
     monkeypatch.chdir(tmp_path)
@@ -34,13 +34,16 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeCore:
 
 @pytest.fixture
 def result(fake: FakeCore) -> Result:
-    """A result of the stand-in."""
+    """Return a result of the stand-in."""
     return run("x.toml")
 
 
 @pytest.fixture
 def tool() -> Callable[..., str]:
-    """Find a program; without it the test is skipped by name, or fails where tools are a must."""
+    """Return a finder of programs.
+
+    A missing one skips the test, or fails where tools are required.
+    """
 
     def find(*names: str) -> str:
         for name in names:

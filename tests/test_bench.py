@@ -1,4 +1,4 @@
-"""The performance scenarios: measured in fresh processes."""
+"""Performance scenarios, measured in fresh processes."""
 
 from __future__ import annotations
 

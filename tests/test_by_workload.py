@@ -1,4 +1,4 @@
-"""Exchanges, measures of each workload, and their windows."""
+"""Request-response exchanges, measures of each workload, and their time windows."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_a_request_is_paired_with_its_response_by_connection_and_tag() -> None:
         flows(
             ("web", "request", 0, 1, 2, 0.0, 0.1, 7, 5),
             ("web", "request", 1, 1, 2, 0.2, 0.3, 7, 6),
-            # Answers come in another order, and another connection has the same tag.
+            # Answers come in another order than requests, and another connection uses the same tag.
             ("web", "response", 2, 2, 1, 0.4, 0.5, 7, 6),
             ("web", "request", 3, 3, 2, 0.0, 0.1, 8, 5),
             ("web", "response", 4, 2, 1, 0.6, 0.9, 7, 5),
-            # The same tag again, after its first exchange has ended.
+            # The tag is used again after its first exchange has ended.
             ("web", "request", 5, 1, 2, 1.0, 1.1, 7, 5),
             ("web", "response", 6, 2, 1, 1.2, 1.3, 7, 5),
         )

@@ -1,4 +1,4 @@
-"""HTML of results in notebooks: the answer, escaped, without script and without the network."""
+"""Cards of results in notebooks: escaped HTML without scripts and without network access."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from eastwest.results import Result
 from fake_core import FakeCore
 
 HOSTILE = "<script>alert(1)</script><img src='http://x/'>&\x1b[2J"
-#: Elements and attributes that a card has; none of them loads or runs anything.
+#: Elements and attributes that a card may have; none of them loads or runs anything.
 ELEMENTS = {"div", "b", "table", "thead", "tbody", "tr", "th", "td", "pre"}
 
 
 class Card(HTMLParser):
-    """The text of a card by cell; fails for elements that are not closed or not allowed."""
+    """Parses a card into the text of its cells; fails for unclosed or forbidden elements."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def test_a_result_has_its_name_its_times_workloads_and_notes(tmp_path: Path) -> 
 
 
 def test_a_result_of_the_simulator_is_shown() -> None:
-    # The folder of an old format, which has no measures of workloads.
+    # A folder of an old format that has no measures of workloads.
     old = Path(__file__).parent / "data" / "results-format-1"
     card = Card(ew.load(old)._repr_html_())
     assert any(row[0] == "simulated" for row in card.rows)

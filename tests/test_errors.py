@@ -1,4 +1,4 @@
-"""Texts of errors: Python has the text of the command line."""
+"""Texts of errors: Python exceptions have the text that the command line prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of which a few flows take most of the time says so, wherever its result is shown."""
+"""If a few flows take most of a run's time, every output of its result tells it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from html_pages import page_of
 
 
 def said(ends: list[float], started: int | None = None, simulated_s: float = 0.0) -> str | None:
-    """The sentence on flows that end at these times; by default all that started ended."""
+    """Return the sentence for flows that end at these times; by default all started flows end."""
     table = pl.DataFrame({"finish_s": ends}, schema={"finish_s": pl.Float64}).lazy()
     return few_flows(table, started or len(ends), simulated_s or max(ends, default=0.0))
 
@@ -28,7 +28,7 @@ def test_two_of_many_flows_take_most_of_the_run() -> None:
         "from 310 ms to 1.31 s only 2 of 1,230 flows were not complete: 76.3 % of the run, which "
         "whole-run means include"
     )
-    # The fewest flows that take more than half of the run are named.
+    # The smallest number of flows that take more than half of the run is named.
     assert said([*ends, 0.32, 0.33, 1.31]) == (
         "from 330 ms to 1.31 s only 1 of 1,231 flows were not complete: 74.8 % of the run, which "
         "whole-run means include"
@@ -80,7 +80,7 @@ file = "flows.csv"
 
 @pytest.fixture(scope="module")
 def late(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
-    """A run of which one long flow takes most of the time."""
+    """Return a run in which one long flow takes most of the time."""
     place = tmp_path_factory.mktemp("late")
     rows = [f"{i % 6},{(i + 1) % 6},1000,0" for i in range(24)]
     (place / "flows.csv").write_text("\n".join(["src,dst,bytes,start_s", *rows, "0,1,2000000,0"]))

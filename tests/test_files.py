@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and errors name the file that was asked for."""
+"""Files appear complete or not at all, and errors name the requested file."""
 
 from __future__ import annotations
 

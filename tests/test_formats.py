@@ -1,4 +1,4 @@
-"""Versions of the result format: old folders are readable, newer ones are refused."""
+"""Versions of the result format: old folders are readable, folders of newer formats are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HISTORY = ROOT / "docs" / "reference" / "formats.md"
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A copy of a folder of format 1, for tests to spoil."""
+    """Return a copy of a folder of format 1, which tests may change."""
     return Path(shutil.copytree(FIRST, tmp_path / "old"))
 
 
@@ -239,6 +239,6 @@ def test_a_small_file_with_more_rows_than_memory_holds_is_refused(
 ) -> None:
     rows = ew.Result(old).flows.height
     monkeypatch.setattr(formats, "_MOST_ROWS", rows - 1)
-    monkeypatch.setattr(pl, "read_parquet", None)  # refused before it is read
+    monkeypatch.setattr(pl, "read_parquet", None)  # The folder is refused before a table is read.
     with pytest.raises(InputError, match=rf"flows\.parquet has {rows} rows"):
         ew.Result(old).table("flows")

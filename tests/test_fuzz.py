@@ -1,4 +1,4 @@
-"""``eastwest fuzz``: cases, the tally that adds up, and what is said of wrong input."""
+"""``eastwest fuzz``: cases, the tally of settings, and messages about wrong input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_tally_adds_up_over_campaigns(tmp_path: Path) -> None:
     tally = fuzz.load(file)
     assert tally.cases == judged > 6
     assert [each["first"] for each in tally.campaigns] == [0, 6]
-    # each case has some thousand pairs
+    # Each case has some thousand pairs of settings.
     assert sum(tried for tried, _ in tally.pairs.values()) > 1000 * judged
 
 

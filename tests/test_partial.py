@@ -1,4 +1,4 @@
-"""Things that are being made: left-overs of processes that are gone go, those of others stay."""
+"""Unfinished files and folders: those of ended processes are removed, those of others remain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ time.sleep(600)
 
 @pytest.fixture(params=["folder", "file"])
 def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that is making something in a folder."""
+    """Start another process that is making something in a folder."""
     process = subprocess.Popen(
         [sys.executable, "-c", MAKER, str(tmp_path), request.param],
         stdout=subprocess.PIPE,

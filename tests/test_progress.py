@@ -1,4 +1,4 @@
-"""Progress in words, its estimates, and where a bar is shown."""
+"""Progress as text, its time estimates, and the places where a bar is shown."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_narrow_terminal_gets_the_first_parts() -> None:
 
 
 def estimates(share: Callable[[float], float], until_s: int) -> list[float | None]:
-    """Estimates at each whole second of wall time, with ten reports a second."""
+    """Return the estimate at each whole second of wall time, with ten reports per second."""
     remaining = Remaining()
     found = [remaining.left_s(tenth / 10, share(tenth / 10)) for tenth in range(10 * until_s + 1)]
     return found[::10]
@@ -62,7 +62,8 @@ def test_the_estimate_follows_the_measured_rate() -> None:
     assert steady[:5] == [None] * 5
     assert all(left == pytest.approx(100 - s, abs=0.2) for s, left in enumerate(steady) if left)
 
-    # The first 5 % take 1 s and the others 110 s: 19 s left were told, and are corrected in time.
+    # The first 5 % take 1 s and the rest 110 s: at first 19 s are estimated, then corrected in
+    # time.
     slower = estimates(lambda s: 0.05 * s if s <= 1 else 0.05 + 0.95 * (s - 1) / 110, 100)
     assert slower[1] == pytest.approx(19.0)
     assert slower[4] == pytest.approx(107, abs=6)
@@ -101,7 +102,7 @@ def test_sweeps_and_claims_in_words() -> None:
 
 
 class Notebook:
-    """A stand-in for a Jupyter kernel: what each output of a cell has shown, in order."""
+    """A stand-in for a Jupyter kernel that records what each output of a cell shows, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, kernel: object = "a kernel") -> None:
         self.outputs: list[list[str]] = []

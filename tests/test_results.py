@@ -1,4 +1,4 @@
-"""Result folders: whole or not at all."""
+"""Result folders are complete, or not there at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of tables: no formulas, and the same names again."""
+"""Cells of tables: no text becomes a formula, and names survive writing and reading."""
 
 from __future__ import annotations
 

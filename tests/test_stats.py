@@ -1,4 +1,4 @@
-"""Intervals, held against closed forms and against samples whose truth is known."""
+"""Confidence intervals, compared with closed forms and with samples of known distribution."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ends(interval: Interval) -> tuple[float, float]:
 
 
 def test_t_quantiles_are_those_of_the_tables() -> None:
-    # Student's t at 97.5 %: the columns of any table; one degree of freedom is tan(0.475 π).
+    # Student's t at 97.5 %, from printed tables; with one degree of freedom it is tan(0.475 π).
     for degrees, expected in ((2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (1000, 1.962)):
         assert t_quantile(0.975, degrees) == pytest.approx(expected, abs=5e-4)
     assert t_quantile(0.975, 1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-12)
@@ -62,7 +62,7 @@ def test_pairs_take_out_what_both_settings_share() -> None:
     assert found.high is not None and found.high < 0
     theirs = scipy_stats.ttest_rel(better, shared).confidence_interval(0.95)
     assert ends(found) == pytest.approx((theirs.low, theirs.high))
-    # Taken apart, the same runs tell nothing.
+    # Without the pairing by seed, the interval of the one contains the mean of the other.
     wide = mean_interval(shared)
     assert wide.low is not None and wide.low < mean_interval(better).value
     with pytest.raises(ValueError):
@@ -105,13 +105,15 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
         of_logs = mean_interval([math.log(v) for v in sample])
         assert of_logs.low is not None and of_logs.high is not None
         normal += of_logs.low <= 0 <= of_logs.high
-    assert 0.95 <= median / 2000 < 0.995  # at least: order statistics come in steps
+    # Order statistics come in steps, so the coverage is at least the nominal one.
+    assert 0.95 <= median / 2000 < 0.995
     assert normal / 2000 == pytest.approx(0.95, abs=0.015)
 
 
 def test_more_runs_are_asked_for_in_steps() -> None:
-    wide = Interval(5, 10.0, 8.0, 12.0)  # ± 20 %
-    assert runs_needed(wide, 0.1, 100) == 10  # four times as many would do: at most twice
+    wide = Interval(5, 10.0, 8.0, 12.0)  # The interval is ± 20 % of the mean.
+    # Half the width would need four times as many runs, but at most twice as many are proposed.
+    assert runs_needed(wide, 0.1, 100) == 10
     assert runs_needed(wide, 0.19, 100) == 6
     assert runs_needed(wide, 0.1, 7) == 7
     assert runs_needed(Interval(5, 0.0, -1.0, 1.0), 0.1, 100) == 10

@@ -1,4 +1,4 @@
-"""The run store: what its keys tell apart, and that runs are there whole or not at all."""
+"""The run store: runs that its keys distinguish; a run is complete or not there at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_run_is_simulated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     runs = Store(tmp_path)
     first = runs.run(plan(TINY), 1)
     assert first.flows.height == 3
-    monkeypatch.setattr(core, "run", None)  # cannot be called again
+    monkeypatch.setattr(core, "run", None)  # The simulator must not be called again.
     again = runs.run(plan(TINY), 1)
     assert again.path == first.path and again.digest == first.digest
 

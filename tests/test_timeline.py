@@ -1,4 +1,4 @@
-"""Timelines keep to the format that Perfetto reads."""
+"""Timelines follow the format that Perfetto reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_kind_of_row_has_its_place(tmp_path: Path) -> None:
     slots = {e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
     assert slots == {"map slot 1", "map slot 2", "map slot 3", "leaf0->h3", "TCP"}
     queue = [(e["ts"], e["args"]["packets"]) for e in real if e["name"].startswith("leaf0->h3 p")]
-    # A sample without a row is an empty queue.
+    # A sample without a row means an empty queue.
     assert queue == [(1e6, 9), (1.001e6, 9), (1.002e6, 0), (1.005e6, 9), (1.006e6, 0)]
     assert made["otherData"]["notes"] == ""
 
@@ -73,7 +73,7 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
 
 
 def test_thinned_queues_are_empty_only_where_they_were(tmp_path: Path) -> None:
-    # a queue that is never empty for a second, and then again after half a second
+    # The queue is never empty for a second, and again after half a second.
     times = [*range(1000), *range(1500, 1600)]
     rows = [{"time_s": i / 1000, "link": TO_H3, "packets": 1 + i % 7} for i in times]
     tables: dict[str, Any] = {
@@ -88,7 +88,7 @@ def test_thinned_queues_are_empty_only_where_they_were(tmp_path: Path) -> None:
 
 
 def nap(link: int, begin: float, **values: float) -> Row:
-    """A nap of a millisecond."""
+    """Return a nap of a link of one millisecond."""
     times = {"asleep_s": begin + 0.0001, "wakes_s": begin + 0.0009, "awake_s": begin + 0.001}
     return {"link": link, "falls_asleep_s": begin, **times, **values}
 
@@ -118,7 +118,7 @@ def test_naps_are_slices_on_a_thread_per_port(tmp_path: Path) -> None:
 
 
 def pause(link: int, began_s: float, until_s: float, **values: Any) -> Row:
-    """A pause of priority 3."""
+    """Return a pause of priority 3."""
     row = {"link": link, "priority": 3, "began_s": began_s, "until_s": until_s}
     return {**row, "ended": "released", **values}
 
@@ -160,14 +160,14 @@ def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
     real = check(trace(folder(tmp_path / "r", {"flow_samples": rows}, summary)))
     assert {e["name"] for e in real} == {"h0->h3 (w, connection 7)"}
     found = [(e["ts"], e["args"]["bit/s"]) for e in real]
-    # in the first, the second and the fifth millisecond
+    # Bytes arrive in the first, second and fifth millisecond.
     assert found == [(0.0, 8e6), (1e3, 4e6), (2e3, 0), (4e3, 1e6), (5e3, 0)]
     many = [sample(0.001 * (i + 1), c, 1000) for c in range(4) for i in range(400)]
     made = trace(folder(tmp_path / "many", {"flow_samples": many}, summary), most=500)
     assert made["otherData"]["notes"] == "thinned: throughput is the mean over 128 ms"
     counters = check(made)
     assert len(counters) <= 50
-    # three whole bins, and a fourth of which 16 of 128 ms have something
+    # Three whole bins, and a fourth in which 16 of 128 ms have bytes.
     assert [e["args"]["bit/s"] for e in counters[:5]] == [8_000_000] * 3 + [1_000_000, 0]
     with pytest.raises(InputError, match="damaged"):
         trace(folder(tmp_path / "d", {"flow_samples": rows}))

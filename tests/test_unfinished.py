@@ -1,4 +1,4 @@
-"""Runs that are interrupted and go on: same digest, same tables, nothing left behind."""
+"""Interrupted runs that continue: same digest, same tables, no files left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eastwest.unfinished import Keeper
 
 pytestmark = pytest.mark.long
 
-#: Some seconds of work: flows of all purposes, tasks, losses.
+#: A run of some seconds: flows of all purposes, tasks, losses.
 SCENARIO = """
 schema = 1
 name = "long"
@@ -56,14 +56,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
-    """The run that nobody interrupted."""
+    """Return the run without an interruption."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "long.toml").write_text(SCENARIO)
     return ew.run(folder / "long.toml", out=folder / "r")
 
 
 class Stopped(KeyboardInterrupt):
-    """What a test interrupts a run with."""
+    """Exception with which a test interrupts a run."""
 
 
 def attempt(
@@ -77,14 +77,14 @@ def attempt(
     every_s: float = 1e-3,
     fresh: bool = False,
 ) -> tuple[list[str], ew.Result | None]:
-    """Run until so many packet-hops; say what was said, and return the result if there is one."""
+    """Run until this number of packet-hops; return the printed text, and the result if it ended."""
     said: list[str] = []
     keeper = Keeper(every_s, fresh=fresh, say=said.append)
     keeper.most_rows = rows
 
     def progress(state: Any) -> None:
         if state["packet_hops"] > stop_after:
-            time.sleep(every_s)  # then it is worth keeping, whenever it was kept last
+            time.sleep(every_s)  # The run is now long enough that its state is worth keeping.
             raise Stopped
 
     source, target = load_source(scenario), TargetFolder(Path(out))
@@ -101,7 +101,7 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
 ) -> None:
     source, target = load_source("long.toml"), TargetFolder(Path("r"))
     keeper = Keeper(1e-3)
-    # more than the estimate foresees, from the fifth look on
+    # From the fifth check on, more memory is used than the estimate foresees.
     looks = itertools.count()
     held = lambda: 10_000_000 if next(looks) < 5 else 2_000_000_000  # noqa: E731
     with monkeypatch.context() as patched:
@@ -127,7 +127,7 @@ def test_a_second_ctrl_c_ends_the_writing_of_the_state() -> None:
             raise KeyboardInterrupt
 
     def progress(_: Any) -> None:
-        time.sleep(1e-3)  # then it is worth keeping
+        time.sleep(1e-3)  # The run is now long enough that its state is worth keeping.
         raise Stopped
 
     keeper = Impatient(1e-3, say=said.append)
@@ -162,7 +162,7 @@ def test_a_run_on_two_threads_is_kept_and_goes_on_as_it_began() -> None:
     busy: dict[str, Any] = {
         "scenario": "S1x10",
         "settings": (("workload.bulk.bytes", "60 kB"),),
-        "every_s": 0.3,  # each checkpoint has 60 MB
+        "every_s": 0.3,  # Each checkpoint has 60 MB, so this interval is short.
     }
     one = ew.run("S1x10", dict(busy["settings"]), out="one")
     hops = one.summary["packet_hops"]
@@ -190,7 +190,7 @@ def test_a_run_goes_on_twice_and_ends_as_if_nothing_had_happened(whole: ew.Resul
     assert said[0].startswith("resumes from ")
     parts = list(kept().glob("*.parquet"))
     assert {part.name.partition("-")[0] for part in parts} == {"flows", "tasks"}
-    # What came after the checkpoint is dropped.
+    # Rows written after the checkpoint are removed.
     stray = kept() / "flows-000000999999.parquet"
     stray.write_bytes(parts[0].read_bytes())
     said, result = attempt("r")
@@ -258,7 +258,7 @@ def test_a_folder_that_cannot_be_written_is_said() -> None:
 
 def test_a_sketch_is_not_kept() -> None:
     class Tail(ew.Queue):
-        """Drop-tail."""
+        """Drop-tail, written as a sketch."""
 
         def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
             return ew.Verdict.ENQUEUE

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers in the form in which people read them."""
 
 import math
 

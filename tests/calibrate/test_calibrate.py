@@ -1,4 +1,4 @@
-"""``eastwest calibrate``: histories that can be used, that are damaged, and what comes out."""
+"""``eastwest calibrate``: usable histories, damaged histories, and the estimated profiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def run(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def altered(tmp_path: Path) -> Callable[..., Path]:
-    """A history of which each record has been through a function; ``None`` drops it."""
+    """Return a maker of histories in which a function changed each record.
+
+    ``None`` drops the record.
+    """
 
     def alter(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
         lines = gzip.decompress(TERASORT[1].read_bytes()).decode().splitlines()
@@ -93,12 +96,12 @@ def test_tasks_on_few_cores_get_less_core_time_than_time() -> None:
     first = history.of("map")[0]
     own = Cores(history, Containers(), 2.4).time(first.host, 5.0, 9.0)
     assert own == 4
-    # eight maps run between 5 and 9 s: four workers of two on one machine, or two on each of four
+    # Eight maps run between 5 and 9 s: four workers with two each, on one machine or on four.
     together = Cores(history, Containers(2, 4), 2.4)
     assert together.time(first.host, 5.0, 9.0) == pytest.approx(4 * 2 / 8)
     assert Cores(history, Containers(2), 2.4).time(first.host, 5.0, 9.0) == 4
     assert Cores(history, Containers(1), 2.4).time(first.host, 5.0, 9.0) == 2
-    # reduces start from 21.562 s on and wait for the network from 2.4 s later on
+    # Reduces start from 21.562 s on, and wait for the network from 2.4 s after their start on.
     assert together.time("w2", 22.0, 23.0) == pytest.approx(2 / 4)
     assert together.time("w2", 30.0, 40.0) == 10
 
@@ -113,7 +116,7 @@ def test_costs_in_core_time_make_the_jobs_they_are_from() -> None:
     assert 1 < found.value("yarn.am_start") < 1.6
     assert 0.3 < found.value("control.job_setup") < 1
     assert [abs(job.residual) < 0.05 for job in found.jobs] == [True] * 3
-    # core time describes the reduces, whose number on the cores differed, better than time does
+    # The number of reduces on the cores differs, so core time describes them better than wall time.
     worst = {e.key: abs(e.residual_median) for e in found.estimates}
     assert worst["costs.reduce_rate"] < 0.1
     assert "[yarn]" in toml_text(found)
@@ -124,8 +127,9 @@ def test_costs_in_core_time_make_the_jobs_they_are_from() -> None:
 def test_the_first_bytes_on_a_link_tell_the_start_where_they_were_seen() -> None:
     one = Containers(4, 4)
     seen = calibrate([TERASORT[1]], [50e6], cluster=one, first_percents_s=[2.6])
-    # 1 % of the 105 MB that a worker gets from the others takes 0.175 s; 0.2 s are the launch; the
-    # earliest of four starts has a fifth of the jitter; four cores are enough for four tasks
+    # 1 % of the 105 MB that a worker gets from the others takes 0.175 s, and the launch takes 0.2
+    # s; the expected minimum of four starts has a fifth of the jitter; four cores are enough for
+    # four tasks.
     start = seen.value("costs.task_start") + seen.value("costs.task_start_jitter") / 5
     assert start == pytest.approx(2.6 - 0.175 - 0.2, abs=0.01)
     with pytest.raises(ValueError, match="2 times of first bytes are given for 1 histories"):

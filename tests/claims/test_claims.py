@@ -536,7 +536,7 @@ def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
     )
     unproven = Explained(claim.explanations[0], [Part(metric(name="slow"), Measured(1.0))])
     assert "not borne out" in unproven.text()
-    # Undecided numbers bear an explanation out where they lie in the band themselves.
+    # Undecided numbers support an explanation if they lie in its band.
     within = Part(metric(name="slow"), Measured(0.0059, 0.0055, 0.0063))
     beyond = Part(metric(name="slow"), Measured(0.0061, 0.0058, 0.0064))
     assert within.verdict == beyond.verdict == "undecided"
@@ -548,7 +548,7 @@ def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
 
 
 class Curve(Data):
-    """Goodput by number of senders and seed, made up."""
+    """Made-up goodput by number of senders and seed."""
 
     def __init__(self, table: dict[int, list[float]]) -> None:
         self.table = table
@@ -563,7 +563,7 @@ class Curve(Data):
 def test_the_onset_is_where_mean_goodput_has_halved() -> None:
     falling = Curve({1: [10.0, 12.0], 2: [20.0, 20.0], 3: [19.0, 2.0], 4: [4.0, 2.0]})
     found = curves.onset(falling, {}, 1000)
-    # At 3 senders the mean, 10.5, is more than half of 20; with the second seed alone it is not.
+    # At 3 senders the mean, 10.5, is more than half of 20; with only the second seed it is not.
     assert found.value == 4 and (found.low, found.high) == (3, 4) and found.seeds == 2
     assert [row["senders"] for row in found.rows] == [1, 2, 3, 4]
     never = curves.onset(Curve({1: [1.0], 2: [2.0]}), {}, 1000)
@@ -843,9 +843,11 @@ def test_a_reading_goes_for_all_claims_and_gives_way_to_what_they_vary(papers: P
 @pytest.mark.parametrize(
     ("condition", "fits"),
     [
-        ('{ "fabric.kind" = "star" }', True),  # of the scenario
-        ('{ "fabric.kind" = ["torus", "star"], "tcp.min_rto" = "10 ms" }', True),  # of the claim
-        ('{ "fabric.host_rate" = ["1 Gbit/s", "10 Gbit/s"] }', True),  # of the axis
+        ('{ "fabric.kind" = "star" }', True),  # The path of this setting is in the scenario.
+        # The path of this setting is in the claim.
+        ('{ "fabric.kind" = ["torus", "star"], "tcp.min_rto" = "10 ms" }', True),
+        # The path of this setting is an axis of the claim.
+        ('{ "fabric.host_rate" = ["1 Gbit/s", "10 Gbit/s"] }', True),
         ('{ "fabric.kind" = "torus" }', False),
         ('{ "fabric.queue.kind" = "red" }', False),
     ],
@@ -867,7 +869,7 @@ def test_a_value_that_fits_a_part_of_an_axis_is_refused(papers: Path) -> None:
 
 
 def only_in(papers: Path, text: str) -> None:
-    """Have the reading say that A1 is of a part of its points."""
+    """Make the reading apply to only a part of the points of claim A1."""
     value = f"{text}\nclaims = ["
     readings = READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\nclaims = [', value)
     (papers / "tiny" / "readings.toml").write_text(readings)
@@ -1058,7 +1060,7 @@ def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
 
 
 def test_runs_that_fail_are_named_with_their_reason(papers: Path) -> None:
-    # With so few retries and so short a queue, a connection gives up.
+    # With few retries and a short queue, some connection gives up.
     many = SCENARIO.replace("hosts = 4", "hosts = 12").replace("20 KB", "300 KB")
     (papers / "tiny/tiny.toml").write_text(f'{many}[tcp]\nmin_rto = "1 ms"\n')
     axis = 'path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"]'
@@ -1167,7 +1169,7 @@ def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
 
 @functools.cache
 def own_pages() -> dict[Path, str]:
-    """The pages of the repository's studies; making them takes seconds."""
+    """Return the pages of the repository's studies; making them takes seconds."""
     return page.texts(PAPERS)
 
 
@@ -1293,7 +1295,7 @@ def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Pa
     read = pl.read_parquet(table) if table.is_file() else pl.read_csv(kept.with_suffix(".csv"))
     rows = read.rows(named=True)
     points = {tuple(row[name] for name in list(row)[: len(sweep.axes)]) for row in rows}
-    # a point of alpha is a whole curve
+    # In the sweep alpha, a stored point comes from a whole curve, so the numbers differ.
     assert len(points) == sweep.count or file.stem == "alpha"
 
 
@@ -1378,5 +1380,5 @@ def test_a_page_that_was_written_by_hand_is_kept(papers: Path) -> None:
     assert "# Claims" in (papers / "CLAIMS.md").read_text()
     mine.unlink()
     page.write(papers)
-    page.write(papers)  # what was made is made again
+    page.write(papers)  # The second call overwrites the pages of the first.
     assert "# Claims" in mine.read_text()

@@ -1,4 +1,4 @@
-"""Measures of energy: of a single link, with delay, and beside the model."""
+"""Measures of energy: of a single link, times delay, and compared with the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAP = "workload.frames.mean_gap"
 
 
 def result(summary: Mapping[str, Any] | None = None, **tables: pl.DataFrame) -> Result:
-    """A result of these tables only."""
+    """Return a result that has only these tables."""
 
     class Fake:
         path = "run"
@@ -35,7 +35,7 @@ def result(summary: Mapping[str, Any] | None = None, **tables: pl.DataFrame) -> 
 
 
 def links(packets: int = 10) -> pl.DataFrame:
-    """An idle link, the one that is looked at, and a busier one that is no host's."""
+    """Return an idle link, the measured link, and a busier link that does not leave a host."""
     return pl.DataFrame(
         {
             "tier": ["host-up", "host-up", "host-down"],
@@ -54,7 +54,7 @@ def links(packets: int = 10) -> pl.DataFrame:
 def test_the_senders_cable_is_the_busiest_of_a_host() -> None:
     run = result(links=links())
     assert link.sender_power(run) == pytest.approx(0.4)
-    # table 2.1: 1.2 us of 1.2 + 4.48 + 2.88
+    # Table 2.1 of the thesis: 1.2 us of sending, of 1.2 + 4.48 + 2.88 us.
     assert link.sender_efficiency(run) == pytest.approx(0.1402, abs=1e-4)
     with pytest.raises(MeasureError, match="no host that sends"):
         link.sender_power(result(links=links(packets=0)))
@@ -97,7 +97,7 @@ def test_the_distance_from_the_model_is_the_greatest_of_all_loads() -> None:
     off = link.power_off_model(data, {}, "ideal")
     assert off.value == pytest.approx(0.01)
     assert [row["load"] for row in off.rows] == [0.1, 0.5]
-    # check 18: 0.545 at a tenth, 0.960 at half
+    # Check 18 of the model: power 0.545 at load 0.1, and 0.960 at load 0.5.
     standard = link.power_off_model(samples(("12 us", 0.545), ("2.4 us", 0.96)), {}, "standard")
     assert standard.value < 0.0005
     held = link.power_off_model(samples(("12 us", 0.399)), {}, "12us10")

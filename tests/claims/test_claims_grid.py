@@ -1,4 +1,4 @@
-"""Runs that claims share in a grid, and what is measured over many of their settings."""
+"""Runs that claims share in a grid, and measures over many settings of it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_what_the_grid_has_not_is_a_problem(
     claim: Path, old: str, new: str, where: str | None
 ) -> None:
     claim.write_text(CLAIM.replace(old, new))
-    if where is None:  # one of several values is enough
+    if where is None:  # The point has several values; one that matches is enough.
         assert load(claim).runs["small"].count == 1
         return
     with pytest.raises(ProblemsError) as raised:
@@ -200,7 +200,7 @@ def test_another_value_of_the_other_point() -> None:
     red, base = {"kind": "red", "target": "1 ms"}, {"kind": "base"}
     assert many.mean_ratio(two, "x", red, base, of="twice").value == pytest.approx(0.35 / 2)
     assert many.mean_reduction(two, "x", red, base, "twice").value == pytest.approx(1 - 0.35 / 2)
-    # against itself: what the other value is of the same runs
+    # Divided by itself: the ratio of the other value in the same runs.
     assert many.mean_ratio(two, "twice", base, base, of="x").value == pytest.approx(2)
     worst = many.least_reduction(two, "x", red, base, of="twice")
     best = many.best_reduction(two, "x", red, base, of="twice")

@@ -1,4 +1,4 @@
-"""Measures of jobs: shifts of distributions, who is sooner, floors and tall jobs; their figures."""
+"""Measures of jobs: shifts of distributions, sooner ends, floors and tall jobs; their figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAST: Mapping[str, Any] = {"tcp.min_rto": "1 ms"}
 
 
 class Run:
-    """A run's folder as far as measures of jobs read it."""
+    """Stand-in for a run's folder with the tables that measures of jobs read."""
 
     path = Path("a-run")
 
@@ -78,7 +78,7 @@ def test_a_shift_is_that_of_the_distributions_and_has_an_interval_over_seeds() -
 
 
 class Tasks:
-    """A run's folder as far as the phase of shuffle is read from it."""
+    """Stand-in for a run's folder with the tables that shuffle times are read from."""
 
     path = Path("a-run")
 

@@ -19,7 +19,7 @@ LOAD = "workload.0.count"
 def data(
     values: Mapping[str, Sequence[Sequence[float]]], places: Sequence[Any] = (1, 2, 4)
 ) -> Data:
-    """Runs with these values: by name, by place, by seed."""
+    """Return made-up runs with these values: by name, by point, by seed."""
 
     class Fake:
         def samples(self, value: str) -> list[Sample]:

@@ -121,7 +121,7 @@ def test_check_of_a_good_scenario(fake: FakeCore) -> None:
     code, out, _ = invoke("check", "x.toml")
     assert code == 0
     assert "no problems" in out
-    # parts below 1 % are not named, and what the process holds is one of them
+    # Parts below 1 % are not named; the memory of the program is a part like the others.
     assert "memory: at least about" in out and "the program" in out and "3 MB" in out
     assert "over-subscribed" in out
 

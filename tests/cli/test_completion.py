@@ -20,7 +20,7 @@ from eastwest.json_schema import json_schema
 
 
 def offered(words: str) -> list[str]:
-    """Return what fish is offered for the last of these words, as the installed command does it."""
+    """Return what the installed command offers fish for the last of these words."""
     asked = os.environ | {
         "_EASTWEST_COMPLETE": "complete_fish",
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",

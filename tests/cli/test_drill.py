@@ -23,7 +23,7 @@ def drill(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def bad(tmp_path: Path) -> Path:
-    """A script whose window is one segment too large on line 20."""
+    """Write a script that expects a window one segment too large on line 20."""
     text = GOOD.read_text("utf-8").replace("tcpi_snd_cwnd == 20", "tcpi_snd_cwnd == 21")
     (tmp_path / "bad.pkt").write_text(text, "utf-8")
     return tmp_path / "bad.pkt"

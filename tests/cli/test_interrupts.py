@@ -1,4 +1,4 @@
-"""Ctrl-C and the limit of memory while no simulation is going on: reading, building, tables."""
+"""Ctrl-C and the memory limit while no simulation runs: reading, building, writing tables."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 WORKLOAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '1 KB'\n"
 RATES = "host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n"
-#: Searches from 5,256 servers in a graph without rule: seconds, and 124 MB for what they find.
+#: Routes are searched from 5,256 servers, which takes seconds and 124 MB.
 SLOW = f"schema = 1\n[fabric]\nkind = 'dcell'\nn = 8\nlevels = 2\n{RATES}{WORKLOAD}"
-#: Protection against a hang, not a bound of time: it is answered at once.
+#: Time in s after which the test fails; a command that works answers at once.
 HANG_S = 60
 
 
 class StopError(Exception):
-    """Raised by a signal."""
+    """Raised by a signal handler of the test."""
 
 
 def _where(folder: Path) -> tuple[str, str]:
@@ -36,7 +36,7 @@ def _where(folder: Path) -> tuple[str, str]:
 
 @contextmanager
 def _stopped_soon() -> Iterator[None]:
-    """Raise ``StopError`` in a moment, as Ctrl-C raises ``KeyboardInterrupt``."""
+    """Raise ``StopError`` after a moment, as Ctrl-C raises ``KeyboardInterrupt``."""
 
     def stop(*_: object) -> None:
         raise StopError
@@ -75,7 +75,7 @@ def test_memory_is_watched_while_a_run_is_built(tmp_path: Path) -> None:
     told: list[core.Progress] = []
 
     class Late(Watched):
-        """Has not heard what the run will take."""
+        """A watcher that was not told how much memory the run needs."""
 
         def expect(self, parts: list[core.MemoryPart]) -> None:
             assert sum(value for _, value, _ in parts) > 100_000_000
@@ -101,7 +101,7 @@ def test_building_is_ended_by_ctrl_c(tmp_path: Path) -> None:
     scenario.write_text(SLOW)
     process = _command("run", str(scenario), "--out", str(tmp_path / "r"))
     try:
-        # the table of routes is there as a whole when the first search begins
+        # The table of routes is allocated before the first search begins, so memory jumps.
         while process.poll() is None and _held(process.pid) < 150_000_000:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Modules are imported when they are used: help is quick, and nothing gets lost on the way."""
+"""Modules are imported when they are first used, so that help is quick."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NOT_IN_A_RUN = (
 
 
 def imported(code: str, among: Sequence[str] = HEAVY) -> set[str]:
-    """Run code in a process of its own and return which of these modules it has imported."""
+    """Run code in a new process and return which of the modules ``among`` it has imported."""
     watch = f"import sys\n{code}\nprint(*[m for m in {among!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
 def commanded(words: Sequence[str]) -> str:
-    """Return code that runs the command with these words."""
+    """Return Python code that runs the command ``eastwest`` with these words."""
     return (
         f"sys.argv = ['eastwest', *{words!r}]\n"
         "import contextlib\nfrom eastwest.cli import main\n"

@@ -20,7 +20,7 @@ def test_a_number_stays_beside_its_unit(width: int) -> None:
     lines = wrapped(PERCENTILES, width).split("\n")
     assert " ".join(lines) == PERCENTILES
     assert max(map(len, lines)) <= width
-    # Every line but the last ends with a comma: no measure is divided.
+    # Every line but the last ends with a comma, so no measure is split between lines.
     assert all(line.endswith(",") for line in lines[1:-1])
     assert not any(re.search(r"\d$", line) for line in lines[:-1])
 

@@ -1,4 +1,4 @@
-"""Lines about the progress of a run where there is no terminal, and the bar where there is one."""
+"""Progress of a run: lines where there is no terminal, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastwest.core import Progress
 
 
 def at(wall_s: float, share: float) -> Progress:
-    """A report of a run of 300 s of simulated time."""
+    """Return a progress report of a run of 300 s of simulated time."""
     return {
         "simulated_s": 300 * share,
         "target_s": 300.0,
@@ -27,7 +27,7 @@ def at(wall_s: float, share: float) -> Progress:
 def test_the_estimate_of_a_run_that_slows_down_is_revised(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The first 5 % of the run take 1 s, the others 110 s: 20 s in all seem right at first."""
+    """The first 5 % of the run take 1 s and the rest 110 s, so at first 20 s seem right."""
     with RunBar(errors(), "x", estimate=True) as bar:
         for tenth in range(1, 11):
             bar(at(tenth / 10, tenth / 200))
@@ -37,7 +37,7 @@ def test_the_estimate_of_a_run_that_slows_down_is_revised(
         later = capsys.readouterr().err.splitlines()
     assert first.startswith("x: about 19 s left (5 % done in 1 s), ")
     assert first.rstrip().endswith("or more of memory")
-    # 110 s of real time were left at 1 s; the last line is near the truth, and there are few.
+    # After 1 s of wall time, 110 s are left. The last estimate is near this, and lines are few.
     assert 1 <= len(later) <= 4
     assert later[-1].startswith(("x: about 100 s left", "x: about 110 s left"))
 
@@ -49,7 +49,8 @@ def test_a_run_at_a_steady_pace_has_one_line(capsys: pytest.CaptureFixture[str])
         for second in range(1, 25):
             bar(at(float(second), second / 25))
     assert capsys.readouterr().err.count("\n") == 1
-    with RunBar(errors(), "x") as bar:  # where the store has told the time
+    # The store knows the duration of an earlier run with this scenario.
+    with RunBar(errors(), "x") as bar:
         for second in range(1, 25):
             bar(at(float(second), second / 25))
     assert capsys.readouterr().err == ""
@@ -66,5 +67,5 @@ def test_a_bar_fits_the_terminal_and_has_both_times(width: int) -> None:
     assert "2 min 36 s simulated in 13 s" in shown
     assert ("about 12 s left" in shown) == (width >= 80)
     assert ("about 12 s left · 1 million hops/s" in shown) == (width >= 120)
-    assert "…\r" not in shown and "...\r" not in shown  # nothing else is cut
-    assert "of memory" not in shown  # the line is for logs
+    assert "…\r" not in shown and "...\r" not in shown  # No text is cut with an ellipsis.
+    assert "of memory" not in shown  # Memory is in the line for logs, not in the bar.

@@ -1,4 +1,4 @@
-"""The command of studies: what is missing, how long it takes, and what is made of what there is."""
+"""The command of studies: missing runs, expected time, and pages from existing runs."""
 
 from __future__ import annotations
 
@@ -133,10 +133,11 @@ def test_a_study_says_what_is_missing_runs_it_and_goes_on(
         command(["chapter9"], parts, finish)
     with pytest.raises(SystemExit, match="--dask needs the address"):
         command(["tiny", "--dask"], parts, finish)
-    command(["tiny", "--dask", "tcp://127.0.0.1:1"], parts, finish)  # nothing is missing: not asked
+    # Nothing is missing, so the Dask scheduler, which does not exist, is not contacted.
+    command(["tiny", "--dask", "tcp://127.0.0.1:1"], parts, finish)
     assert told[-1] == (10, True)
 
-    # a run is taken to last as long as others of its point
+    # A run is expected to last as long as other runs of its point.
     lost = store.folder(next((store.path / "runs").glob("*/*")).name)
     for file in lost.iterdir():
         file.unlink()

@@ -17,8 +17,8 @@ from eastwest.errors import InputError
 from eastwest.explain import Story, explain
 from eastwest.explain.division import COLUMNS
 
-#: Flows of 290 kB from each of two hosts to the other, over 5 ms of propagation, with a window of
-#: 10 segments.
+#: Two hosts send flows of 290 kB to each other over 5 ms of propagation, with a window of 10
+#: segments.
 NARROW = """
 schema = 1
 [fabric]
@@ -36,7 +36,7 @@ kind = "all-to-all"
 bytes = "289600 B"
 """
 
-#: Requests of each of two hosts to the other.
+#: Two hosts send requests to each other.
 ASKING = """
 schema = 1
 [fabric]
@@ -52,13 +52,13 @@ request_bytes = "1 kB"
 
 
 def sums_up(story: Story) -> bool:
-    """Whether the parts of a story add up to its time."""
+    """Return whether the parts of a story add up to its time."""
     assert story.total_us is not None
     return sum(part.us for part in story.parts) == pytest.approx(story.total_us, rel=1e-9)
 
 
 def part(story: Story, begin: str) -> float:
-    """Return the time in µs of the parts that begin so."""
+    """Return the time in µs of the parts whose names begin with ``begin``."""
     return sum(each.us for each in story.parts if each.what.startswith(begin))
 
 
@@ -70,7 +70,7 @@ def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
     assert any("--rerun" in line for line in plain.unknown)
     story = explain(result, "flow", 0, rerun_s=math.inf)
     assert sums_up(story)
-    # 200 segments, 10 in a round trip of at least 10 ms; the handshake comes before.
+    # 200 segments, 10 per round trip of at least 10 ms; the handshake comes before.
     trips = story.facts["round_trips"]["receiver_window"]
     assert trips >= 19
     window = f"receiver's window full (tcp.max_window), {trips} round trips"
@@ -134,7 +134,7 @@ def test_an_exchange_tells_what_was_beside_both_of_its_flows(tmp_path: Path) -> 
         assert story.facts[f"beside_{name}"]["flows_beside_src"] == count
 
 
-#: A small flow that is written while a large one leaves the network card of its host.
+#: A small flow is written while a large one leaves the network card of its host.
 BEHIND = """
 schema = 1
 [fabric]
@@ -191,7 +191,7 @@ def test_short_runs_are_simulated_again_without_being_asked(tmp_path: Path) -> N
     assert sorted(result.path.iterdir()) == before
 
 
-#: A program of four ranks, which computes and sends.
+#: An MPI program of four ranks that computes and sends.
 PROGRAM = """
 schema = 1
 [fabric]

@@ -24,7 +24,7 @@ from trace_events import check
 
 
 def parts(story: Story) -> dict[str, float]:
-    """Where the time went, by the mechanism's name."""
+    """Return the time of each part of the story, by the mechanism's name."""
     found = story.facts["parts_us"]
     assert isinstance(found, dict)
     return found
@@ -37,7 +37,7 @@ def test_a_quiet_flow_has_nothing_to_tell_but_its_sending(tmp_path: Path) -> Non
     nothing = dict.fromkeys(("timer", "behind", "recovery", "unnoticed"), 0)
     assert parts(story) == {**nothing, "sending": 2000}
     assert story.moments == []
-    # Two links of 5 µs each way, there and back.
+    # Two links of 5 µs each, in both directions.
     assert story.facts["handshake_us_least"] == pytest.approx(20)
     assert any("SYN" in line and "20 µs" in line for line in story.unknown)
 
@@ -130,7 +130,7 @@ def test_the_lost_end_of_a_message_waits_until_its_sender_notices(tmp_path: Path
     assert parts(story)["recovery"] == pytest.approx(100)
     assert parts(story)["sending"] == pytest.approx(100)
     assert story.parts[0].what.startswith("waiting until the sender notices a loss")
-    # A probe has no event: the byte has come when the message ends.
+    # A probe is not in the events: the byte has arrived when the message ends.
     tables["events"] = events[:1]
     probed = explain(folder(tmp_path / "probed", tables), "flow", 0)
     assert parts(probed)["unnoticed"] == pytest.approx(158_000)
@@ -143,7 +143,7 @@ def test_messages_ahead_on_the_connection_are_told_apart(tmp_path: Path) -> None
     ]
     events = [drop(1.002, 40_000), event(1.0045, "timeout", 40_000)]
     story = explain(folder(tmp_path / "r", {"flows": rows, "events": events}), "flow", 1)
-    # 2.5 ms of the 4 ms behind the first message were the timer's.
+    # 2.5 ms of the 4 ms that the message waits behind the first one belong to the timer.
     assert parts(story)["behind"] == pytest.approx(1500)
     assert parts(story)["timer"] == pytest.approx(2500)
     assert sum(parts(story).values()) == pytest.approx(6000)
@@ -241,7 +241,8 @@ def test_what_was_beside_a_flow_is_counted(tmp_path: Path) -> None:
     assert story.facts["flows_beside_src"] == 1
     beside = next(s for s in story.sections if s.title == "At the same time").lines
     assert beside[0] == "3 other flows to h3 in progress meanwhile, at most 2 at once."
-    # Half of what 1 Gbit/s carries in a millisecond; ten samples lie wholly within.
+    # Half of what 1 Gbit/s carries in a millisecond; ten samples lie wholly within the message's
+    # time.
     assert beside[1] == (
         "Port leaf0->h3 meanwhile: queue up to 80 packets (120 kB) in samples, "
         "50 % of its rate used, 10 packets lost, of all flows."
@@ -522,7 +523,7 @@ def test_parts_always_add_up() -> None:
 
 @pytest.fixture(scope="module")
 def incast(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
-    """A run with many timeouts and recoveries."""
+    """Return a run with many timeouts and recoveries."""
     out = tmp_path_factory.mktemp("explain") / "r"
     return ew.run("s2", set={"workload.incast.rounds": "3"}, out=out)
 
@@ -536,7 +537,7 @@ def test_stories_of_a_real_run_agree_with_its_counters(incast: ew.Result) -> Non
         this = message(row)
         events = evidence.events_of(this.connection, this.start_s, this.finish_s)
         waits = fate.silences(events, this, 0.2)
-        # Each is counted once and has its loss in the table, which came a hop after the sending.
+        # Each timeout is counted once, and its loss is in the table, one hop after the sending.
         assert len(waits) == row["timeouts"]
         assert all(wait.loss is not None and wait.lasts_s > 0.1999 for wait in waits)
         assert parts(told)["timer"] >= 199_900 * row["timeouts"]

@@ -31,7 +31,10 @@ def pair(
     summary: dict[str, Any] | None = None,
     scenario: str = SCENARIO,
 ) -> tuple[ew.Result, ew.Result]:
-    """Two results with different digests: tables, a summary for both, scenario of the second."""
+    """Return two results with different digests.
+
+    The arguments are tables, a summary for both, and the scenario of the second.
+    """
     told = [{**WHOLE, **(summary or {}), "digest": each} for each in "ab"]
     return (
         folder(path / "a", first, told[0]),
@@ -40,7 +43,7 @@ def pair(
 
 
 def lines(story: Story, title: str) -> list[str]:
-    """The lines of the section whose title begins with ``title``."""
+    """Return the lines of the section whose title begins with ``title``."""
     return next(s.lines for s in story.sections if s.title.startswith(title))
 
 
@@ -103,7 +106,7 @@ def test_a_run_that_was_cut_off_has_no_rows_for_what_it_began(tmp_path: Path) ->
     story = difference(*pair(tmp_path, {"flows": rows[:1]}, {"flows": rows}, summary))
     assert story.facts["same_until_s"] == pytest.approx(1.75)
     assert any(line.startswith("Starts of flows") for line in story.unknown)
-    # At its duration, too, a run may have more to do.
+    # A run that ends at its duration may also have unfinished flows.
     at_end = 'name = "by-hand"\nduration = "2 s"'
     scenario = SCENARIO.replace('name = "by-hand"', at_end)
     cut = pair(tmp_path / "cut", {"flows": rows[:1]}, {"flows": rows}, scenario=scenario)
@@ -135,7 +138,7 @@ def test_a_full_table_of_events_is_compared_as_far_as_it_goes(tmp_path: Path) ->
 
 
 def samples(step_s: float, carried: list[int]) -> dict[str, Any]:
-    """Samples of the link to h3, and the times of all intervals."""
+    """Return samples of the link to h3, and the times of all intervals."""
     times = [step_s * (i + 1) for i in range(len(carried))]
     return {
         "traffic": [{"time_s": at, "tier": "host-down"} for at in times],
@@ -287,7 +290,7 @@ def test_only_the_seed_differs(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ew.Result]:
-    """Small runs of which each pair differs in one setting; ``again`` repeats ``base``."""
+    """Return small runs, each pair with one different setting; ``again`` repeats ``base``."""
     out = tmp_path_factory.mktemp("runs")
     base = {"workload.incast.rounds": "2", "fabric.hosts": "9", "workload.incast.receiver": "h8"}
     settings: dict[str, dict[str, str]] = {

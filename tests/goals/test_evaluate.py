@@ -79,7 +79,7 @@ def test_points_of_a_sweep_are_met_missed_or_undecided() -> None:
     margins = [at.cells[0].margin for at in found.points]
     assert margins == pytest.approx([0.2, 0.1, 0.02, -0.21])
     assert found.best == 1 and found.alike == ()
-    # The undecided point is the best one by its means.
+    # The undecided point has the best mean.
     assert found.on_average == 2
     assert found.states({"m", "t"})[3, "m"] == "missed"
     told = found.as_json()
@@ -88,7 +88,8 @@ def test_points_of_a_sweep_are_met_missed_or_undecided() -> None:
 
 
 def test_a_better_point_must_be_better_seed_by_seed() -> None:
-    # Both vary by 20 % between seeds, but together: the difference of 1 % is certain.
+    # Both points vary by 20 % between seeds, but in the same way, so the difference of 1 % is
+    # certain.
     swing = [1.0, 1.2, 0.8, 1.1, 0.9]
     slow = {seed: {"t": value} for seed, value in enumerate(swing)}
     fast = {seed: {"t": 0.99 * value} for seed, value in enumerate(swing)}
@@ -111,7 +112,7 @@ def test_several_extremes_are_weighed_by_shares_against_the_baseline() -> None:
 
     runs = {0: point(10, 1), 1: point(4, 2), 2: point(9, 1), 3: point(9, 3)}
     found = evaluate.of_sweep(goals(a="minimal", b="minimal"), runs, 0, 0.95)
-    assert found.best == 1  # 0.4 × 2 is less than 0.9 × 1
+    assert found.best == 1  # Relative to the baseline, 0.4 × 2 is less than 0.9 × 1.
     assert judge.mean_score((Goal("a", False), Goal("b", False)), runs[1], runs[0]) == (
         pytest.approx(math.log(0.8))
     )

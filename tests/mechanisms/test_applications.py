@@ -24,14 +24,14 @@ def scenario(kind: str, more: str = "") -> str:
 
 
 def own(result: ew.Result) -> dict[str, Any]:
-    """The counters and measures of the application."""
+    """Return the counters and measures of the application."""
     found: dict[str, Any] = result.summary["applications"]["app"]
     return found
 
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to work in."""
+    """Change to an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -50,7 +50,7 @@ def test_the_template_does_what_the_built_in_fan_out_does() -> None:
 
 
 class Chain(ew.Application):
-    """Passes an object from process to process."""
+    """Application that passes an object from process to process."""
 
     hops: int = 7
     pause: ew.Duration = ew.Duration("1 ms")
@@ -90,7 +90,7 @@ def test_settings_have_units_and_ranges_of_their_types() -> None:
 
 
 class Asks(ew.Application):
-    """Asks each server once and closes."""
+    """Application that asks each server once and closes the connection."""
 
     roles: ClassVar = {"clients": "Hosts that ask.", "servers": "Hosts that respond."}
 
@@ -120,7 +120,8 @@ class Asks(ew.Application):
 def test_requests_replies_and_closes() -> None:
     text = scenario("asks", 'clients = ["h0", "h1"]\nservers = ["h2..h4"]')
     result = ew.run(text, mechanisms=[Asks])
-    # A close follows the request; its reply is not lost, since it is written before the end.
+    # Each process closes right after its request. The reply still arrives, as it was written before
+    # the close.
     assert own(result)["counters"]["closed"] == 3 * 1 + 3 * 2
     assert own(result)["counters"]["answers"] == 6
     assert result.summary["workloads"]["app"]["exchange_us"]["count"] == 6
@@ -245,7 +246,7 @@ def test_misspelt_hooks_and_taken_names_are_refused() -> None:
             """Do nothing."""
 
         def on_mesage(self, message: ew.Message) -> None:
-            """Never called."""
+            """Has a misspelt name, so it is never called."""
 
     class Taken(ew.Application):
         number: int = 3

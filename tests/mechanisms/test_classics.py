@@ -1,4 +1,4 @@
-"""Classics written in Python with the interfaces for users, against built-in twins and arithmetic.
+"""Known mechanisms written in Python, compared with built-in ones and with arithmetic.
 
 The files are the examples of the guide (docs/examples/mechanisms).
 """
@@ -24,13 +24,13 @@ PROTECTIONS = ("default", "ece-bit", "ack+syn", "bypass")
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to work in."""
+    """Change to an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def star(queue: str, *workloads: str, tcp: str = "", fabric: str = "") -> str:
-    """A switch with 1 Gbit/s ports, whose packets have no framing."""
+    """Return a scenario of a switch with 1 Gbit/s ports, whose packets have no framing."""
     return (
         'schema = 1\n[fabric]\nkind = "star"\nhosts = 10\nhost_rate = "1 Gbit/s"\nframing = 0\n'
         f"queue = {{ {queue} }}\n{fabric}\n"
@@ -39,7 +39,7 @@ def star(queue: str, *workloads: str, tcp: str = "", fabric: str = "") -> str:
 
 
 def shuffle(fabric: str = "", tcp: str = "") -> str:
-    """An all-to-all over two racks."""
+    """Return a scenario of an all-to-all exchange over two racks."""
     return (
         'schema = 1\n[fabric]\nkind = "leaf-spine"\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n'
         f'host_rate = "1 Gbit/s"\nuplink_rate = "1 Gbit/s"\n{fabric}\n[tcp]\nmin_rto = "10 ms"\n'
@@ -52,7 +52,7 @@ def shuffle(fabric: str = "", tcp: str = "") -> str:
 
 
 def senders(*mbits: int) -> list[str]:
-    """One source of frames for each rate, all to the last host."""
+    """Return a workload for each rate, which sends frames to the last host."""
     return [
         f'[[workload]]\nname = "w{i}"\nkind = "ethernet"\nsources = ["h{i}"]\nbytes = 1500\n'
         f'destinations = ["h9"]\nrate = "{rate} Mbit/s"\narrivals = "periodic"\n'
@@ -62,30 +62,34 @@ def senders(*mbits: int) -> list[str]:
 
 
 def received(queue: str, *mechanisms: Mechanism, **settings: Setting) -> list[int]:
-    """Frames that arrive of each source: 800, 600 and 200 Mbit/s over a link of 1 Gbit/s."""
+    """Return the number of frames that arrive from each source.
+
+    The sources send 800, 600 and 200 Mbit/s over a link of 1 Gbit/s.
+    """
     text = star(queue, *senders(800, 600, 200))
     run = ew.run(text, set=settings, mechanisms=mechanisms)
     return run.streams.sort("src")["frames_received"].to_list()
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index: 1 if all shares are equal."""
+    """Return Jain's index, which is 1 if all shares are equal."""
     return sum(shares) ** 2 / (len(shares) * sum(x * x for x in shares))
 
 
 def test_start_time_fair_queueing_gives_each_flow_its_max_min_share() -> None:
     limit = 'limit = "60 packets"'
     fair = received(f'kind = "start-time-fair", {limit}', FAIR)
-    # max-min: 200 Mbit/s need no more, the others get 400 each; 60 ms at 1500 B; and what waits
+    # Max-min fair: one source needs only 200 Mbit/s, the others get 400 each; frames of 1500 B for
+    # 60 ms, plus the queued ones.
     ideal = [2000, 2000, 1000]
     for frames, share in zip(fair, ideal, strict=True):
         assert share <= frames <= share + 60, fair
     assert jain([a / b for a, b in zip(fair, ideal, strict=True)]) > 0.9999
-    # as the built-in deficit round robin does
+    # Set so that nothing is dropped early, CoDel acts as the built-in deficit round robin.
     calm = 'target = "1 s", interval = "1 s"'
     built_in = received(f'kind = "fq-codel", {calm}, {limit}')
     assert all(abs(a - b) <= 60 for a, b in zip(fair, built_in, strict=True))
-    # one queue for all serves who sends most
+    # With one queue for all, the fastest source gets the largest share.
     fifo = received(limit)
     assert jain([a / b for a, b in zip(fifo, ideal, strict=True)]) < 0.8
     assert received(f'kind = "start-time-fair", {limit}', FAIR, **REFERENCE) == fair
@@ -95,14 +99,17 @@ def test_start_time_fair_queueing_gives_each_flow_its_max_min_share() -> None:
 
 
 def flows(rows: Sequence[tuple[str, str, int, float]]) -> str:
-    """A workload of flows: sender, receiver, bytes, start in s."""
+    """Return a workload of flows: sender, receiver, bytes, start in s."""
     lines = [f"{src},{dst},{size},{start}" for src, dst, size, start in rows]
     Path("flows.csv").write_text("src,dst,bytes,start_s\n" + "\n".join(lines) + "\n")
     return '[[workload]]\nname = "flows"\nkind = "flow-list"\nfile = "flows.csv"\n'
 
 
 def short_ones(queue: str, long_flows: bool, *mechanisms: Mechanism) -> list[float]:
-    """Completion times, in us, of seven flows of ten segments, alone or beside two long flows."""
+    """Return the completion times, in us, of seven flows of ten segments.
+
+    They are alone, or share the link with two long flows.
+    """
     short = [(f"h{i}", "h0", 14_480, 0.01) for i in range(1, 8)]
     long = [(f"h{i}", "h0", 3_000_000, 0.0) for i in (8, 9) if long_flows]
     text = star(queue, flows(long + short))
@@ -114,12 +121,13 @@ def test_beside_long_flows_least_attained_service_serves_short_flows_as_if_alone
     limit = 'limit = "200 packets"'
     ours = f'kind = "least-attained", {limit}'
     alone, beside = (short_ones(ours, long, LEAST) for long in (False, True))
-    # seven times ten segments through one link, after the handshake
+    # Seven times ten segments pass one link, after the handshake.
     packet_us = 1500 * 8 / 1000
     assert alone[-1] > 70 * packet_us
-    # a packet that is being sent is not interrupted: in each of the first round trips one of it
+    # A packet in transmission is not interrupted: in each of the first round trips one may delay
+    # them.
     assert all(b <= a + 3 * packet_us for a, b in zip(alone, beside, strict=True)), (alone, beside)
-    # in a FIFO queue they wait for what the long flows have there
+    # In a FIFO queue the short flows wait behind packets of the long flows.
     fifo = short_ones(limit, True)
     assert fifo[-1] > 2 * beside[-1] and fifo[0] > 2 * beside[0], (fifo, beside)
 
@@ -136,7 +144,7 @@ def test_ranks_agree_with_the_reference_and_with_themselves() -> None:
 
 
 class Pushed(ew.Queue):
-    """A drop-tail queue by ranks, which checks what it is told."""
+    """A push-out queue by rank whose rules check the arguments that they get."""
 
     def __init__(self) -> None:
         self.arrived = self.pushed_out = 0
@@ -185,7 +193,7 @@ def test_pie_with_a_timer_is_the_built_in_pie() -> None:
 
 
 class Always(ew.Queue):
-    """Signals to every packet that waits."""
+    """A queue that signals every waiting packet."""
 
     def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
         if not arrival.fits:
@@ -210,12 +218,12 @@ def test_a_sketch_spares_the_packets_that_its_scenario_protects() -> None:
 # Rates
 
 
-#: Payload of a full segment, and how long bulk flows send.
+#: Payload of a full segment in bytes, and time in s for which bulk flows send.
 SEGMENT, BULK_S = 1448, 0.1
 
 
 def sent(settings: str, pairs: int, *, mbit: int = 1000) -> list[int]:
-    """Payload, in bytes, of bulk flows to one host in 100 ms, by `fixed-rate`."""
+    """Return the payload bytes that bulk flows send to one host in 100 ms with `fixed-rate`."""
     places = ", ".join(f'"h{i}->h9"' for i in range(pairs))
     bulk = (
         f'[[workload]]\nname = "bulk"\nkind = "bulk"\npairs = [{places}]\nduration = "100 ms"\n'
@@ -231,7 +239,7 @@ def sent(settings: str, pairs: int, *, mbit: int = 1000) -> list[int]:
 def test_a_flow_sends_at_the_rate_that_its_control_sets() -> None:
     for rate in (50, 200, 800):
         (payload,) = sent(f"rate_mbps = {rate}", 1)
-        # the first ten segments of a connection are not paced
+        # The first ten segments of a connection are not paced.
         assert 0 <= payload - rate * 1e6 * BULK_S / 8 <= 10 * SEGMENT, rate
     shared = sent("rate_mbps = 150", 6)
     assert jain(shared) > 0.9999
@@ -245,7 +253,7 @@ def test_a_control_finds_the_rate_of_its_path_by_delivery_rates() -> None:
 
 
 class Still(ew.Congestion):
-    """A window of twelve segments at every ACK."""
+    """Sets a window of twelve segments at every ACK."""
 
     def observe(self, seen: ew.Seen) -> int | None:
         return 12 * self.segment
@@ -257,11 +265,11 @@ def test_a_window_from_observe_is_the_window() -> None:
         '[measure]\ntcp_trace = "*"\n'
     )
     text = star('limit = "1000 packets"', bulk, tcp='congestion = "still"')
-    # the initial window, then the one of the first ACK, and no other
+    # The trace has the initial window, then the window of the first ACK, and no other.
     trace = ew.run(text, mechanisms=[Still]).tcp_trace
     assert trace["cwnd_bytes"].unique(maintain_order=True).to_list()[-1] == 12 * SEGMENT
     assert len(trace) == 2 and max(trace["in_flight_bytes"]) == 12 * SEGMENT
-    # without it the window grows
+    # Without this congestion control the window grows.
     assert len(ew.run(text.replace('congestion = "still"', "")).tcp_trace) > 10
 
 

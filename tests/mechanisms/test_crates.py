@@ -1,4 +1,4 @@
-"""Builds of mechanism crates: what cargo is asked for, where its files go, which source is used.
+"""Builds of mechanism crates: calls of cargo, places of its files, choice of the source.
 
 A script takes the place of cargo, so that nothing is compiled.
 """
@@ -41,7 +41,7 @@ print(json.dumps({{"reason": "compiler-artifact", "manifest_path": manifest,
 
 @pytest.fixture(autouse=True)
 def away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to work in, with a cache of its own."""
+    """Change to an empty folder, with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("CARGO_TARGET_DIR", "EASTWEST_SOURCE", crate.RELEASE):
@@ -50,16 +50,16 @@ def away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 class Asked:
-    """The crate ``mine``, and what was asked of the script in the place of cargo."""
+    """The crate ``mine``, and the calls of the script that replaces cargo."""
 
     def __init__(self, folder: Path, log: Path) -> None:
         self.folder = folder
         self.log = log
-        #: Folders that the next loaded libraries name as their own.
+        #: Folders that the next loaded libraries name as their own, in this order.
         self.folders: list[Path] = []
 
     def commands(self) -> list[list[str]]:
-        """Commands with their arguments, without those that every command has."""
+        """Return the commands with their arguments, without arguments that all commands have."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return [json.loads(line)[0] for line in lines]
@@ -77,7 +77,7 @@ class Asked:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, away: Path) -> Asked:
-    """A new crate, and cargo as a script."""
+    """Make a new crate, and replace cargo by a script."""
     log = away / "log"
     (away / "bin").mkdir()
     cargo = away / "bin" / "cargo"
@@ -99,11 +99,11 @@ def test_a_check_comes_before_the_first_build_only(asked: Asked, away: Path) -> 
     first, second, third = asked.commands()
     assert [first[0], second[0], third[0]] == ["check", "build", "build"]
     assert "--release" not in first + second + third
-    # everything goes to the cache of the user, for all crates with this source
+    # All crates with this source are built in the user's cache folder.
     places = {target(one) for one in (first, second, third)}
     assert places == {source.compiled(ROOT)}
     assert places.pop().is_relative_to(away / "cache" / "eastwest")
-    # the profile with full optimisation has a first build of its own
+    # The profile with full optimisation is built for the first time.
     crate.build(asked.folder, release=True)
     released = asked.commands()
     assert [one[0] for one in released] == ["check", "build"]
@@ -135,7 +135,7 @@ def test_a_type_error_ends_before_the_build(asked: Asked) -> None:
         crate.build(asked.folder)
     assert "E0308" in failed.value.trace
     assert [one[0] for one in asked.commands()] == ["check"]
-    # what was not built is checked again
+    # A crate that failed to build is checked again after a change.
     (asked.folder / "src" / "lib.rs").write_text("right")
     crate.build(asked.folder)
     assert [one[0] for one in asked.commands()] == ["check", "build"]
@@ -161,7 +161,7 @@ def test_the_environment_asks_for_full_optimisation_too(
     for value, wanted in (("0", False), ("1", True)):
         monkeypatch.setenv(crate.RELEASE, value)
         crate_module = ew.mechanisms.load([asked.folder])[0]
-        assert crate_module.sources[0]["profile"] == "development"  # as the library says
+        assert crate_module.sources[0]["profile"] == "development"  # The library tells its profile.
         assert all(("--release" in one) == wanted for one in asked.commands())
 
 
@@ -186,7 +186,7 @@ def test_a_crate_with_another_source_is_told_what_to_write(asked: Asked, away: P
     with pytest.raises(ew.InputError, match=r"is that of Eastwest 99\.0\.0; for the installed"):
         crate.build(asked.folder)
     assert asked.commands() == []
-    # cargo itself says what is wrong with a manifest that it cannot read
+    # A manifest that cannot be parsed gets cargo's own error message.
     manifest.write_text("[package\neastwest-bindings")
     crate.build(asked.folder)
     assert [one[0] for one in asked.commands()] == ["check", "build"]
@@ -197,7 +197,7 @@ def test_a_crate_with_another_source_is_told_what_to_write(asked: Asked, away: P
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, away: Path) -> Path:
-    """A package that was installed from a wheel, whose files cannot be changed."""
+    """Return a package as installed from a wheel, whose files are read-only."""
     package = away / "site-packages" / "eastwest"
     shipped_source.main(package / "rust")
     monkeypatch.setattr(source, "_PACKAGE", package)
@@ -211,7 +211,7 @@ def test_a_wheel_has_the_source_that_crates_need(installed: Path, asked: Asked) 
     manifest = (made.folder / "Cargo.toml").read_text()
     assert f'path = "{installed.as_posix()}/crates/bindings"' in manifest
     assert crate.source_of(made.folder) == installed
-    # all crates of the workspace on which the bindings depend are there, and nothing is too much
+    # All crates on which the bindings depend are present, and no others.
     there = {path.parent.name for path in installed.glob("crates/*/Cargo.toml")}
     workspace = {path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")}
     assert workspace - there == {"extension"}
@@ -238,7 +238,7 @@ def test_the_folder_of_compiled_code_has_the_hash_of_a_shipped_source(installed:
     file.write_text(file.read_text() + "// changed\n")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert source.compiled(installed) != first
-    # a checkout keeps its folder: cargo sees which files have changed
+    # The folder of a checkout stays the same: cargo finds out which files have changed.
     assert source.compiled(ROOT) == source.compiled(ROOT) != first
 
 
@@ -264,6 +264,6 @@ def test_the_cache_is_where_the_system_has_caches(
     monkeypatch.setenv("HOME", str(away / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(away / named) if named else "")
     assert cache.folder("rust") == away / place
-    # a relative path is no valid value (XDG base directory specification)
+    # A relative path is invalid (XDG base directory specification), so it is ignored.
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache.folder("rust").is_relative_to(away / "home")

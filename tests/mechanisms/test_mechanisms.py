@@ -1,7 +1,7 @@
-"""Mechanisms of one's own: sketches in Python, the templates of ``eastwest new``, what is refused.
+"""Mechanisms of users: sketches in Python, templates of ``eastwest new``, and errors.
 
-The templates are the worked examples. Here they are set so that they do what built-in mechanisms
-do, and must give their digests.
+The templates are the worked examples. Here they are set so that they act as built-in mechanisms do,
+and must give the same digests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eastwest.mechanisms.new import Kind
 from eastwest.run import Setting
 from project_paths import ROOT
 
-#: What the templates of queues do, by a built-in discipline.
+#: Settings of the built-in discipline that acts as the template of a queue does.
 RED: dict[str, Setting] = {
     "fabric.queue.kind": "red",
     "fabric.queue.min": "5 packets",
@@ -39,7 +39,7 @@ SMALL: dict[str, Setting] = {"workload.shuffle.bytes": "30 KB"}
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to work in."""
+    """Change to an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -53,7 +53,7 @@ def eastwest(*arguments: str) -> subprocess.CompletedProcess[str]:
 def written(
     name: str, kind: Kind = Kind.queue, changes: Mapping[str, str] | None = None
 ) -> tuple[Path, str]:
-    """Write a sketch from its template, with words replaced; its file, and its scenario."""
+    """Write a sketch from its template, with words replaced; return its file and its scenario."""
     made = new.write(name, kind, python=True)
     file = made.folder / made.named
     text = file.read_text()
@@ -65,7 +65,7 @@ def written(
 
 
 def scenario(fabric: str = "", tcp: str = "") -> str:
-    """A scenario that is over in a moment."""
+    """Return a scenario whose run takes only a moment."""
     return (
         'schema = 1\n[fabric]\nkind = "leaf-spine"\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n'
         f'host_rate = "1 Gbit/s"\nuplink_rate = "1 Gbit/s"\n{fabric}\n[tcp]\nmin_rto = "10 ms"\n'
@@ -90,20 +90,20 @@ def test_a_sketched_ramp_is_red_of_the_moment() -> None:
     assert sketched.digest == built_in.digest
     drops = [name for name in sketched.links.columns if name.startswith(("drops", "marks"))]
     assert sketched.links[drops].equals(built_in.links[drops])
-    # what it cost, and what it was
+    # The result records the cost of the sketch, and its source.
     assert sketched.summary["sketch_calls"] > 10_000
     assert 0 < sketched.summary["sketch_s"] <= sketched.summary["wall_s"]
     assert any("calls of Python sketches" in note for note in sketched.summary["notes"])
     source = sketched.summary["mechanisms"][0]
     assert source["file"] == "ramp.py" and source["mechanisms"] == ["queue ramp"]
     assert "mechanisms" not in built_in.summary
-    # and it can be run again from its folder
+    # The result folder can be run again.
     again = ew.run(sketched.path, mechanisms=[file])
     assert again.digest == sketched.digest
 
 
 class Behind(ew.Queue):
-    """Marks what leaves more than some packets behind."""
+    """Marks a packet that leaves more than a given number of packets behind."""
 
     threshold: int = 9
 
@@ -114,7 +114,7 @@ class Behind(ew.Queue):
 
 
 class Turns(ew.Routing):
-    """Packets of a switch take its paths in turn."""
+    """Sends the packets of a switch over the paths in turn."""
 
     def __init__(self) -> None:
         self.turn = 0
@@ -126,7 +126,7 @@ class Turns(ew.Routing):
 
 
 class Halves(ew.Congestion):
-    """Reno."""
+    """Reno, written as a sketch."""
 
     echoes_each_mark = True
 
@@ -135,7 +135,7 @@ class Halves(ew.Congestion):
 
 
 class Grows(ew.Congestion):
-    """A window that doubles, whatever happens."""
+    """Doubles the window at each event."""
 
     def __init__(self) -> None:
         self.seen = 0
@@ -157,7 +157,7 @@ def test_sketches_of_each_kind_do_what_built_in_mechanisms_do() -> None:
     turns = digest(scenario('routing = "round-robin"'))
     assert turns != digest(scenario())
     assert digest(scenario('routing = "turns"'), Turns) == turns
-    # without marks DCTCP is Reno on connections with ECN
+    # Without marks, DCTCP acts as Reno does on connections with ECN.
     small = 'queue = { limit = "12 packets" }'
     marks = f"{ecn}\necn_all_packets = true"
     dctcp = digest(scenario(small, 'congestion = "dctcp"'))
@@ -216,11 +216,11 @@ def test_a_wrong_verdict_is_named(answer: str) -> None:
 
 
 class Nothing(ew.Queue):
-    """Has no rule."""
+    """A queue without any rule."""
 
 
 class Untyped(ew.Queue):
-    """Has a parameter of a strange type."""
+    """A queue with a parameter of an unsupported type."""
 
     targets: list = []  # type: ignore[type-arg]  # noqa: RUF012
 
@@ -229,7 +229,7 @@ class Untyped(ew.Queue):
 
 
 class Unset(ew.Queue):
-    """Has a parameter without a default."""
+    """A queue with a parameter that has no default."""
 
     target: int
 
@@ -238,20 +238,20 @@ class Unset(ew.Queue):
 
 
 class Negative(Unset):
-    """Has one that no scenario could set."""
+    """A queue with a parameter whose default no scenario may set."""
 
     target: int = -5
 
 
 class Limit(Unset):
-    """Has one that every queue has."""
+    """A queue with a parameter whose name every queue already has."""
 
     target: int = 5
     limit: int = 5
 
 
 class Red(Negative):
-    """Is named like a built-in one."""
+    """A queue with the name of a built-in one."""
 
     target: int = 5
 
@@ -330,7 +330,7 @@ def test_a_sweep_has_the_same_mechanisms_in_its_processes() -> None:
     )
     assert not swept.failures
     assert swept.runs["digest"].to_list() == [one.digest for one in alone]
-    # another rule is another run, though the scenario is the same
+    # Another rule is another run, though the scenario is the same.
     file.write_text(file.read_text().replace("random.unit() < p", "random.unit() > p"))
     changed = ew.sweep(
         text,
@@ -383,7 +383,7 @@ def test_without_its_source_a_crate_cannot_be_written(monkeypatch: pytest.Monkey
 
 
 def module_of(kind: Kind, **changes: str) -> str:
-    """The template of a kind as a module of a crate with several mechanisms."""
+    """Return the template of a kind as a module of a crate with several mechanisms."""
     made = new.write(f"my-{kind.value}", kind, source=ROOT)
     text = (made.folder / "src" / "lib.rs").read_text()
     text, macros = re.subn(r"#\[cfg\(not\(test\)\)\]\neastwest::mechanisms!\(add\);\n", "", text)
@@ -396,14 +396,14 @@ def module_of(kind: Kind, **changes: str) -> str:
 
 def test_an_unknown_setting_is_told_with_the_settings_of_its_mechanism() -> None:
     class Late(ew.Queue):
-        """Has one setting."""
+        """A queue with one setting."""
 
         threshold: int = 20
 
         def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
             return ew.Verdict.ENQUEUE
 
-    # names of RED, DCTCP and other tables among them
+    # Settings may have names that RED, DCTCP and other tables use.
     text = scenario(
         'routing = "turns"\nrouting_parameters = { gap = 4 }\n'
         'queue = { kind = "late", weight = 3, treshold = 3 }',
@@ -464,7 +464,7 @@ class Faulty(ew.Queue):
 )
 def test_fuzz_finds_what_is_wrong_with_a_sketch(fault: str, oracle: str, says: str) -> None:
     Path("faulty.py").write_text(FAULTY[fault])
-    small = ["--have", "workload.*.kind=stride"]  # short runs of a sketch, which is slow
+    small = ["--have", "workload.*.kind=stride"]  # Sketches are slow, so the cases are short runs.
     if oracle == "repeat":
         small += ["--have", "fabric.kind=star"]
     cases = ["--cases", "6", "--json", "--out", "found"]
@@ -473,7 +473,7 @@ def test_fuzz_finds_what_is_wrong_with_a_sketch(fault: str, oracle: str, says: s
     failures = json.loads(found.stdout)["failures"]
     right = [one for one in failures if one["oracle"] == oracle]
     assert right and says in right[0]["message"]
-    # the reduced scenario names the mechanism, and its run fails too
+    # The reduced scenario names the mechanism, and its run also fails.
     folder = Path(right[0]["folder"])
     assert '"faulty"' in (folder / "scenario.toml").read_text()
     why = (folder / "why.txt").read_text()
@@ -502,11 +502,11 @@ def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     """Compiles the templates of all three kinds as one crate; a minute or two."""
     tool("cargo")
     monkeypatch.delenv("CARGO_BUILD_TARGET", raising=False)
-    # within the repository, so that Eastwest is not compiled in each run of this test
+    # The folder is within the repository, so that Eastwest is not compiled again in each run.
     monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "mechanisms"))
     modules = {
         "queue": module_of(Kind.queue, **{'place.random("my-queue")': 'place.random("red")'}),
-        # as DCTCP, which answers each mark
+        # This template is set to react to each mark as DCTCP does.
         "congestion": module_of(
             Kind.congestion,
             **{
@@ -535,28 +535,28 @@ def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     assert own.digest == built_in.digest and own.summary["packets"]["dropped"] > 100
     assert own.summary["mechanisms"][0]["crate"] == "all-three"
     assert "sketch_s" not in own.summary
-    # with the constants of Reno, and DCTCP without marks
+    # With Reno's constants, and DCTCP without marks, both act alike.
     small = 'queue = { limit = "12 packets" }'
     reno = 'congestion = "my-congestion"\nparameters = { increase = 1, keep = 0.5 }\n'
     as_reno = scenario(small, f'{reno}ecn = "on"\necn_all_packets = true')
     assert ew.run(as_reno, mechanisms=[all_three]).digest == digest(
         scenario(small, 'congestion = "dctcp"')
     )
-    # a way out that is never taken leaves every flow on one path
+    # With a margin of 10,000 packets the routing never leaves a flow's first path.
     routed = Path("my-routing/scenario.toml").read_text()
     stays = ew.run(routed, set={"fabric.routing_parameters.margin": 10_000}, mechanisms=[all_three])
     leaves = ew.run(routed, set={"fabric.routing_parameters.margin": 0}, mechanisms=[all_three])
     assert stays.digest != leaves.digest
-    # its problems are those of any scenario, and raise the same exception
+    # Wrong settings of the crate raise the exception that any scenario's wrong settings raise.
     with pytest.raises(ew.ScenarioError) as refused:
         ew.run(text.replace("min = 5", "mni = 50"), mechanisms=[all_three])
     assert [p["hint"] for p in refused.value.problems] == ["min"]
-    # and its processes in a sweep have it too
+    # The processes of a sweep also load the mechanism.
     limit = {"fabric.queue.limit": ["200 packets"]}
     swept = ew.sweep(text, limit, seeds=[1], set=SMALL, jobs=1, mechanisms=[all_three])
     assert swept.runs["digest"].to_list() == [own.digest]
 
-    # a panic is the mechanism's, with its place; the overflow is one in this profile
+    # A panic names the mechanism and the source line; an overflow panics in this profile.
     assert own.summary["mechanisms"][0]["profile"] == "development"
     assert any("all-three was compiled for development" in note for note in own.summary["notes"])
     queue = all_three / "src" / "queue.rs"

@@ -1,4 +1,4 @@
-"""Analytic models against the numbers that their sources print, and what they refuse."""
+"""Analytic models, compared with the numbers that their sources print; and refused inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_windows_are_those_of_table_1(block_bytes: int) -> None:
 
 
 def test_onsets_are_those_of_the_text() -> None:
-    # 128 KB: the text has 2, which its own equation does not give.
+    # For 128 KB the study's text has 2, but its own equation does not give this.
     found = [incast.onset_senders(65_536, block_bytes) for block_bytes in TABLE_1]
     assert found == [13, 7, 4, 3]
     assert incast.onset_senders(64_000, 16_000) == 12
@@ -150,7 +150,7 @@ def test_holding_and_stalling_agree_with_a_played_link(policy: eee.Policy) -> No
 
 
 def played(policy: eee.Policy, load: float) -> tuple[float, float]:
-    """Play a link frame by frame: power and mean wait."""
+    """Simulate a link frame by frame; return its power and the mean wait."""
     frame_s, phy, random = 1.2e-6, eee.PHYS["10GBASE-T"], Random(7)
     arrivals, now = [], 0.0
     for _ in range(120_000):

@@ -1,4 +1,4 @@
-"""Fluid models of control loops: against what their sources print, and against each other."""
+"""Fluid models of control loops, compared with numbers of their sources and with each other."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ HOLLOT = TcpRed(60, 3750, 0.2, Red(150, 200, 0.1, 1.33e-6, gentle=False))
 
 
 def lag(gain: float, delay_s: float) -> Linear:
-    """ẋ = −x − k x(t − τ): its roots, and so its margins, are known exactly."""
+    """Return ẋ = −x − k x(t − τ), whose roots and margins are known exactly."""
     one = np.ones(1)
     return Linear(("x",), -np.eye(1), np.zeros((1, 1)), -gain * one, one, one, delay_s)
 
 
 @pytest.mark.parametrize("delay_s", [0.1, 1.0, 5.0])
 def test_margins_of_a_loop_that_is_known(delay_s: float) -> None:
-    # At the edge: ω = −tan(ω τ) in the second quadrant, and k = √(1 + ω²).
+    # At the limit of stability ω = −tan(ω τ), in the second quadrant, and k = √(1 + ω²).
     low, high = math.pi / 2 / delay_s, math.pi / delay_s
     for _ in range(100):
         middle = (low + high) / 2
@@ -46,7 +46,7 @@ def test_margins_of_a_loop_that_is_known(delay_s: float) -> None:
     assert found.critical == pytest.approx(low, rel=1e-3)
     assert delay.margins(lag(edge * 2, delay_s)).gain_db == pytest.approx(-6.02, abs=0.02)
     assert abs(delay.root(lag(edge, delay_s))) < 1e-6
-    # Without delay in the feedback's way of a real root: k e^(−λτ) = −1 − λ.
+    # A real root λ of the characteristic equation: k e^(−λτ) = −1 − λ.
     rightmost = delay.root(lag(0.5, 0.1))
     assert rightmost + 1 + 0.5 * math.exp(-0.1 * rightmost) == pytest.approx(0, abs=1e-9)
 
@@ -54,7 +54,8 @@ def test_margins_of_a_loop_that_is_known(delay_s: float) -> None:
 def test_step_response_settles_where_it_must() -> None:
     times, way = delay.step_response(lag(0.5, 0.3), 20.0)
     assert way[-1] == pytest.approx(1 / 1.5, rel=1e-3) and times[-1] == 20.0
-    # Until the delay is over nothing is fed back: 1 − e^(−t), but for the Padé approximation.
+    # Until the delay is over there is no feedback: 1 − e^(−t), except for the error of the Padé
+    # approximation.
     early = times < 0.25
     assert np.allclose(way[early], 1 - np.exp(-times[early]), atol=0.02)
 
@@ -80,7 +81,7 @@ def test_red_is_that_of_its_source() -> None:
     slow = np.array([1e-5])
     assert abs(loop.gain(slow)[0]) == pytest.approx(steep * slope, rel=1e-3)
     poles = sorted((2 * 60 / (rtt_s**2 * 3750), 1 / rtt_s, -3750 * math.log1p(-1.33e-6)))
-    # theirs, which leaves out W(t − R), and ours differ little where windows are large
+    # The paper's loop leaves out W(t − R); both differ little if windows are large.
     omega = np.array([0.5])
     theirs = steep * slope / np.prod([math.hypot(1, 0.5 / pole) for pole in poles])
     assert abs(loop.gain(omega)[0]) == pytest.approx(theirs, rel=0.1)
@@ -119,7 +120,7 @@ def test_the_nonlinear_model_swings_where_the_linear_one_says_so(model: TcpRed |
 
 
 def test_linear_models_are_the_derivatives_of_the_nonlinear_ones() -> None:
-    # A small push on the linear and the nonlinear model of QCN: the same way back.
+    # A small disturbance decays alike in the linear and the nonlinear model of QCN.
     model = Qcn(4, 833_333, 50e-6)
     queue, rate, target = model.equilibrium()
     loop = model.linear()
@@ -130,7 +131,7 @@ def test_linear_models_are_the_derivatives_of_the_nonlinear_ones() -> None:
 
 
 def test_dctcp_goes_round_its_threshold() -> None:
-    # Check 11 for the same: Qmax = K + N, amplitude ½ √(2N (C·RTT + K)), sawtooth of one flow.
+    # Check 11 for this case: Qmax = K + N, amplitude ½ √(2N (C·RTT + K)), sawtooth of one flow.
     model = Dctcp(2, 10e9 / 12_000, 100e-6, 65)
     window, mark = model.equilibrium()
     assert window == pytest.approx((83.33 + 65) / 2, rel=1e-3)
@@ -203,7 +204,8 @@ def test_the_command_refuses_clearly() -> None:
 
 
 def test_a_predictor_foresees_what_follows_a_law() -> None:
-    # y(k + 1) = 1.6 y(k) − 0.7 y(k − 1) + 5 u(k − 3) + 2: known two steps ahead but for its noise.
+    # y(k + 1) = 1.6 y(k) − 0.7 y(k − 1) + 5 u(k − 3) + 2: predictable two steps ahead, except for
+    # noise.
     random = np.random.default_rng(1)
     predictor = Predictor(2, 1, dead_steps=2, scale=(50.0, 1.0))
     outputs, acted = [40.0, 40.0], [0.5] * 6
@@ -262,7 +264,7 @@ def test_qcn_of_packets_rests_and_swings_where_the_model_says(
     assert delay.margins(model.linear()).stable == stable
     link = result.links["name"].to_list().index("switch0->h2")
     late = result.queues.filter((result.queues["link"] == link) & (result.queues["time_s"] > 0.75))
-    packets = np.zeros(15_000)  # a sample each 50 µs; those of an empty queue leave no row
+    packets = np.zeros(15_000)  # There is a sample each 50 µs; an empty queue has no row.
     packets[: late.height] = late["packets"].to_numpy()
     if stable:
         assert packets.mean() == pytest.approx(model.equilibrium()[0], rel=0.1)
@@ -294,7 +296,7 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
     assert plain["drops"] > 0 and plain["marks"] == 0 and plain["queue"] > 80
     for case in (plain_loop, ahead):
         assert case["marks"] > 0 and case["queue"] == pytest.approx(40, rel=0.35)
-        # the delay of so many packets of 1,538 bytes at 1 Gbit/s
+        # The delay is the number of packets times 12.304 µs, 1,538 bytes at 1 Gbit/s.
         assert case["delay_us"]["mean"] == pytest.approx(case["queue"] * 12.304, rel=0.01)
     assert plain_loop["digest"] != ahead["digest"]
     assert (out / "loop.png").read_bytes()[:4] == b"\x89PNG"
@@ -316,10 +318,11 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
 
 
 def test_a_sampled_queue_is_foreseen_better_than_it_stays() -> None:
-    # A wave of known period: an autoregressive model of third order foresees it, staying cannot.
+    # A wave of known period: a third-order autoregressive model predicts it, the last value does
+    # not.
     queue = 50 + 30 * np.sin(np.arange(600) * 2 * math.pi / 40)
     found = closed_loop.foresee(queue, 10)
     assert np.isnan(found.queue[:60]).all() and not np.isnan(found.queue[60:]).any()
-    # a quarter of a period apart: (30 sin a − 30 cos a) has a root mean square of 30
+    # Samples a quarter period apart: (30 sin a − 30 cos a) has a root mean square of 30.
     assert found.error_of_staying == pytest.approx(30, rel=0.02)
     assert found.error < 1

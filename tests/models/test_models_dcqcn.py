@@ -1,4 +1,4 @@
-"""The fixed point of DCQCN's fluid model: against its closed form, and the rules played through."""
+"""Fixed point of DCQCN's fluid model, compared with its closed form and simulated rules."""
 
 import math
 import random
@@ -12,14 +12,15 @@ from eastwest.models.dcqcn import Dcqcn
 def test_small_probabilities_have_the_closed_form(flows: int) -> None:
     model = Dcqcn(flows, 400e9, increase_timer_s=5e-6, byte_counter_bytes=1e6)
     assert model.marking() == pytest.approx(model.marking_small(), rel=0.15)
-    # p³ grows with the square of the flows where the byte counter counts, with the fourth power
-    # where the timer does
+    # p³ grows with the square of the number of flows if the byte counter dominates, with the fourth
+    # power if the timer does.
     low, high = Dcqcn(flows, 400e9), Dcqcn(2 * flows, 400e9)
     assert 2 ** (2 / 3) < high.marking_small() / low.marking_small() < 2 ** (4 / 3)
 
 
 def test_the_paper_has_its_flows_below_the_largest_probability() -> None:
-    # section 5: with the thresholds of figure 14 a few flows at 40 Gbit/s rest below 1 %
+    # Section 5: with the thresholds of figure 14, few flows at 40 Gbit/s have a marking probability
+    # below 1 %.
     resting = [flows for flows in range(1, 33) if Dcqcn(flows, 40e9).queue_bytes() < 200e3]
     assert resting == list(range(1, 14))
     assert Dcqcn(2, 40e9).queue_bytes() == pytest.approx(21_756, abs=1)
@@ -28,7 +29,10 @@ def test_the_paper_has_its_flows_below_the_largest_probability() -> None:
 
 
 def rate_under_marks(p: float, line: float, seconds: float, seed: int) -> float:
-    """Mean rate in bit/s of a flow whose packets are marked with probability p (equations 1–4)."""
+    """Return the mean rate in bit/s of a flow whose packets are marked with probability p.
+
+    It follows equations 1–4 of the paper.
+    """
     draw, bits = random.Random(seed), (1024 + 44 + 38) * 8
     rate = target = line
     alpha, now, told, sent = 1.0, 0.0, -1.0, 0
@@ -61,7 +65,7 @@ def rate_under_marks(p: float, line: float, seconds: float, seed: int) -> float:
 
 
 def test_the_rules_give_a_fifth_more_than_the_fluid_model() -> None:
-    # means of a product are not products of means: the model leaves that out
+    # The model leaves out that the mean of a product is not the product of the means.
     p = Dcqcn(4, 10e9).marking()
     assert p == pytest.approx(0.01201, abs=1e-5)
     rate = sum(rate_under_marks(p, 10e9, 0.5, seed) for seed in range(4)) / 4

@@ -1,4 +1,4 @@
-"""H-infinity synthesis: against values that are known exactly, published ones, and exact delays."""
+"""H-infinity synthesis, compared with exact values, published ones, and exact delays."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ TCP = TcpMarked(8, 81_274, 0.004, 50)
 
 
 def integrator(*delays_s: float) -> Delayed:
-    """The plant ẋ = Σ u(t − τ_k)."""
+    """Return the plant ẋ = Σ u(t − τ_k)."""
     terms = tuple(Term(delay_s, NOTHING, ONE) for delay_s in delays_s)
     return Delayed(("x",), ("u",), ("x",), terms, ONE, ONE)
 
 
 def gain(k: float) -> Controller:
-    """The controller u = −k y."""
+    """Return the controller u = −k y."""
     return Controller(
         np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[-k]], dtype=float)
     )
@@ -43,8 +43,8 @@ def gain(k: float) -> Controller:
 
 @pytest.mark.parametrize("a", [-1.0, 0.0, 0.5, 2.0])
 def test_gamma_of_a_first_order_plant(a: float) -> None:
-    # ẋ = a x + w₁ + u, z = (x, u), y = x + w₂. Both Riccati equations are
-    # 2aX + X²(1/γ² − 1) + 1 = 0, and XY = γ² at the least γ: γ² − 2aγ − 2 = 0.
+    # ẋ = a x + w₁ + u, z = (x, u), y = x + w₂. Both Riccati equations are 2aX + X²(1/γ² − 1) + 1 =
+    # 0, and XY = γ² at the least γ, so γ² − 2aγ − 2 = 0.
     plant = control.ss([[a]], [[1, 0, 1]], [[1], [0], [1]], [[0, 0, 0], [0, 0, 1], [0, 1, 0]])
     _, gamma, norm = hinf.least(plant, 1, 1)
     assert gamma == pytest.approx(a + math.sqrt(a**2 + 2), rel=1e-3)
@@ -139,12 +139,13 @@ def test_load_leaves_no_error_at_rest() -> None:
         slope = plant.terms[0].a @ state + plant.terms[1].b @ marks[-1 - late]
         state = state + h * (slope + plant.d[:, 0] * 0.1 * TCP.capacity_pps)
         worst = max(worst, state[0])
-    # the first round trip no decision can change; then the queue comes back to its set point
+    # No decision can change the first round trip; then the queue returns to its set point.
     assert worst > 20 and abs(state[0]) < 0.01 * worst
 
 
 def test_controller_does_not_wind_up() -> None:
-    # u = −∫y within ±1: after 1000 s at the limit it leaves the limit in a few steps, not in 1000.
+    # u = −∫y limited to ±1: after 1000 s at the limit it leaves the limit in a few steps, not in
+    # 1000.
     integral = Controller(NOTHING, ONE, -ONE, NOTHING)
     sampled = hinf.Sampled(integral, 1.0, np.array([-1.0]), np.array([1.0]))
     for _ in range(1000):
@@ -173,7 +174,7 @@ def test_network_of_two_queues() -> None:
 def test_errors_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="weight noise must be from 1e-6 to 1e6, not 0"):
         hinf.Weights(noise=0)
-    # a state that grows and that the input does not reach
+    # The first state grows, and the input does not reach it.
     alone: Numbers = np.diag([1.0, -1.0])
     plant = control.ss(
         alone,

@@ -1,4 +1,4 @@
-"""Receding horizon: against a general solver, its limits, and what declared load is worth."""
+"""Receding horizon, compared with a general solver; its limits, and the value of declared load."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def two_queues() -> Network:
 
 
 def test_programme_has_the_least_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The sum of the docstring, written once more as a simulation, and minimised by scipy's SLSQP.
+    # The cost of the docstring, computed by a simulation and minimised by scipy's SLSQP.
     steps, costs = 5, Costs(changing=0.3, unfair=0.01)
     network = Network(
         (Queue("port", C, 50),), (Flow("a", ("port",), (1.5 * H,), grows=0.4 * C / H),), H
@@ -122,7 +122,7 @@ def test_declared_load_leaves_a_smaller_deviation() -> None:
     assert known.queues[late].std() < 0.2 * unknown.queues[late].std()
     assert known.queues.max() < 60 and unknown.queues.max() > 80
     assert known.idle[late].sum() < 1e-6 < unknown.idle[late].sum()
-    # at rest the queue is at its set point in either case, and beside the load too
+    # At rest the queue is at its set point in both cases, also under load.
     for one in (known, unknown):
         assert one.queues[one.times_s > 0.19] == pytest.approx(50, abs=1)
         assert one.queues[(one.times_s > 0.09) & (one.times_s < 0.095)] == pytest.approx(50, abs=1)
@@ -133,15 +133,16 @@ def test_declared_load_leaves_a_smaller_deviation() -> None:
 def test_play_counts_every_packet() -> None:
     network = replace(ONE, loads=(Load("port", 0.5 * C, 0.01),))
     found = play(network, lambda _now, _queues: np.array([0.5, 0.5]) * C, 0.1)
-    # nothing gives way: the queue grows by half the capacity from 10 ms on, up to its room
+    # No flow reduces its rate: the queue grows by half the capacity from 10 ms on, up to its limit.
     grown = np.minimum(500, 0.5 * C * np.maximum(0, found.times_s - 0.01))
     assert np.allclose(found.queues[:, 0], grown, atol=1e-6)
     assert found.lost.sum() == pytest.approx(0.5 * C * 0.09 - 500)
-    # half the rate from the beginning: felt after telling and the way, 2 and 2.5 ms, then idle
+    # Half the rate from the start on: it takes effect after decision and path, 2 and 2.5 ms; then
+    # the queue drains.
     halved = play(replace(ONE, loads=()), lambda _now, _queues: np.array([0.25, 0.25]) * C, 0.01)
     idle = np.repeat([0.0, 0.25, 0.5], [4, 1, 15])
     assert np.allclose(halved.idle[:, 0], idle, atol=1e-9)
-    # a rate that may only fall slowly takes its time
+    # A rate that may only fall slowly needs more time.
     slow = tuple(replace(flow, falls=C) for flow in ONE.flows)
     network = replace(ONE, flows=slow, loads=())
     slowly = play(network, lambda _now, _queues: np.zeros(2), 0.2)
@@ -149,7 +150,7 @@ def test_play_counts_every_packet() -> None:
 
 
 def test_fair_rates_are_max_min() -> None:
-    # D. Bertsekas and R. Gallager, Data Networks: a long flow gets the share of the narrowest link.
+    # D. Bertsekas and R. Gallager, Data Networks: a long flow gets the share of its narrowest link.
     queues = (Queue("x", 1.0, 0), Queue("y", 2.0, 0), Queue("z", 9.0, 0))
     ways = (("x", "y", "z"), ("x",), ("x",), ("y",), ("z",))
     flows = tuple(Flow(str(n), over, (0.0,) * len(over)) for n, over in enumerate(ways))
@@ -163,7 +164,7 @@ def test_fair_rates_are_max_min() -> None:
 
 def test_horizon_covers_the_delays() -> None:
     delays = ONE.loop_s()
-    # sensing, telling, the way and the wait at the set point
+    # The delays are measuring, notification, path, and the wait at the set point.
     assert delays[0] == pytest.approx([H + 2e-3 + 50 / C, H + 2.5e-3 + 50 / C])
     steps, late_s = horizon(delays, H, covers=4, share=1)
     assert late_s == pytest.approx(H + 2.5e-3 + 50 / C) and steps == math.ceil(4 * late_s / H)

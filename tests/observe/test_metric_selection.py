@@ -1,7 +1,7 @@
-"""Metric selection against a second implementation, and what it refuses.
+"""Metric selection, compared with a second implementation; and refused inputs.
 
-The second implementation below is written from the equations, in plain Python and by brute force;
-nearest neighbours are held to scikit-learn.
+The second implementation below follows the equations in plain Python, by brute force. Nearest
+neighbours are compared with scikit-learn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NEZHA = DATA / "nezha" / "metrics.csv.gz"
 
 
 def table(rows: int, columns: int, seed: int) -> Metrics:
-    """Metrics that share information with the target ``t`` and among each other."""
+    """Return metrics that share information with the target ``t`` and among each other."""
     random = np.random.default_rng(seed)
     target = random.normal(size=rows)
     values = [target]
@@ -58,7 +58,10 @@ def table(rows: int, columns: int, seed: int) -> Metrics:
 
 
 def brute_classes(values: list[float], bins: int) -> list[int]:
-    """Class of each value: its place among few values, or ⌈mean rank · bins / n⌉, by counting."""
+    """Return the class of each value, by counting.
+
+    It is the value's index if values are few, or else ⌈mean rank · bins / n⌉.
+    """
     n, found = len(values), []
     if len(set(values)) <= bins:
         return [sum(other <= value for other in set(values)) for value in values]
@@ -71,7 +74,7 @@ def brute_classes(values: list[float], bins: int) -> list[int]:
 
 
 def brute_information(first: list[int], second: list[int]) -> float:
-    """Σ p(x, y) ln(p(x, y) / p(x) p(y))."""
+    """Return the mutual information Σ p(x, y) ln(p(x, y) / p(x) p(y))."""
     n = len(first)
     both, one, other = Counter(zip(first, second, strict=True)), Counter(first), Counter(second)
     return sum(c / n * math.log(c * n / (one[x] * other[y])) for (x, y), c in both.items())
@@ -80,7 +83,7 @@ def brute_information(first: list[int], second: list[int]) -> float:
 def brute_selection(
     metrics: Metrics, count: int, scheme: str, bins: int
 ) -> list[tuple[str, float]]:
-    """Names and scores: every score of every candidate anew at every step."""
+    """Return names and scores; every score of every candidate is computed anew in every step."""
     cut = {
         name: brute_classes(column.tolist(), bins)
         for name, column in zip(metrics.names, metrics.values.T, strict=True)
@@ -139,7 +142,7 @@ def test_selection_by_neighbours_is_that_of_scikit_learn(scheme: Scheme) -> None
 
 def test_what_stands_beside_a_column_does_not_change_its_neighbours() -> None:
     random = np.random.default_rng(2)
-    values = np.floor(random.normal(size=(200, 4)) * 3)  # ties, so that noise decides
+    values = np.floor(random.normal(size=(200, 4)) * 3)  # Rounding makes ties, so noise decides.
     names = ["a", "b", "c", "d"]
     whole = Neighbours(values, 3, 1, names)
     some = Neighbours(values[:, [3, 1]], 3, 1, ["d", "b"])
@@ -176,7 +179,7 @@ def test_information_of_known_pairs() -> None:
         exact = -0.5 * math.log(1 - correlation**2)
         both = np.column_stack((x, y))
         assert Neighbours(both, 3, 1).between(0, 1) == pytest.approx(exact, abs=0.04)
-        # Ten classes cannot tell all.
+        # Ten classes cannot tell all values apart.
         assert Discretised(both, 10).between(0, 1) == pytest.approx(exact, abs=0.1)
     assert Discretised(np.column_stack((x, x)), 10).between(0, 1) == pytest.approx(math.log(10))
 
@@ -208,7 +211,7 @@ def test_values_that_share_a_class_are_said(tmp_path: Path) -> None:
     table = np.column_stack((random.normal(size=200), mostly, random.normal(size=200)))
     metrics = Metrics(("t", "mostly", "m"), table)
     found = select(metrics, "t", Wanted(bins=4))
-    # 190 zeros have the mean rank 95.5, the third of four classes begins behind rank 100
+    # 190 zeros have the mean rank 95.5; the third of four classes begins behind rank 100.
     assert found.merged == (Merged("mostly", 11, 2),)
     assert found.as_json()["merged"] == [{"metric": "mostly", "values": 11, "classes": 2}]
     assert select(metrics, "t", Wanted(method=Method.NEIGHBOURS)).merged == ()
@@ -259,10 +262,10 @@ def test_the_bootstrap_tells_sure_picks_from_chance() -> None:
 
 
 def test_stability_is_that_of_the_estimator() -> None:
-    # Nogueira et al. 2018: the same selection each time is 1; random ones are 0 in the mean.
+    # Nogueira et al. 2018: equal selections give 1; random selections give 0 on average.
     same = stability.frequencies(6, 10, lambda _: [0, 1])
     assert same == ([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], 1.0)
-    # Two disjoint selections of one out of two: variance 1/2 each, over 1/4.
+    # Two disjoint selections of one out of two: variance 1/2 each, divided by 1/4.
     assert stability.frequencies(2, 2, lambda replicate: [replicate]) == ([0.5, 0.5], -1.0)
     random = np.random.default_rng(0)
     _, chance = stability.frequencies(

@@ -1,4 +1,4 @@
-"""Metrics selected from many files, here and on a real Dask cluster: the same to the last bit."""
+"""Metrics selected from many files, locally and on a real Dask cluster: results are identical."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGET = "slow[p99]"
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A scheduler with two workers."""
+    """Start a scheduler with two workers."""
     with cluster(tmp_path_factory.mktemp("dask"), 2) as found:
         found.wait_for_workers(2)
         yield found
@@ -35,7 +35,10 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def whole() -> pl.DataFrame:
-    """Some causes with a lead, copies, noise, whole numbers, gaps, a constant; the target last."""
+    """Return causes that precede the target, copies, noise, whole numbers, gaps, a constant.
+
+    The target is the last column.
+    """
     random = np.random.default_rng(3)
     cause = random.normal(size=(3, ROWS))
     target = cause[0] + 0.5 * np.roll(cause[1], 3) + 0.2 * random.normal(size=ROWS)
@@ -60,13 +63,16 @@ def whole() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def folder(whole: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table in five files of two formats, columns in another order in each, days mixed up."""
+    """Write the table as five files of two formats.
+
+    Columns and days are in another order in each.
+    """
     made = tmp_path_factory.mktemp("days")
     random = np.random.default_rng(4)
     cuts = [0, 200, 210, 500, 700, ROWS]
     for number, name in enumerate(("b.csv", "a.parquet", "d.csv", "c.parquet", "e.parquet")):
         order = [whole.columns[i] for i in random.permutation(len(whole.columns))]
-        if name == "a.parquet":  # the first by name: its order counts
+        if name == "a.parquet":  # The first file by name determines the order of columns.
             order = whole.columns
         part = whole[cuts[number] : cuts[number + 1]].select(order).fill_nan(None)
         if name.endswith(".csv"):
@@ -78,14 +84,14 @@ def folder(whole: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def as_one(whole: pl.DataFrame, folder: Path) -> metrics.Metrics:
-    """The same from one file, by the reader of single files."""
+    """Return the metrics from one file, by the reader of single files."""
     path = folder.parent / "whole.csv"
     whole.fill_nan(None).write_csv(path)
     return metrics.read(path)
 
 
 def same(found: Selection, expected: Selection) -> None:
-    assert asdict(found) == asdict(expected)  # floats too: to the last bit
+    assert asdict(found) == asdict(expected)  # Floats are also compared exactly.
 
 
 def test_many_files_are_one_table(whole: pl.DataFrame, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Spans: every format brought into one form, and everything wrong with them put right and told."""
+"""Spans: every format becomes one form, and every error in them is repaired and reported."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_nezha(tmp_path: Path) -> None:
     pods = dict(frame.select("instance", "service").unique().iter_rows())
     assert pods["productcatalogservice-668d5f85fb-wckp8"] == "productcatalogservice"
     assert frame["parent_id"].null_count() == 183
-    # the duration is in microseconds, start and end are in nanoseconds: the end counts
+    # Duration is in microseconds, start and end are in nanoseconds: the end is used.
     length = (frame["end_ns"] - frame["start_ns"]) // 1000
     given = frame["attributes"].str.json_path_match("$.Duration").cast(pl.Int64)
     assert ((length - given).abs() <= 1).all()
@@ -206,7 +206,7 @@ def test_traces_are_mended_whole_however_few_at_once(tmp_path: Path) -> None:
 
 
 def skewed(shift: float, calls: int = 9) -> list[Made]:
-    """Calls between two hosts of which one's clock is ahead by ``shift`` milliseconds."""
+    """Return calls between two hosts; the clock of one is ahead by ``shift`` milliseconds."""
     spans = []
     for n in range(calls):
         begin = 100.0 * n
@@ -225,7 +225,7 @@ def test_clocks_that_disagree_are_corrected_and_told(tmp_path: Path, shift: floa
         return
     assert skew["outside_before"] == 9
     assert skew["outside_after"] == 0
-    # the true middle of the nine is 1 ms off that of their callers
+    # The middle of the nine calls is 1 ms off the middle of their callers, so the estimate is too.
     assert skew["shift_ns"] == {"b": round((-shift - 1) * MS)}
     with open_spans(tmp_path / "spans") as spans:
         found = spans.frame("host", "start_ns", "shift_ns", "trace_id").filter(
@@ -388,7 +388,7 @@ def test_a_file_that_is_cut_off_counts_up_to_there(tmp_path: Path) -> None:
 
 def test_packed_rows_that_are_cut_off_count_up_to_there(tmp_path: Path) -> None:
     (tmp_path / "cut.gz").write_bytes(NEZHA.read_bytes()[:60_000])
-    imported = taken(tmp_path, tmp_path / "cut.gz")  # a damaged row would stop it
+    imported = taken(tmp_path, tmp_path / "cut.gz")  # A damaged row would make the import fail.
     assert 1000 < imported.about["spans"] < 3000
     assert any("truncated" in reason for reason in reasons(imported))
 

@@ -1,4 +1,4 @@
-"""What spans say besides the columns is kept and told, and the account goes where the spans go."""
+"""Values of spans beyond the columns are kept and reported; the account follows the spans."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def text(value: str) -> dict[str, Any]:
 
 
 def rich() -> dict[str, Any]:
-    """A document of OTLP in which every field of a span, scope and resource has a value."""
+    """Return an OTLP document in which every field of a span, scope and resource has a value."""
     span = {
         "traceId": "5b8efff798038103d269b633813fc60c",
         "spanId": "eee19b7ec3c1b174",
@@ -126,7 +126,7 @@ def written(folder: Path, document: Any, name: str = "in.json") -> Path:
 
 
 def as_protobuf(document: dict[str, Any]) -> bytes:
-    """The same message; protobuf's own JSON has identifiers in base64."""
+    """Return the message in protobuf, whose own JSON has identifiers in base64."""
     changed = json.loads(json.dumps(document))
     for group in changed["resourceSpans"]:
         for scope in group["scopeSpans"]:
@@ -377,7 +377,7 @@ def test_identifiers_in_base64_keep_their_case(tmp_path: Path) -> None:
 def recording(
     shift_ms: dict[str, float], step_ns: int, calls: int = 400, seed: int = 1
 ) -> list[Made]:
-    """Calls from ``front`` to services, with clocks that are ahead and cut times to a step."""
+    """Return calls from ``front`` to services, whose clocks are ahead and cut times to a step."""
     draw = random.Random(seed)
     spans: list[Made] = []
 
@@ -410,7 +410,7 @@ def recording(
 
 
 def late_ends(step_ns: int) -> list[Made]:
-    """Spans on a coarse clock that begin with their callers and end one step after them."""
+    """Return spans on a coarse clock that begin with their callers and end one step after them."""
     spans = []
     step = step_ns / MS
     for n in range(60):
@@ -443,7 +443,7 @@ def test_skews_above_the_steps_are_found(tmp_path: Path, step_ns: int) -> None:
     found = imported.about["skew"]["shift_ns"]
     assert set(found) == {"cart", "ads", "pay"}
     for clock, shift in found.items():
-        # the estimate is right to the difference of the ways there and back
+        # The estimate's error is at most the difference of the delays of both directions.
         assert abs(shift / MS + true[clock]) < 2.5, (clock, shift)
     assert imported.about["skew"]["outside_after"] < 0.1 * imported.about["skew"]["outside_before"]
     reason = "a clock that contradicts the clocks of its callers: shifted"

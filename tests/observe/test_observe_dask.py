@@ -1,4 +1,4 @@
-"""Spans read on a real Dask cluster: the folder is that of one machine, byte for byte."""
+"""Spans read on a real Dask cluster: the folder equals that of one machine, byte for byte."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLES = ("spans.parquet", "resources.parquet", "spans.json")
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A scheduler with two workers."""
+    """Start a scheduler with two workers."""
     with cluster(tmp_path_factory.mktemp("dask"), 2) as found:
         found.wait_for_workers(2)
         yield found
@@ -35,16 +35,20 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Files of several formats; traces that reach over two of them, repeats, lost parents."""
+    """Write files of several formats.
+
+    They have traces that are divided over two files, repeated spans, and missing parents.
+    """
     made = tmp_path_factory.mktemp("files")
     found = [NEZHA]
     for number, kind in enumerate(("otlp-json", "jaeger", "zipkin", "otlp-proto", "otlp-json")):
         folder = made / str(number)
         folder.mkdir()
         spans = [
-            *a_call(),  # the same in each: repeated
+            *a_call(),  # These spans are the same in each file, so they are repeated.
             Made(100 + number, 99 + number if number else 0, number, 50, host="bcdef"[number]),
-            Made(200 + number, 999, number, 50, service=f"s{number}", trace=7),  # a lost parent
+            # The parent of this span is missing.
+            Made(200 + number, 999, number, 50, service=f"s{number}", trace=7),
         ]
         found.append(spans_made.write(folder, spans, kind))
     return found
@@ -77,7 +81,8 @@ def test_workers_read_what_one_machine_reads(
 def test_the_command_says_the_same(
     dask: LocalCluster, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(files[1].parent)  # workers have another folder: paths travel whole
+    # Workers run in another folder, so paths must be sent as absolute ones.
+    monkeypatch.chdir(files[1].parent)
     names = [files[1].name, str(files[0])]
     command = ["observe", "import", *names, "--json", "-o"]
     here = CliRunner().invoke(app, [*command, str(tmp_path / "here")])

@@ -1,4 +1,4 @@
-"""Damaged spans of every format: refused in words or read, never anything else."""
+"""Damaged spans of every format: they are refused with a message, or read."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def frame_of(folder: Path, spans: list[Made]) -> pl.DataFrame:
 
 
 def pieces(folder: Path, spans: list[Made]) -> list[tuple[int, float, float, bool]]:
-    """The critical path: number of the span, from, to, whether it is the network's."""
+    """Return the pieces of the critical path: span number, start, end, whether network."""
     frame = frame_of(folder, spans)
     forest = Forest(frame)
     ids = [int(name.partition("/")[0], 16) for name in frame["span_id"]]
@@ -102,7 +102,7 @@ def test_graphs_of_nezha(tmp_path: Path) -> None:
     }
     assert wanted <= set(made.services.edges)
     assert len(made.services) == 10
-    # the dependencies that the data's authors give
+    # The authors of the data state these dependencies.
     assert made.services.number_of_edges() == 14 - 1, "checkout calls currency in no trace"
 
 

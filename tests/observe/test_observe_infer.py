@@ -1,4 +1,4 @@
-"""Transactions inferred without parents: what each method finds, and how often it is right."""
+"""Transactions inferred without parents: results of each method, and their accuracy."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_convolution_finds_the_delay(tmp_path: Path) -> None:
         ]
     found = convolution.causes(convolution.messages_of(calls_of(frame_of(tmp_path, spans))))
     names = {(each.origin, each.node, each.target): each.delay_ns / 1e6 for each in found}
-    # 0 outside, 1 db, 2 web
+    # Numbers of services: 0 outside, 1 db, 2 web.
     assert names[0, 2, 1] == pytest.approx(37, abs=1)
     assert names[1, 2, 0] == pytest.approx(30, abs=1)
     assert names[2, 1, 2] == pytest.approx(23, abs=1)

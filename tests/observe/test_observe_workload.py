@@ -43,7 +43,10 @@ def book(path: Path, between: str = "host") -> Book:
 
 
 def played(tree: Tree) -> int:
-    """How long a transaction takes without a network: an independent replay of its rules."""
+    """Return the time that a transaction takes without a network.
+
+    It is computed by a second implementation of the replay's rules.
+    """
     done: dict[int, int] = {}
     below: dict[int, list[int]] = {}
     for number, call in enumerate(tree.calls):
@@ -167,7 +170,7 @@ def test_made_transactions_are_like_the_recorded_ones() -> None:
 
 @pytest.fixture(scope="module")
 def nezha(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workload of the recording's first seconds."""
+    """Make a workload of the first seconds of the recording."""
     out = tmp_path_factory.mktemp("workload") / "shop"
     done = CliRunner().invoke(app, ["observe", "workload", str(NEZHA), "-o", str(out), "--json"])
     assert done.exit_code == 0, done.output
@@ -253,7 +256,7 @@ def test_a_run_without_transactions_has_no_spans(tmp_path: Path) -> None:
 
 
 def small(folder: Path, name: str = "web") -> None:
-    """A folder of a workload with names that may be anything."""
+    """Write the folder of a workload whose names may be any text."""
     made = [
         Made(1, 0, 0, 10, name, name, "server"),
         Made(2, 1, 2, 8, name, "call", "client"),
@@ -333,14 +336,15 @@ def test_several_seeds_give_intervals_and_are_kept(
     assert three == cases("--seeds", "3", "--seed", "1")
     assert len(kept.read_text().splitlines()) == 6, "all of them are there"
     assert [case["digests"][0] for case in three] == [case["digest"] for case in one]
-    # The numbers of the page are those of the runs, by a second way.
+    # The numbers of the page equal those computed from the runs in another way.
     for case in three:
         values = [
             float(np.mean(ew.load(folder).transactions["response_us"].to_numpy()))
             for folder in case["results"]
         ]
         found = case["intervals"]["transactions.response_us.mean"]
-        half = 4.302652729911275 * statistics.stdev(values) / math.sqrt(3)  # t of 2 degrees, 97.5 %
+        # The factor is the 97.5 % quantile of Student's t with 2 degrees of freedom.
+        half = 4.302652729911275 * statistics.stdev(values) / math.sqrt(3)
         assert found["mean"] == pytest.approx(statistics.mean(values), rel=1e-9)
         assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-6, abs=1e-9)
     ratio = three[1]["intervals"]["transactions.response_us.mean"]["of_first"]
@@ -359,7 +363,7 @@ def test_more_customers_wait_for_processors(nezha: Path, tmp_path: Path) -> None
     few, twice, four, eight, free = queued
     assert queued[free] == 0 < queued[few] < queued[twice] < queued[four]
     assert queued[eight] < queued[four] / 10
-    # computing apart from waiting is what was recorded, whatever the load
+    # Computing time without waiting is as recorded, whatever the load.
     computed = [each["compute_us"]["mean"] - each["queued_us"]["mean"] for each in found.values()]
     assert max(computed) == pytest.approx(min(computed), rel=0.02)
     again = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store")])

@@ -1,4 +1,4 @@
-"""Metrics of a run: what they count, their text format, and the way through a real Prometheus."""
+"""Metrics of a run: their values, their text format, and their transfer by a real Prometheus."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def samples(text: str) -> dict[str, float]:
-    """Values of a text without times, by series."""
+    """Return the values of a text without times, by series."""
     found = {}
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -201,7 +201,7 @@ def test_an_exported_run_comes_back_from_prometheus(
             client.fetch(url, "nothing", begin, begin + 1, 1)
     assert set(found.names) == set(own.names) and found.values.shape == own.values.shape
     order = [found.names.index(name) for name in own.names]
-    # Seconds since 1970 hold a fifth of a microsecond, of steps of 20 ms.
+    # Times since 1970 have a resolution of 0.2 µs as floats, and steps are 20 ms.
     assert np.allclose(found.values[:, order], own.values, rtol=1e-4)
     assert all(name.startswith("eastwest_link_drops_total{link=") for name in one.names)
     assert json.loads(selected.stdout)["chosen"][0]["metric"] == RESPONSES.replace(
@@ -267,7 +267,7 @@ def test_a_replay_follows_the_clock(run: ew.Result) -> None:
 
 @contextmanager
 def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
-    """A server that gives one answer after the other, to whatever it is asked."""
+    """Start a server that gives these answers one after the other, whatever the request."""
     left = list(answers)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -303,7 +303,7 @@ def test_answers_of_a_server() -> None:
     with answering((200, first), (200, second)) as url:
         found = client.fetch(url, "q", 0, 10_002, 1)
     assert found.names == ('a_total{x="q\\"\\n"}', "g")
-    # Counting began anew: 3 in 10,000 s.
+    # The counter was reset: 3 in 10,000 s.
     expected = [[2, math.nan], [3 / 10_000, math.nan]]
     assert np.allclose(found.values, expected, equal_nan=True)
     for answer, said in (
@@ -391,7 +391,7 @@ processors = 1
 sample_interval = "1 ms"
 capture = ["switch0->h2"]
 """
-#: Web computes 5 ms for each of two queries beside each other and 10 ms before it answers.
+#: The web server computes 5 ms for each of two parallel queries, and 10 ms before it answers.
 CALLS = """\
 transaction\tcall\tparent\tstart_s\tcomponent\trequest_bytes\tresponse_bytes\tgap_s\trest_s
 b\t0\t\t0.002\tweb\t400\t8000\t0\t0.01
@@ -404,7 +404,7 @@ a\t1\t0\t\tdb\t200\t20000\t0.005\t0.003
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
-    """A service with two stages and a processor each."""
+    """Return a run of a service with two stages that have one processor each."""
     folder = tmp_path_factory.mktemp("stages")
     (folder / "s.toml").write_text(STAGES)
     (folder / "calls.tsv").write_text(CALLS)
@@ -416,11 +416,12 @@ def test_core_time_of_components_is_what_they_were_to_compute(stages: ew.Result)
     times = np.array([0.0, 1.0])
     found = core_seconds(stages, times)
     assert set(found) == {("shop", "web", 1), ("shop", "db", 2)}
-    # times beside each other take one processor together: 5 + 10 and 5 + 20 ms
+    # Parallel computing times take turns on one processor: 5 + 10 and 5 + 20 ms.
     assert found["shop", "web", 1].tolist() == pytest.approx([0, 0.040])
     assert found["shop", "db", 2].tolist() == pytest.approx([0, 0.011])
     fine = core_seconds(stages, np.linspace(0, 0.06, 600))
-    for counted in fine.values():  # one processor: never more than the time that passed
+    # With one processor, computing time never exceeds the elapsed time.
+    for counted in fine.values():
         assert (np.diff(counted) >= 0).all() and np.diff(counted).max() <= 0.06 / 599 + 1e-12
 
 

@@ -1,4 +1,4 @@
-"""Optimisations: files, spaces, what is better, and searches with a stand-in and for real."""
+"""Optimisations: files, spaces, comparison of points, searches with a stand-in and for real."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ class Landscape(FakeCore):
         raw = super().run(*args, **kwargs)
         summary = json.loads(raw["summary_json"])
         a, b = float(given.get("a", 0)), float(given.get("b", 1))
-        wobble = 1 + 0.001 * math.sin(seed)  # the same for all points: it cancels
+        # The deviation of a seed is equal at all points, so it cancels in comparisons.
+        wobble = 1 + 0.001 * math.sin(seed)
         summary["energy_j"] = {**(summary.get("energy_j") or {}), "total": (100 - a) * b * wobble}
         summary["latency_us"]["p99"] = (100 + a * a / 50) * wobble
         summary["jobs"]["makespan_s"] = 10 * (1 + max(0.0, a - 20) / 100) * wobble
@@ -321,7 +322,8 @@ def test_limits_are_held_against_the_baseline_seed_by_seed() -> None:
     assert found.missed == pytest.approx(0.01) and not found.surely
     assert found.told.change is not None
     low, high = found.told.change.low, found.told.change.high
-    assert low == pytest.approx(0.02) and high == pytest.approx(0.02)  # the swing cancels
+    # The deviation of the seeds cancels.
+    assert low == pytest.approx(0.02) and high == pytest.approx(0.02)
     assert judge.kept(Limit("m", False, 0.03, True), ours, base, 0.95).surely
     assert judge.kept(Limit("m", True, 20.0, False), ours, base, 0.95).missed < 0
     assert not judge.kept(Limit("m", True, 20.0, False), ours, base, 0.95).surely
@@ -349,13 +351,13 @@ def test_the_front_and_the_point_to_take_are_found(land: Landscape) -> None:
     summary = found.summary
     chosen = found.recommended
     assert chosen is not None and summary["binding"] == []
-    # b = 2 doubles energy for nothing; a above 21 takes more than 1 % longer.
+    # b = 2 doubles the energy without a gain; a above 21 takes more than 1 % longer.
     assert chosen["settings"]["b"] == 1 and 0 <= chosen["settings"]["a"] <= 21
     assert chosen["limits"][0]["kept"]
     by_number = {p["point"]: p for p in summary["finalists"]}
     assert all(by_number[n]["settings"].get("b") == 1 for n in summary["front"])
     assert len(summary["front"]) >= 1 and len(summary["finalists"]) <= 1 + 3
-    # Cheap runs for all, several seeds only for the best.
+    # All points get cheap runs; only the best get several seeds.
     rough = [each for each in land.asked if each.get("rough") == "true"]
     assert {each["seed"] for each in rough} == {"1"} and len(rough) <= 17
     fine = {(each["a"], each["b"]) for each in land.asked if "rough" not in each}
@@ -403,7 +405,7 @@ def test_the_limit_that_nothing_keeps_is_named_with_what_is_missing(land: Landsc
     assert found.recommended is None and found.summary["front"] == []
     first = found.summary["binding"][0]
     assert first["limit"] == "energy_j.total at most -60 % against the baseline"
-    # a = 50 saves half: ten points of the baseline's hundred are missing.
+    # a = 50 saves 50 %; to save 60 %, another 10 % of the baseline's energy is missing.
     assert first["least"] == pytest.approx(0.1, abs=0.08)
     assert "No point keeps the limits: energy_j.total at most -60 %" in found.summary["reason"]
     assert "The closest is a " in found.summary["reason"]
@@ -529,7 +531,7 @@ def test_proposals_do_not_depend_on_the_number_of_processes(tiny: Path) -> None:
     two = ew.optimize("o.toml", out="two", store="b", jobs=2)
     assert_frame_equal(one.points, two.points)
     assert_frame_equal(one.runs, two.runs)
-    # Flows in place of packets tell of no packets: such runs are no packet runs.
+    # Runs in flow mode have no packets, so they do not count as runs in packet mode.
     digests = [set(part["digest"]) for _, part in one.runs.group_by("stage")]
     assert len(digests) == 2 and not digests[0] & digests[1]
     chosen = one.recommended

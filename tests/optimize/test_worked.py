@@ -15,7 +15,7 @@ from eastwest import shipped
 DURING = "while.hadoop/shuffle.service.exchange_us.p99"
 SHUFFLE = "workloads.hadoop.fct_us.mean"
 K = ["10 packets", "40 packets", "100 packets"]
-#: A smaller shuffle than that of the guide, and a limit between the values of the last two.
+#: A smaller shuffle than in the guide, and a limit between the values of the last two points.
 SMALL: dict[str, str | int | float] = {
     "workload.hadoop.job.0.shuffle": "1 GB",
     "workload.hadoop.job.0.maps": 80,
@@ -49,7 +49,7 @@ def test_run_sweep_and_optimisation_choose_the_same_threshold(
     chosen = min(kept, key=lambda k: means[SHUFFLE][k])
 
     goals = swept.summary["goals"]
-    # With two seeds the interval of K = 100 is so wide that the limit may be in it.
+    # With two seeds the interval of K = 100 is wide, so the limit may be inside it.
     states = [point["state"] for point in goals["points"]]
     assert states[:2] == ["met", "met"] and states[2] != "met"
     assert swept.settings(goals["best"]) == {"fabric.queue.threshold": chosen}
@@ -57,7 +57,7 @@ def test_run_sweep_and_optimisation_choose_the_same_threshold(
 
     text = (shipped.OPTIMISATIONS / "ecn-threshold.toml").read_text(encoding="utf-8")
     settings = "".join(f'"{path}" = {value!r}\n' for path, value in SMALL.items())
-    # The goals of the scenario, with the limit of this test.
+    # The goals of the scenario, with this test's limit.
     wanted = f'"goal.{DURING}" = "< {LIMIT_US} us"\n'
     for old, new in (
         ("trials = 6", "trials = 3"),

@@ -1,4 +1,4 @@
-"""papers/eeon_ch6/sketches.py: when NS-2's CoDel drops, and what RED spares."""
+"""papers/eeon_ch6/sketches.py: drop times of NS-2's CoDel, and packets that RED protects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @dataclass
 class Packet:
-    """A packet at the head of a queue, or one that comes."""
+    """A packet at the head of a queue, or an arriving packet."""
 
     now_ps: int = 0
     waited_ps: int = 10_000 * US
@@ -42,12 +42,12 @@ class Packet:
 
     @property
     def signal_verdict(self) -> int:
-        """The verdict of a signal by default settings: marks, or early drops."""
+        """Return the verdict of a signal with default settings: mark, or early drop."""
         return int(ew.Verdict.MARK if self.understands_marks else ew.Verdict.DROP_EARLY)
 
 
 def _drops(queue: Any, from_us: int, to_us: int) -> list[int]:
-    """When packets are dropped of a queue that one leaves every 10 us, in us."""
+    """Return the drop times in us of a queue that a packet leaves every 10 us."""
     found = []
     for now in range(from_us, to_us, 10):
         while queue.at_dequeue(Packet(now * US)) == ew.Verdict.DROP_EARLY:
@@ -59,7 +59,7 @@ def test_dropping_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> Non
     queue = _module(monkeypatch).Ns2Codel()
     queue.mtu, queue.target, queue.interval = 1500, 500 * US, 1000 * US
     times = _drops(queue, 10, 5000)
-    # after an interval above the target, then after 1, 1/√2, 1/√3 … of it
+    # CoDel drops after an interval above the target, then after 1, 1/√2, 1/√3 … of it.
     expected = [1010, 2010, 2717, 3294, 3794, 4242, 4650]
     assert len(times) == len(expected)
     assert all(abs(time - at) <= 10 for time, at in zip(times, expected, strict=True))

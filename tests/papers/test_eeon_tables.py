@@ -1,4 +1,4 @@
-"""papers/eeon_ch6/tables.py: the pages of chapters 5 and 6 say what the kept results say."""
+"""papers/eeon_ch6/tables.py: the pages of chapters 5 and 6 have the numbers of stored results."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ TABLES = _module()
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """A study with a claim, no profiles and no results."""
+    """Write a study with a claim, no profiles and no results."""
     folder = tmp_path / "papers" / "tiny"
     (folder / "claims").mkdir(parents=True)
     (folder / "tiny.toml").write_text(SCENARIO)
@@ -90,7 +90,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def _keep(study: Path, **changes: Any) -> None:
-    """Keep a result of the claim, as of its file today."""
+    """Store a result of the claim for its current file."""
     claim = load(study / "claims" / "A1.toml")
     band: dict[str, Any] = {"low": None, "high": None}
     parts = [

@@ -1,4 +1,4 @@
-"""``make hadoop-check`` without a cluster: its plan, and what it makes of measurements."""
+"""``make hadoop-check`` without a cluster: its plan, and its results from made-up measurements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_configurations_are_xml_that_hadoop_reads(tmp_path: Path) -> None:
     assert values["dfs.datanode.hostname"] == "w1"
     assert values["mapreduce.jobhistory.jhist.format"] == "json"
     assert values["yarn.app.mapreduce.am.env"] == "JAVA_HOME=/java & more"
-    # two maps fit on a node, or a reduce and a master
+    # Two maps fit on a node, or a reduce and the job's master.
     memory = int(values["yarn.nodemanager.resource.memory-mb"] or 0)
     assert memory // int(values["mapreduce.map.memory.mb"] or 0) == 2
     assert memory // int(values["mapreduce.reduce.memory.mb"] or 0) == 1

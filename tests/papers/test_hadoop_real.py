@@ -22,8 +22,8 @@ def test_a_measured_setting_is_predicted(setting: str) -> None:
     assert found.predicted
     assert abs(found.error("wire_s")) < 0.15
     assert abs(found.error("job_s")) < hadoop_real.JOB_BAND
-    # Of the measured retransmissions 617 to 1,079 were of packets to the master before the job
-    # began: these are left out. Drops are counted at the workers' ports on both sides.
+    # Of the measured retransmissions, 617 to 1,079 were of packets to the master before the job
+    # began. They are left out. Drops are counted at the workers' ports, measured and simulated.
     assert 0.5 < 1 + found.error("drops") < 2
 
 

@@ -1,4 +1,4 @@
-"""``hadoop_real.py --data``: small folders of measured runs, and what is predicted of them."""
+"""``hadoop_real.py --data``: small folders of measured runs, and their predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastwest.calibrate import read
 
 pytestmark = pytest.mark.slow
 
-#: What settings.txt of a run says: 100 Mbit/s, deep buffers, Reno.
+#: Content of a run's settings.txt: 100 Mbit/s, deep buffers, Reno.
 SETTINGS = (
     "RATE=100 SWBUF=1000000 HOSTBUF=2000000 BURST=6000 CC=reno SLOWSTART=1.0 REDS=4 "
     "IN=/bench/gen512 NW=4 RACKS=1 TRUNK=0 EXTRA="
@@ -48,7 +48,7 @@ def made(tmp_path: Path) -> Made:
 
 
 def _ports(folder: Path, first_s: float, seconds: float) -> None:
-    """Ports on which 100 MB pass in so many seconds; the one of w4 begins and ends 1 s later."""
+    """Write samples of ports on which 100 MB pass in this time; w4's begins and ends 1 s later."""
     submitted_ms = round(read(HISTORY).submitted_at_s * 1000)
     lines = ["epoch_ms,cpu_busy_jiffies,cpu_idle_jiffies," + ",".join(
         f"p-{node}_from,p-{node}_to" for node in ("m", "w1", "w2", "w3", "w4")
@@ -82,7 +82,7 @@ def test_a_folder_of_a_run_is_read(made: Made) -> None:
     assert run.shuffle_bytes == 558_345_408
     found = run.measured
     assert found.job_s == pytest.approx(38.681)
-    # 1101 were sent again, of which the port towards the master had dropped 700
+    # Of 1101 retransmissions, 700 were of packets that the port towards the master had dropped.
     assert (found.retransmits, found.drops, found.timeouts) == (401, 300, 1)
     assert found.wire_s == pytest.approx(11, abs=0.5)
     assert found.last_map_to_reduce_s == pytest.approx(21.153 - 18.243)
@@ -171,7 +171,7 @@ def test_a_missing_configuration_is_that_of_the_same_job(made: Made) -> None:
     assert "job_1_conf.xml.gz of b-1 stands in" in runs[2].remarks[0]
     with pytest.raises(folders.RunError, match="has no configuration"):
         folders.load(lacks)
-    # with the paper's configuration, what settings.txt says of the job counts
+    # The configuration is the paper's, so the job's settings in settings.txt are used.
     said = SETTINGS.replace("REDS=4", "REDS=6") + f"{small} -D{folders.OUTPUT_REPLICATION}=2"
     (lacks / "settings.txt").write_text(said, "utf-8")
     (run,) = folders.load(lacks, stand_in=hadoop_real.CONFIGURATION)
@@ -209,7 +209,7 @@ def test_two_racks_are_a_dumbbell(made: Made) -> None:
     narrow, _ = hadoop_real.simulate(case, None, seed=1)
     assert narrow.trunk_drops is not None
     assert narrow.trunk_drops > 0
-    # three quarters of what the three shuffle pass a trunk of 60 Mbit/s from w1, or to it
+    # Three quarters of the shuffle of the three other workers pass a trunk of 60 Mbit/s.
     assert (narrow.wire_s or 0) > 11
     with pytest.raises(folders.RunError, match="must name each worker once; not so w3, w4"):
         folders.load(folder, {"TRUNK": "60", "RACKMAP": "w1/w2"})

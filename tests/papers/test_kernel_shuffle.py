@@ -91,7 +91,7 @@ def test_the_order_is_that_of_the_measurement() -> None:
 
 
 class Runs:
-    """Runs whose tables are made by hand, as a measure sees them."""
+    """Stand-in for runs whose tables are made by hand, as a measure gets them."""
 
     def __init__(self, *results: Any) -> None:
         self.found = results
@@ -101,7 +101,7 @@ class Runs:
 
 
 class Folder:
-    """A result with a few tables."""
+    """Stand-in for a result with a few tables."""
 
     path = Path("made-by-hand")
     links = pl.DataFrame({"link": [0, 1], "tier": ["host-up", "host-down"]})
@@ -142,14 +142,14 @@ def test_ports_are_counted_by_kind_ect_and_tier() -> None:
 
 def test_pairs_last_from_their_first_request_to_their_last_byte() -> None:
     result: Any = Folder()
-    # 6 sends to 5 from 1.0 s, when it is asked, to 3.0 s; and to 7 from 0.5 s to 1.0 s
+    # Host 6 sends to 5 from 1.0 s (the request) to 3.0 s, and to 7 from 0.5 s to 1.0 s.
     assert KNOWN.values["mean-pair-s"](result) == pytest.approx((2.0 + 0.5) / 2)
     assert KNOWN.values["pairs-makespan-s"](result) == pytest.approx(2.5)
     assert KNOWN.values["slowest-request-s"](result) == pytest.approx(0.4)
 
 
 def modes(tmp_path: Path) -> Iterator[list[Result]]:
-    """Three seeds of a shorter shuffle with each mode of protection."""
+    """Run three seeds of a shorter shuffle with each mode of protection."""
     (axis,) = load(STUDY / "claims" / "order.toml").runs["shuffle"].axes
     queues = {str(row[0]): row[1] for row in axis.values}
     for name in ("red_default", "red_ece_bit", "red_ack_syn"):

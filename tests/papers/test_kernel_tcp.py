@@ -28,7 +28,10 @@ kernel = module_of(STUDY)
 
 
 def sawtooth() -> Any:
-    """Slow start to 80, then from 50 to 100 in a second, a recovery of two samples each time."""
+    """Return windows: slow start to 80, then from 50 to 100 segments in each second.
+
+    Each recovery lasts two samples.
+    """
     times = [number * 0.005 for number in range(1000)]
     return kernel.Windows(
         times,
@@ -55,7 +58,7 @@ def test_a_picture_has_the_changes_and_the_end() -> None:
 
 
 class Points:
-    """Points of a sweep with their means."""
+    """Stand-in for the points of a sweep with their means."""
 
     def __init__(self, means: list[float]) -> None:
         self.means = means
@@ -70,7 +73,7 @@ def reversed_in(means: list[float], measured: list[float], spread: list[float]) 
 
 
 def test_reversed_pairs_are_those_that_the_measurement_tells_apart() -> None:
-    # 1 and 2 are too close to tell, 1 and 9 are not
+    # The intervals of 1 and 2 overlap, so their order is open; those of 1 and 9 do not.
     found = reversed_in([5, 4, 3], [1, 2, 9], [1, 1, 1])
     assert found.value == 2 and found.text == "2 of 2"
     assert reversed_in([1, 0, 3], [1, 2, 9], [1, 1, 1]).value == 0
@@ -88,7 +91,7 @@ def test_a_reversed_pair_is_sure_when_the_intervals_of_both_points_lie_apart() -
 
     data: Any = Seeds()
     found = many.reversed_pairs(data, "v", {}, [30, 20, 10], [1, 1, 1])
-    # The intervals of 10 and 11 overlap, so that this pair may turn; 100 is above both.
+    # The intervals of 10 and 11 overlap, so this pair may be reversed; 100 is above both.
     assert (found.value, found.low, found.high) == (3, 2, 3)
 
 
@@ -184,7 +187,7 @@ def test_tables_beside_lie_in_the_study_and_are_tables(tmp_path: Path) -> None:
         reads(Wanted("reads", "", "", ("m",), (("a", wrong),)), [part])
 
 
-#: Number in gigabit_flows.csv by the end of a metric's name.
+#: End of a metric's name → name of the number in gigabit_flows.csv.
 GIGABIT = {
     "goodput": "goodput-mbps",
     "median window": "median-window",
@@ -194,7 +197,7 @@ GIGABIT = {
     "second flow": "goodput-of-second-mbps",
     "both": "goodput-of-both-mbps",
 }
-#: The measured case by the claim and the congestion control.
+#: Claim and congestion control → name of the measured case.
 GIGABIT_CASES = {
     "half_gigabit_marking": "switch500_{}_marking",
     "half_gigabit_codel": "switch500_{}_codel",
@@ -225,7 +228,7 @@ def test_bands_at_a_gigabit_are_those_of_what_was_measured() -> None:
 
 
 class Sampled:
-    """A result with samples of what two senders' receivers got, a second each."""
+    """Stand-in for a result with samples each second of the bytes that two receivers got."""
 
     path = Path("made")
     summary: Mapping[str, Any] = {"flow_samples": {"interval_s": 1.0}}

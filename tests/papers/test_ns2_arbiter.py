@@ -1,4 +1,4 @@
-"""The program for ns-2 that is made of a list of flows, and ns-2 itself where it is installed."""
+"""The ns-2 program made from a list of flows, and a run of it where ns-2 is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from project_paths import ROOT
 
 @pytest.fixture(scope="module")
 def arbiter() -> ModuleType:
-    """Import the tool."""
+    """Import tools/ns2_arbiter.py."""
     path = ROOT / "tools" / "ns2_arbiter.py"
     spec = importlib.util.spec_from_file_location("ns2_arbiter", path)
     assert spec and spec.loader
@@ -34,14 +34,14 @@ def write(folder: Path, *rows: str) -> Path:
 
 def test_the_program_has_links_and_agents(arbiter: ModuleType, tmp_path: Path) -> None:
     flows = arbiter.read_flows(write(tmp_path, "h0,h3,1461,0", "1,2,1460,0.5"), 4)
-    # whole segments: 1461 B are two
+    # Sizes become whole segments: 1461 B are two.
     assert [f.size for f in flows] == [2920, 1460]
     text = arbiter.tcl(arbiter.Fabric(4, 2, limit=50), flows, 9.0)
-    # hosts 0 to 3, leaves 4 and 5, spine 6: six cables, both ways
+    # Hosts 0 to 3, leaves 4 and 5, spine 6: six cables, each with two directions.
     assert text.count("simplex-link") == 12
     assert "simplex-link $n(1) $n(4) 1.0Gb 5.0us DropTail" in text
     assert "simplex-link $n(6) $n(5) 10.0Gb 5.0us DropTail" in text
-    # ns-2's DropTail counts the packet that comes
+    # ns-2's DropTail counts the arriving packet, so limits are one larger.
     assert "queue-limit $n(4) $n(1) 51" in text and "queue-limit $n(1) $n(4) 100001" in text
     assert "attach-agent $n(0) $a; $ns attach-agent $n(3) $b" in text
     assert '$ns at 0.500000000 "$a sendmsg 1460 DAT_EOF"' in text

@@ -1,4 +1,4 @@
-"""A TeraSort beside CG: the shipped example, small, shows what its page says."""
+"""A TeraSort beside CG: a smaller version of the shipped example has the results of its page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import eastwest as ew
 
 pytestmark = pytest.mark.long
 
-#: A cluster that loses little time outside of the network: little has to be simulated.
+#: A cluster that loses little time outside the network, so little must be simulated.
 SMALL = {
     "workload.terasort.job.0.input": "768 MB",
     "workload.terasort.split_bytes": "32 MB",
@@ -36,7 +36,7 @@ def test_what_a_terasort_and_cg_cost_each_other(tmp_path: Path) -> None:
     assert program["TeraSort alone"] is None
     assert cases["CG alone"]["jobs.makespan_s"] is None
 
-    # a larger share costs the program less, and the shuffle more
+    # A larger share of the shuffle slows the MPI program more, and the shuffle less.
     shares = ["CG first", "ETS 75 : 25", "ETS 50 : 50", "ETS 25 : 75"]
     by_share = [program[name] for name in shares]
     assert by_share == sorted(by_share)
@@ -44,7 +44,7 @@ def test_what_a_terasort_and_cg_cost_each_other(tmp_path: Path) -> None:
     assert shuffle["TeraSort alone"] < shuffle["ETS 25 : 75"] < shuffle["ETS 50 : 50"]
     assert shuffle["ETS 50 : 50"] < min(shuffle["ETS 75 : 25"], shuffle["CG first"])
 
-    # in one lossless class nothing is lost; pauses spread, and cost the program most
+    # In one lossless class nothing is lost; pauses spread, and slow the MPI program most.
     assert lost["one class"] == lost["CG alone"] == 0 < lost["TeraSort alone"]
     assert pauses["TeraSort alone"] == 0
     assert pauses["one class"] > 10 * pauses["one queue"]

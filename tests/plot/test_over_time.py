@@ -1,4 +1,4 @@
-"""Throughput and pauses over time: pictures and report say what the tables say."""
+"""Throughput and pauses over time: pictures and report agree with the tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hand_made import TO_H3, folder
 
 
 def sample(time_s: float, connection: int, size: int, **values: Any) -> dict[str, Any]:
-    """Bytes of a connection from the host of its number to h3."""
+    """Return a row with the bytes of a connection from the host of its number to h3."""
     row = {"time_s": time_s, "connection": connection, "stream": -1, "workload": "w"}
     return {**row, "class": "w", "src": connection, "dst": 3, "bytes": size, **values}
 
@@ -29,7 +29,7 @@ def summary(interval_s: float = 0.001) -> dict[str, Any]:
 
 
 def test_rates_and_fairness_are_those_of_their_definitions(tmp_path: Path) -> None:
-    # both in the first and the third millisecond, one alone in the second, the other in the fifth
+    # Both send in the first and third millisecond, one alone in the second, the other in the fifth.
     rows = [
         sample(0.001, 0, 3000),
         sample(0.001, 1, 1000),
@@ -48,7 +48,8 @@ def test_rates_and_fairness_are_those_of_their_definitions(tmp_path: Path) -> No
     np.testing.assert_allclose(found.rates[0], [24e6, 4e6, 8e6, np.nan, np.nan])
     np.testing.assert_allclose(found.rates[1], [8e6, 0, 8e6, 0, 1e6])
     np.testing.assert_allclose(found.total, [32e6, 4e6, 16e6, 0, 1e6])
-    # (3 + 1)² / 2 (9 + 1); one of two gets all; the same; from the fourth on only one is under way
+    # Jain's index: (3 + 1)² / 2 (9 + 1); one of two gets all, twice; from the fourth bin on only
+    # one is active.
     np.testing.assert_allclose(found.jain, [0.8, 0.5, 1.0, np.nan, np.nan])
     assert found.sentence() == (
         "2 streams receive 13.2 Mbit/s together on average in the intervals with data; "
@@ -83,7 +84,7 @@ def test_pictures_of_throughput(tmp_path: Path) -> None:
         "stream-rates-sum",
         "stream-fairness",
     ]
-    # the largest first: 701 bytes in a millisecond
+    # The largest stream comes first: 701 bytes in a millisecond.
     assert charts[0].data["values"][0][0] == pytest.approx(701 * 8000)
     assert throughput.charts(Facts(folder(tmp_path / "none"))) == []
     for number, bad in enumerate((0.0, -1.0, 1e-300, 1e300)):
@@ -163,7 +164,7 @@ def test_a_run_says_in_its_report_who_got_what_and_who_was_paused(tmp_path: Path
     assert isinstance(found, Throughput)
     received = (found.total * found.step / 8).sum()
     assert received == pytest.approx(result.summary["streams"]["bytes_received"])
-    # two share a link of 10 Gbit/s, the third has what it offers
+    # Two streams share a link of 10 Gbit/s; the third gets what it offers.
     middle = found.rates[:, 3 : found.total.size // 2]
     by_host = dict(zip(found.streams["src"].to_list(), middle.mean(axis=1), strict=True))
     assert by_host[0] + by_host[1] == pytest.approx(10e9 * 1500 / 1538, rel=0.01)

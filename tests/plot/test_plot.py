@@ -1,4 +1,4 @@
-"""Pictures say what the tables say."""
+"""Pictures agree with the tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_few_and_many_tasks(fake: FakeCore, jobs: int) -> None:
 
 
 def svg(figure: Figure) -> str:
-    """Text of a figure as SVG."""
+    """Return a figure as SVG text."""
     stream = io.StringIO()
     with style():
         figure.savefig(stream, format="svg", metadata={"Date": None})
@@ -85,7 +85,7 @@ def test_the_same_result_gives_the_same_picture(result: ew.Result) -> None:
 
 
 def inside(tmp_path: Path) -> ew.Result:
-    """A result with everything that the pictures of the inside draw."""
+    """Return a result with all tables that the pictures of network internals need."""
     trace = [
         {"time_s": 0.1 * i, "connection": c, "dst": 3, "cwnd_bytes": 1000 * (i + c)}
         for i in range(1, 10)
@@ -131,7 +131,7 @@ def test_the_pictures_of_the_inside(tmp_path: Path) -> None:
 
 
 def split(number: int, size: int, *parts: float) -> dict[str, float]:
-    """A flow whose time went into injection, queueing, flight and retransmission, in µs."""
+    """Return a flow with its time in injection, queueing, flight and retransmission, in µs."""
     names = ("injection_us", "queueing_us", "flight_us", "retransmission_us")
     whole = {"flow": number, "stream": -1, "bytes": size, "completion_us": sum(parts)}
     return {**whole, **dict(zip(names, parts, strict=True))}
@@ -167,7 +167,7 @@ def test_the_map_of_links_holds_what_the_samples_hold(tmp_path: Path) -> None:
     used = plot.link_heat(inside(tmp_path)).axes[0].images[0].get_array()
     assert used is not None
     heat = np.asarray(used)
-    # In order of tiers: the receiver's link, then the sender's.
+    # Links are in the order of tiers: the receiver's link, then the sender's.
     assert heat.shape == (2, 10)
     assert heat[0] == pytest.approx([1, 0, 0, 0, 0, 0, 0, 0, 0, 0.5])
     assert heat[1] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0, 0, 0.1])
@@ -204,6 +204,6 @@ def test_svg_is_short_and_has_the_same_lines() -> None:
     text = picture.drawn(figure, ".svg").decode()
     line = re.search(r'<g id="line">\s*<path d="([^"]*)"', text)
     assert line is not None
-    # A move, a horizontal line, a vertical line, and an oblique line.
+    # The path has a move, a horizontal line, a vertical line, and an oblique line.
     assert re.fullmatch(r"M[\d.]+ [\d.]+H[\d.]+V[\d.]+L[\d.]+ [\d.]+", line[1])
     assert "rotate(-0" not in text

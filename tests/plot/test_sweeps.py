@@ -1,4 +1,4 @@
-"""Pictures of sweeps: the curves that are drawn are those of the tables."""
+"""Pictures of sweeps: the drawn curves have the values of the tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fake_core import FakeCore
 
 
 class Queues(FakeCore):
-    """A stand-in whose latency depends on the limit of the queue and on a timer."""
+    """A stand-in whose latency depends on the queue limit and on a timer."""
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         given, seed = dict(args[3]), args[4] or 1
@@ -37,7 +37,7 @@ LIMITS = ["20 packets", "200 packets", "65 packets"]
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
-    """A grid of three limits of queues and two timers."""
+    """Run a grid of three queue limits and two timers."""
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "x.toml").write_text('name = "x"\n')
     with pytest.MonkeyPatch.context() as patched:
@@ -142,5 +142,5 @@ def test_changes_are_those_of_the_table_of_comparisons(swept: SweepResult) -> No
 
 def test_a_wide_range_is_logarithmic(swept: SweepResult) -> None:
     (axes,) = ew.plot.sweep(swept, "latency_us.p99").axes
-    assert axes.get_yscale() == "log"  # 20 µs to 2 ms
+    assert axes.get_yscale() == "log"  # Values from 20 µs to 2 ms need a logarithmic axis.
     ew.plot.sweep(swept, "latency_us.p99").savefig(Path("/dev/null"), format="png")

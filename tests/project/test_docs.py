@@ -1,7 +1,7 @@
-"""What the documentation says about the program, held against the program.
+"""The documentation agrees with the program.
 
-Links lead somewhere, documented tables and fields are those of real runs, scenarios shown are
-accepted, commands shown are understood, and Python shown runs.
+Links lead to existing targets, documented tables and fields are those of real runs, shown scenarios
+are accepted, shown commands are understood, and shown Python code runs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ GUIDES = [
     *sorted((ROOT / "docs" / "mechanisms").glob("*.md")),
     *sorted((ROOT / "papers").glob("*/README.md")),
 ]
-#: Python on these pages runs in a second or two.
+#: Pages whose Python code runs in a second or two.
 QUICK = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 FABRIC = """
@@ -139,7 +139,7 @@ frames = 200
 )
 
 
-#: What is measured only where it is asked for.
+#: Settings of measurements that are off by default.
 SPLIT = {"measure.flow_parts": "*", "measure.flow_samples": "*"}
 
 
@@ -148,19 +148,19 @@ def named(path: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Code blocks of one language, in order."""
+    """Return the code blocks of one language, in order."""
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def prose(page: Path) -> str:
-    """A page without its code."""
+    """Return the text of a page without its code."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     return re.sub(r"`[^`\n]*`", "", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """Names of the headings of a page, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
@@ -181,7 +181,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_files_that_pages_name_exist() -> None:
-    decisions = ROOT / "docs" / "decisions"  # they tell of their time
+    # Decisions describe the state at their time, so they are not checked.
+    decisions = ROOT / "docs" / "decisions"
     missing = []
     for page in PAGES:
         if page.is_relative_to(decisions):
@@ -223,7 +224,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def rows(section: str) -> Iterator[list[str]]:
-    """Rows of the Markdown tables in a section, without heads, the first cell being code."""
+    """Yield the rows of the Markdown tables in a section whose first cell is code."""
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("| `"):
@@ -232,34 +233,34 @@ def rows(section: str) -> Iterator[list[str]]:
 
 
 def documented() -> dict[str, list[list[str]]]:
-    """Rows of each section of the results reference whose heading is code."""
+    """Return the rows of each section of the results reference whose heading is code."""
     text = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
     parts = re.split(r"^## `([^`]+)`$", text, flags=re.MULTILINE)
     return {name: list(rows(body)) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def a_workload(out: Path) -> Path:
-    """What `observe workload` leaves, of few spans."""
+    """Make the folder that `observe workload` writes, from few spans."""
     with open_spans(ROOT / "tests" / "data" / "spans" / "otel-proto__trace.json") as spans:
         replay.write(spans, out, replay.Wanted("host"))
     return out
 
 
 class Sketched(ew.Queue):
-    """A mechanism beside the built-in ones."""
+    """A sketched mechanism with a name of its own."""
 
     def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
         return ew.Verdict.ENQUEUE
 
 
-#: Limits of the window of measures.
+#: Settings of the time window of measures.
 _TIMES = {"from": "1 s", "until": "20 s", "cool_down": "1 s"}
 TIMES = {f"measure.window.{key}": value for key, value in _TIMES.items()}
 GOAL = {"goal": '{ "service.exchange_us.p99" = "< 1 s" }'}
 WHILE = {"measure.window.while": "terasort", "measure.window.purpose": "shuffle"}
 
 
-#: Hosts that take time, and an application.
+#: A scenario with hosts that take time, and an application.
 APPLICATION = """
 schema = 1
 [fabric]
@@ -276,7 +277,7 @@ writes = 5
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """Runs that have every table and field in them."""
+    """Return runs that together have every table and field."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched], set=SPLIT),
@@ -309,7 +310,7 @@ def test_the_documented_columns_are_the_real_ones(results: list[ew.Result]) -> N
 
 
 def fields(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
-    """Paths of all values; keys that a scenario chooses are written in capitals."""
+    """Yield the paths of all values; keys that a scenario chooses are written in capitals."""
     keys = {"by_purpose": "PURPOSE", "classes": "CLASS", "drops": "CAUSE"}
     keys |= {"CAUSE": "KIND", "marks": "KIND", "arrivals": "KIND"}
     keys |= {"workloads": "W", "while": "X", "X": "W", "applications": "W", "counters": "C"}
@@ -352,7 +353,7 @@ def test_the_values_of_labels_are_documented(results: list[ew.Result]) -> None:
 
 
 def completed(fragment: str) -> str:
-    """A scenario around a fragment of one."""
+    """Return a whole scenario that contains a fragment."""
     keys = tomllib.loads(fragment).keys()
     if "schema" not in keys:
         fragment = "schema = 1\n" + fragment
@@ -364,13 +365,13 @@ def completed(fragment: str) -> str:
 
 
 def assert_a_sweep(fragment: str) -> None:
-    """Check a sweep, or a fragment of one that is about the first scenario."""
+    """Check a sweep, or a fragment that refers to the first scenario."""
     spec = sweeps.load({"scenario": "first", **tomllib.loads(fragment)})
     check_sweep(spec, source_of(spec))
 
 
 def assert_a_claim(text: str, folder: Path) -> None:
-    """Check a claim shown, in a study like that of incast."""
+    """Check a shown claim, in a study like that of incast."""
     (folder / "incast" / "claims").mkdir(parents=True)
     shutil.copytree(ROOT / "papers" / "incast" / "scenarios", folder / "incast" / "scenarios")
     path = folder / "incast" / "claims" / "shown.toml"
@@ -383,9 +384,9 @@ def assert_a_claim(text: str, folder: Path) -> None:
 def test_scenarios_shown_are_accepted(  # noqa: PLR0912  one branch for each kind of file
     page: Path, tmp_path: Path
 ) -> None:
-    for text in blocks(page, "csv"):  # a list of flows
+    for text in blocks(page, "csv"):  # The block is a list of flows.
         (tmp_path / "flows.csv").write_text(text, encoding="utf-8")
-    for rank, text in enumerate(blocks(page, "ti")):  # the ranks of an MPI program
+    for rank, text in enumerate(blocks(page, "ti")):  # The blocks are the ranks of an MPI program.
         (tmp_path / "cg").mkdir(exist_ok=True)
         (tmp_path / "cg" / f"rank-{rank}.txt").write_text(text, encoding="utf-8")
     for number, text in enumerate(blocks(page, "toml")):
@@ -399,29 +400,29 @@ def test_scenarios_shown_are_accepted(  # noqa: PLR0912  one branch for each kin
         if "claim" in tomllib.loads(text):
             assert_a_claim(text, tmp_path / f"claim-{number}")
             continue
-        if "linux" in tomllib.loads(text):  # profiles of a study
+        if "linux" in tomllib.loads(text):  # The block has TCP profiles of a study.
             (tmp_path / "profiles.toml").write_text(text, encoding="utf-8")
             assert profiles_of(tmp_path)["linux"].because
             continue
-        if "testbed" in tomllib.loads(text):  # readings of a study
+        if "testbed" in tomllib.loads(text):  # The block has readings of a study.
             (tmp_path / "readings.toml").write_text(text, encoding="utf-8")
             assert readings_of(tmp_path)["testbed"].values
             continue
-        if "case" in tomllib.loads(text):  # cases of what-if
+        if "case" in tomllib.loads(text):  # The block has cases of what-if.
             folder = a_workload(tmp_path / f"shop-{number}")
             (folder / what_if.FILE).write_text(text, encoding="utf-8")
             for case in what_if.read_cases(folder):
                 assert ew.check(case.scenario, case.settings) == [], case.name
             continue
-        if "stitch" in tomllib.loads(text):  # rules that join spans
+        if "stitch" in tomllib.loads(text):  # The block has rules that join spans.
             (tmp_path / "rules.toml").write_text(text, encoding="utf-8")
             assert read_rules(tmp_path / "rules.toml")
             continue
-        if "rule" in tomllib.loads(text):  # what to do about metrics
+        if "rule" in tomllib.loads(text):  # The block has rules for metrics.
             (tmp_path / "actuations.toml").write_text(text, encoding="utf-8")
             assert actuation.read(tmp_path / "actuations.toml")
             continue
-        if "switches" in tomllib.loads(text):  # a topology file
+        if "switches" in tomllib.loads(text):  # The block is a topology file.
             (tmp_path / "graph.toml").write_text(text, encoding="utf-8")
             scenario = completed('[fabric]\nkind = "graph"\nfile = "graph.toml"\n')
         else:
@@ -433,7 +434,7 @@ def test_scenarios_shown_are_accepted(  # noqa: PLR0912  one branch for each kin
 
 
 def sketched(folder: Path, text: str) -> list[Path]:
-    """Mechanisms of the names that pages give to one's own, where a scenario has the name."""
+    """Write mechanisms with the names that pages use as examples, if a scenario has the name."""
     kinds = {"my-queue": mechanisms.Kind.queue, "my-service": mechanisms.Kind.application}
     found = []
     folder.mkdir()
@@ -446,7 +447,7 @@ def sketched(folder: Path, text: str) -> list[Path]:
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """Every line of the shell blocks, as words."""
+    """Yield every line of the shell blocks, as words."""
     for block in blocks(page, "sh"):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
@@ -455,7 +456,10 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 
 def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of an ``eastwest`` command line; fails where there is none such."""
+    """Return name and parameters of an ``eastwest`` command line.
+
+    Fail if there is no such command.
+    """
     command: Any = typer.main.get_command(app)
     name, arguments = words[1], words[2:]
     found = command.get_command(None, name)
@@ -484,7 +488,8 @@ def test_commands_shown_are_understood(
             shutil.copy(words[1], words[2])
         elif words[0] == "eastwest":
             name, given = parsed(words)
-            if name == "new":  # the sketch in its place: nothing is compiled here
+            # A sketch is written instead of a crate, because nothing is compiled here.
+            if name == "new":
                 mechanisms.write(given["name"], mechanisms.Kind(given["kind"]), python=True)
             leave_folder(name, given)
             if "scenario" in given:
@@ -499,12 +504,12 @@ def test_commands_shown_are_understood(
 
 @functools.cache
 def own_claims() -> list[Claim]:
-    """All claims of the repository; reading them takes seconds."""
+    """Return all claims of the repository; reading them takes seconds."""
     return find_claims(ROOT / "papers")
 
 
 def leave_folder(name: str, given: dict[str, Any]) -> None:
-    """Leave the folder that `optimize` or `observe workload` would."""
+    """Write the folder that `optimize` or `observe workload` would write."""
     if name == "optimize":
         folder = Path(given["out"] or optimize_folder(load_optimisation(given["file"])))
         folder.mkdir(parents=True)
@@ -515,7 +520,7 @@ def leave_folder(name: str, given: dict[str, Any]) -> None:
 
 
 def follow_sweep(given: dict[str, Any]) -> None:
-    """Check what a sweep would read, and leave the folder that it would."""
+    """Check the inputs of a sweep command, and write the folder that it would write."""
     spec = sweeps.load(given["file"])
     check_sweep(spec, source_of(spec))
     folder = Path(given["out"] or default_folder(spec))
@@ -525,7 +530,7 @@ def follow_sweep(given: dict[str, Any]) -> None:
 
 
 def follow(name: str, given: dict[str, Any]) -> None:
-    """Check what a command would read, and leave what a run would for the commands after it."""
+    """Check the inputs of a command, and write its outputs for the commands after it."""
     source = load_source(given["scenario"])
     changed = overrides(source.text, given.get("settings"), given.get("on_bad_row"))
     own = list(Path().glob("*.py")) if given.get("mechanisms") else []

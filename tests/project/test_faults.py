@@ -1,4 +1,4 @@
-"""Commands whose calls fail, and that are killed: a small part of ``tools/check_faults.py``."""
+"""Commands whose calls fail, or that are killed: a small part of ``tools/check_faults.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def rows(tool: Callable[..., str], *words: str) -> list[list[str]]:
-    """Rows of the table that the check prints, without its head."""
+    """Return the rows of the table that the check prints, without its head."""
     tool("cc")
     done = subprocess.run(
         [sys.executable, str(CHECK), *words, "--jobs", "1"],

@@ -9,7 +9,7 @@ import pytest
 from project_paths import ROOT
 
 PACKAGE = ROOT / "python" / "eastwest"
-#: What draws, writes pages or talks to a user.
+#: Modules that draw, write pages or talk to a user; views may not import them.
 ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cards", "cli")
 
 
@@ -36,7 +36,7 @@ def imports_of(package: str) -> dict[str, set[str]]:
 
 
 def below(name: str, modules: tuple[str, ...]) -> bool:
-    """Whether a name is one of these modules of the package, or is in one."""
+    """Return whether a name is one of these modules of the package, or in one of them."""
     return any(f"{name}.".startswith(f"eastwest.{module}.") for module in modules)
 
 

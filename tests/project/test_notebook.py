@@ -1,4 +1,4 @@
-"""Notebooks run, and have the outputs of a run in the repository."""
+"""Notebooks run, and their stored outputs equal those of a new run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_outputs_are_stored_and_small(path: Path) -> None:
     assert str(Path.home()) not in json.dumps(stored.cells)
 
 
-@pytest.mark.filterwarnings("default")  # of the notebook's own machinery
+@pytest.mark.filterwarnings("default")  # Warnings of the notebook's own packages are allowed.
 @pytest.mark.parametrize("path", notebooks.notebooks(), ids=lambda path: path.stem)
 def test_a_run_has_the_outputs_that_are_stored(path: Path, tmp_path: Path) -> None:
     found = notebooks.executed(path, tmp_path)

@@ -1,6 +1,6 @@
-"""How many files a new thing takes: each is added to a scratch copy, which the compiler checks.
+"""Number of files that an addition touches: each one is made in a copy, and compiled.
 
-Only files that are edited by hand count; what ``make reference`` makes from the code does not.
+Only files that are edited by hand count, not those that ``make reference`` writes.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from project_paths import ROOT
 pytestmark = pytest.mark.long
 
 
-#: Pairs of a text that stands in a file once, and what takes its place; "" is an empty file.
+#: File → pairs of a text that it has once, and its replacement; "" makes the file empty.
 Edits = Mapping[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True)
 class Addition:
-    """A new thing."""
+    """A kind of thing that developers add, with the edits for it."""
 
     name: str
     most_files: int
     edits: Edits
     proof: str = ""
-    """Rust that compiles only if the thing is known everywhere; it stands in the extension."""
+    """Rust code that compiles only if the addition is known everywhere.
+
+    It is put into the extension.
+    """
 
 
 QUEUE = """//! A queue that marks every packet that asks for marks.
@@ -602,7 +605,7 @@ def add(addition: Addition, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what git tracks or would track, with all additions."""
+    """Return a copy of all files that git tracks or would track, with all additions."""
     folder = tmp_path_factory.mktemp("copy")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -648,7 +651,7 @@ def test_the_compiler_finds_every_addition_complete(changed: Path) -> None:
 
 
 def ew_lists() -> dict[str, int]:
-    """How many members families and tables have without the additions."""
+    """Return the number of members of families and of tables without the additions."""
     import json  # noqa: PLC0415
 
     from eastwest import core  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What a source distribution, and so a wheel, holds: all it needs, and nothing that lay about."""
+"""Content of a source distribution, and so of a wheel: all needed files, and no others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from project_paths import PAPERS, ROOT
 pytestmark = pytest.mark.slow
 
 PACKAGE = ROOT / "python" / "eastwest"
-#: Endings of files that belong into the package.
+#: Endings of files that belong to the package.
 KNOWN = {".py", ".pyi", ".toml", ".tsv", ".j2", ".js", ".css", ".rs", ".md", ".xml"}
 UNNAMED = {"py.typed", "LICENSE", "gitignore"}
 
 
 def sources() -> set[str]:
-    """Files of the package, without what Python and the build put beside them."""
+    """Return the files of the package, without those that Python and the build add."""
     return {
         str(path.relative_to(ROOT))
         for path in PACKAGE.rglob("*")
@@ -35,7 +35,7 @@ def sources() -> set[str]:
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Files of the source distribution."""
+    """Return the files of the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
     maturin = Path(sys.executable).with_name("maturin")
     subprocess.run(

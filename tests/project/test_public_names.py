@@ -1,4 +1,4 @@
-"""The names of the package: few, all of them public, and each documented."""
+"""Public names of the package: few, and each documented."""
 
 from __future__ import annotations
 

@@ -20,12 +20,16 @@ PERMISSIVE = {
     "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib",
     "Apache-2.0 WITH LLVM-exception",
 }  # fmt: skip
-#: Installed beside Eastwest and not part of the wheel: who changes files of it publishes these.
+#: Packages that are installed beside Eastwest and not in the wheel: their licence obliges only
+#: those who change their files.
 NOT_IN_THE_WHEEL = {"orjson": {"MPL-2.0"}}
 
 
 def permitted(expression: str, licences: set[str]) -> bool:
-    """Whether an SPDX expression can be met with these licences: of an OR, one is enough."""
+    """Return whether an SPDX expression is satisfied by these licences.
+
+    One side of an OR is enough.
+    """
     text = expression.strip()
     while text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -46,7 +50,7 @@ def _closing(text: str) -> int:
 
 
 def _split(text: str, word: str) -> Iterator[str]:
-    """Parts between a word outside of brackets."""
+    """Yield the parts of a text between a word that is outside parentheses."""
     begin = depth = 0
     for place, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")
@@ -62,7 +66,7 @@ def expression(component: dict[str, Any]) -> str:
 
 
 def crates() -> list[dict[str, Any]]:
-    """Components of the bill that maturin has put beside the installed package."""
+    """Return the components of the bill that maturin put beside the installed package."""
     files = [f for f in distribution("eastwest").files or [] if f.match("sboms/*.cyclonedx.json")]
     (path,) = [file.locate() for file in files if "extension" in file.name]
     return list(json.loads(Path(str(path)).read_text("utf-8"))["components"])

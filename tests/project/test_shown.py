@@ -1,4 +1,4 @@
-"""Pages show what their commands print today."""
+"""Pages show the current output of their commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation site: it builds, loads nothing from elsewhere, what is generated is current.
+"""The documentation site builds, loads nothing from other servers, and is current.
 
 It is built in strict mode: every page is in the navigation, and every link leads somewhere.
 """
@@ -30,7 +30,7 @@ PYTHON = ROOT / "docs" / "reference" / "python.md"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site."""
+    """Build the site."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -57,7 +57,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a word."""
+    """Serves files without a log."""
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -65,7 +65,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(params=["disk", "server"])
 def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
-    """The address of the site: on disk, where its search has no worker, and from a server."""
+    """Return the address of the site: on disk, where its search has no worker, and on a server."""
     if request.param == "disk":
         yield f"{site.as_uri()}/"
         return

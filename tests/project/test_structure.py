@@ -1,4 +1,4 @@
-"""What must stay true of the structure of the code."""
+"""Rules about the structure of the code that must remain true."""
 
 from __future__ import annotations
 

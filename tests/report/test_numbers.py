@@ -1,4 +1,4 @@
-"""Numbers of pages: equal wherever a page shows them, and compared with their like."""
+"""Numbers of pages: equal wherever a page shows them, and compared with similar numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_of(page: str) -> str:
 
 
 def test_a_median_is_one_number_on_the_page(tmp_path: Path) -> None:
-    # Of an even number of values there are two in the middle: 244 and 249 ms.
+    # An even number of values has two middle ones: 244 and 249 ms.
     flows = [flow(i, fct_us=1000.0 * ms) for i, ms in enumerate((10, 244, 249, 600))]
     result = folder(tmp_path / "r", {"flows": flows}, {"flows": summary_of(flows)})
     text = text_of(page_of(result))
@@ -60,7 +60,7 @@ def test_a_median_of_jobs_is_one_number_on_the_page(tmp_path: Path) -> None:
 
 
 def test_retransmissions_are_counted_once(tmp_path: Path) -> None:
-    # Two messages in flight on one connection both count its retransmissions.
+    # Two messages that are in flight together on a connection both count its retransmissions.
     flows = [flow(0, retransmits=7000), flow(1, retransmits=7303), flow(2)]
     about = {"flows": summary_of(flows), "tcp": {"retransmits": 14_301, "timeouts": 0}}
     result = folder(tmp_path / "r", {"flows": flows}, about)
@@ -293,7 +293,7 @@ def test_a_comparison_has_traffic_and_drops_over_time(tmp_path: Path) -> None:
     assert sums == [1, 2]
     assert traffic.data["values"][0][-1] is None, "no value after the end of the shorter run"
     assert traffic.data["values"][1][-1] is not None
-    # 5,000 bytes in 4 ms
+    # The largest rate is 5,000 bytes in 4 ms.
     assert max(v for v in traffic.data["values"][0] if v is not None) == pytest.approx(1e7)
 
 

@@ -1,4 +1,4 @@
-"""The page: self-contained, with nothing in it that came from a scenario as markup."""
+"""The report page: self-contained, and no text of a scenario becomes markup."""
 
 from __future__ import annotations
 
@@ -229,15 +229,15 @@ def test_the_story_of_a_slow_flow(tmp_path: Path) -> None:
         {
             "flows": [slow_one],
             "events": [
-                lost(1.1, 5_000),  # the message before it
-                lost(1.1, 10_000 - 1_448),  # its last segment
+                lost(1.1, 5_000),  # A loss in the message before.
+                lost(1.1, 10_000 - 1_448),  # A loss of the message's last segment.
                 lost(1.2, 20_000),
                 lost(1.3, 30_000),
                 event(1.5, "timeout", stream_start=20_000, bytes=90_000),
                 event(1.6, "recovery", stream_start=40_000),
                 event(1.7, "recovered", stream_start=40_000),
-                lost(2.5, 20_000),  # after its end
-                event(1.4, "timeout", connection=6),  # another connection
+                lost(2.5, 20_000),  # A loss after the message's end.
+                event(1.4, "timeout", connection=6),  # An event of another connection.
             ],
         },
     )

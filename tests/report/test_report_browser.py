@@ -1,4 +1,4 @@
-"""The page in a real browser: what is drawn, what keys do, what a screen reader is told."""
+"""The page in a real browser: drawings, keys, and the accessibility tree of a screen reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from swept import Values, swept
 
 pytestmark = pytest.mark.long
 
-#: Everything that Tab reaches, in order, as a short text each.
+#: Script that returns all elements that Tab reaches, in order, as a short text each.
 FOCUSABLE = """[...document.querySelectorAll(
   'a[href], button, input, summary, [tabindex="0"]')].filter(e => e.checkVisibility())
   .map(e => e.tagName + '.' + (e.className || e.id || ''))"""
@@ -32,7 +32,7 @@ FOCUSABLE = """[...document.querySelectorAll(
 
 @pytest.fixture
 def chrome(tool: Callable[..., str], tmp_path: Path) -> Iterator[Browser]:
-    """A browser that has not complained and has asked for nothing but the page, at its end."""
+    """Start a browser; at its end, check that it reported no problem and loaded only the page."""
     program = tool("chromium", "chromium-browser", "google-chrome")
     with browser(program, tmp_path / "profile") as started:
         yield started
@@ -69,7 +69,7 @@ def test_light_and_dark_by_preference_and_by_button(
 
 
 def contrast(one: list[float], two: list[float]) -> float:
-    """Contrast ratio of two colours, by the rule of WCAG 2."""
+    """Return the contrast ratio of two colours, by the rule of WCAG 2."""
 
     def luminance(rgb: list[float]) -> float:
         parts = [v / 255 for v in rgb]
@@ -184,7 +184,7 @@ def test_throughput_and_pauses_are_read_by_keyboard(chrome: Browser, tmp_path: P
     assert (
         "h0 → h3 (connection 0) 1 Gbit/s, h1 → h3 (connection 1) 500 Mbit/s" in said["stream-rates"]
     )
-    # (1 + 1/2 + 1/3)² / 3 (1 + 1/4 + 1/9)
+    # Jain's index: (1 + 1/2 + 1/3)² / 3 (1 + 1/4 + 1/9).
     assert said["stream-fairness"].endswith("Jain's index 0.823")
     assert "leaf0->h3" in said["pauses"]
 
@@ -290,7 +290,7 @@ def test_without_scripts_and_printed_all_is_there(
     assert (np.abs(printed - accent).max(axis=2) < 0.02).sum() > 2000, "curves are there"
 
 
-#: Tables and drawings that are wider than their place, and labels that reach out of the page.
+#: Script that finds tables and drawings wider than their boxes, and labels outside the page.
 CUT = """[...document.querySelectorAll('.scroll, .canvas')].filter(
     e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim())
   .concat([...document.querySelectorAll('svg text')].filter(e => e.checkVisibility() &&

@@ -26,7 +26,7 @@ RATES = {"host-up": 10**9, "host-down": 10**9, "leaf-up": 10**10}
 
 
 def slept(name: Path, energies: dict[str, Any] | None = None, power: bool = True) -> ew.Result:
-    """Three links of a watt in a run of 4 s, of which each sends a quarter and sleeps a half."""
+    """Return a result of 4 s with three links of 1 W; each sends 1/4 and sleeps 1/2 of the time."""
     times = {"awake_s": 1.5, "falling_asleep_s": 0.25, "asleep_s": 2.0, "waking_s": 0.25}
     joules = {"energy_j": 2.2, "energy_always_on_j": 4.0, "energy_ideal_j": 1.3}
     links = [
@@ -182,7 +182,7 @@ def test_a_result_that_is_worse_in_all_is_named(tmp_path: Path) -> None:
     ]
     assert found["title"].startswith("2 of 3 results are not beaten")
     assert [corner["rim"] for corner in found["corners"]] == ["10 J", "50 s", "500 µs"]
-    # the first is at the rim in energy, above the middle
+    # The first point is at the edge in energy, and above the middle.
     assert found["shapes"][0][2].startswith("M260.0 64.0L")
     two = triangle(results[1:3], names[1:3])
     assert two is not None

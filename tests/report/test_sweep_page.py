@@ -1,4 +1,4 @@
-"""Page about a sweep: its metrics first, axes that fit the values, and the front."""
+"""Page about a sweep: main metrics first, axes that fit the values, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def figure(text: str, name: str) -> str:
 
 @pytest.fixture
 def load(tmp_path: Path) -> SweepResult:
-    """Four loads: throughput and latency grow, timeouts stay at zero, drops differ."""
+    """Run a sweep of four loads: throughput and latency grow, there are no timeouts."""
     return swept(
         tmp_path / "load",
         [limits(5, 20, 65, 200)],
@@ -93,7 +93,7 @@ def test_latency_against_throughput_has_its_front(load: SweepResult) -> None:
     found = trade(Points(load))
     assert found is not None and found.more
     assert [found.across.path, found.up.path] == [("throughput_bps",), tuple(TAIL.split("."))]
-    # The last point has less throughput and more latency than the third.
+    # The last point has less throughput and more latency than the third, so it is not in the front.
     assert found.front == [0, 1, 2]
     text = sweep_page(load)
     spots = charts(text)["trade"]["spots"]
@@ -128,18 +128,18 @@ def test_points_with_equal_values_do_not_beat_each_other() -> None:
 @pytest.mark.parametrize(
     ("columns", "label", "texts", "places"),
     [
-        # Ratios of four: at equal distances on a logarithmic axis.
+        # Values with a constant ratio of four have equal distances on a logarithmic axis.
         (
             ["5 packets", "20 packets", "80 packets", "320 packets"],
             "limit (packets, logarithmic)",
             ["5", "20", "80", "320"],
             [0.5, 1.5, 2.5, 3.5],
         ),
-        # A range below a factor of 20 stays linear.
+        # A range below a factor of 20 remains linear.
         (["1", "2", "4"], "limit", ["1", "2", "4"], [0.5, 0.5 + 2 / 3, 2.5]),
-        # Equal distances stay linear, however large the range.
+        # Values at equal distances remain linear, however large the range.
         (["1", "51", "101"], "limit", ["1", "51", "101"], [0.5, 1.5, 2.5]),
-        # Units differ: the texts keep them.
+        # Units differ, so the texts are used as labels.
         (
             ["1 ms", "30 ms", "0.9 s"],
             "limit (logarithmic)",
@@ -147,7 +147,7 @@ def test_points_with_equal_values_do_not_beat_each_other() -> None:
             [0.5, 1.5, 2.5],
         ),
         (["0", "1", "1000"], "limit", ["0", "1", "1000"], [0.5, 0.502, 2.5]),
-        # Texts and values of two kinds have no numbers in common.
+        # Texts, or values of two kinds, have no common numbers, so the axis has labels.
         (["cubic", "bbr"], "limit", ["cubic", "bbr"], [0.5, 1.5]),
         (["1 ms", "1 packets"], "limit", ["1 ms", "1 packets"], [0.5, 1.5]),
         (["1 ms", "1000 us", "5 ms"], "limit", ["1 ms", "1000 us", "5 ms"], [0.5, 1.5, 2.5]),
@@ -188,7 +188,7 @@ def test_one_wide_interval_does_not_flatten_the_others(tmp_path: Path) -> None:
     values = {"flows.fct_us.p99": [[1000, 1001, 1002], [1200, 1201, 1202], [10, 20, 3000]]}
     text = sweep_page(swept(tmp_path / "s", [limits(1, 2, 3)], values))
     chart = charts(text)["metric-flows-fct_us-p99"]
-    # The interval of the last mean, 1.01 ms, ends at 5.29 ms.
+    # The interval of the last mean, 1.01 ms, ends at 5.29 ms, beyond the axis.
     assert 1.2e-3 < chart["y"]["high"] < 1.9e-3
     drawn = figure(text, "metric-flows-fct_us-p99")
     assert drawn.count('class="arrow s0"') == 1

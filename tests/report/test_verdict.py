@@ -11,7 +11,7 @@ from hand_made import flow, folder, links
 
 
 def said(path: Path, host: float, uplink: float, uplink_bps: int, flows: int = 1) -> list[Any]:
-    """Verdicts on four hosts below a leaf, with the use of host links and of the uplink."""
+    """Return the verdicts on four hosts below a leaf, for this use of host links and uplink."""
     rows = [{**row, "utilisation": host, "packets": 1} for row in links()]
     rows += [
         {
@@ -33,7 +33,7 @@ def said(path: Path, host: float, uplink: float, uplink_bps: int, flows: int = 1
 
 
 def marks(told: list[Any], words: str) -> list[str]:
-    """The marks of the sentences that contain ``words``."""
+    """Return the marks of the sentences that contain ``words``."""
     return [mark for mark, sentence in told if words in sentence]
 
 

@@ -28,7 +28,7 @@ block_bytes = "600 KB"
 rounds = 2
 """
 
-#: The file, the fields wanted, the filter, further options: values of every matching packet.
+#: Reader: file, wanted fields, filter, further options → values of every matching packet.
 Read = Callable[..., list[list[str]]]
 
 
@@ -48,7 +48,7 @@ def tshark(tool: Callable[..., str]) -> Read:
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> ew.Result:
-    """A run with losses: the cable of a sender, and that of the receiver."""
+    """Return a run with losses, with captures at the sender's and the receiver's cable."""
     folder = tmp_path_factory.mktemp("capture")
     (folder / "lossy.toml").write_text(LOSSY)
     ports = '["h3->switch0", "switch0->h3"]'
@@ -64,7 +64,7 @@ def test_tshark_finds_nothing_malformed(lossy: ew.Result, tshark: Read) -> None:
     assert seen == {name: carried[name] for name in ("h3->switch0", "switch0->h3")}
     assert max(int(packet[2]) for packet in packets) <= 94 < max(int(p[1]) for p in packets)
     assert tshark(file, "frame.number", "_ws.malformed || _ws.expert.severity >= error") == []
-    # payload is not there to be summed, headers are
+    # Payload is not captured, so only checksums of headers can be checked.
     sums = ("-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE")
     status = tshark(file, "ip.checksum.status tcp.checksum.status tcp.len", "frame", *sums)
     assert {(ip, tcp) for ip, tcp, length in status if length == "0"} == {("1", "1")}
@@ -86,12 +86,12 @@ def test_tcp_analysis_agrees_with_the_counters(lossy: ew.Result, tshark: Read) -
     again = "tcp.analysis.retransmission || tcp.analysis.out_of_order"
     assert sent["retransmits"].sum() > 10
     assert len(tshark(file, "frame.number", again)) == sent["retransmits"].sum()
-    # before the queue nothing is missing
+    # No packet is missing before the queue.
     missing = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"
     assert tshark(file, "frame.number", missing) == []
     sizes = {size for (size,) in tshark(file, "tcp.window_size", "tcp.flags.syn == 0")}
     assert sizes == {"1000000"}
-    # bytes of payload, sent for the first time and again
+    # Payload bytes that were sent, retransmissions included.
     payload = sum(int(p[0]) for p in tshark(file, "tcp.len", "tcp.srcport >= 49152"))
     repeated = sum(int(p[0]) for p in tshark(file, "tcp.len", again))
     assert payload - repeated == sent["bytes"].sum()
@@ -112,7 +112,7 @@ def test_behind_the_queue_segments_are_missing(tmp_path: Path, tshark: Read) -> 
     result = ew.run(tmp_path / "lossy.toml", set={"measure.capture": ports}, out=tmp_path / "r")
     file = result.path / "capture.pcapng"
     gaps = tshark(file, "frame.number", "tcp.analysis.lost_segment")
-    # neighbours that are lost together leave one gap, and none where nothing came behind them
+    # Consecutive lost segments leave one gap, and no gap if no segment followed them.
     drops = result.events.filter((pl.col("what") == "drop") & (pl.col("kind") == "data"))
     lost = drops.sort("connection", "stream_start")
     follows = (pl.col("stream_start") == (pl.col("stream_start") + pl.col("bytes")).shift(1)) & (
@@ -147,7 +147,7 @@ def test_throughput_over_time_is_what_tshark_counts(tmp_path: Path, tshark: Read
         seconds, _, nanoseconds = time.partition(".")
         at = int(seconds) * 10**9 + int(nanoseconds.ljust(9, "0")[:9])
         host = int(address.rpartition(".")[2]) - 1
-        # every byte once, when it first comes
+        # Every byte is counted once, when it first arrives.
         place = slice(int(first), int(first) + int(length))
         expect[host, -(-at // 500_000)] += seen[host][place].count(0)
         seen[host][place] = b"\1" * int(length)

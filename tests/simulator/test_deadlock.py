@@ -1,4 +1,4 @@
-"""A run that a deadlock of pauses has ended: what the command says, and its exit code."""
+"""A run that ended by a deadlock of PFC pauses: the command's message and exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOSTS = [f"h{h}" for h in range(9)]
 
 
 def ring(folder: Path) -> Path:
-    """Three switches in a ring, whose hosts all send two switches on, clockwise."""
+    """Write a scenario: three switches in a ring, whose hosts send two switches on, clockwise."""
     cables = [(host, f"s{h // 3}") for h, host in enumerate(HOSTS)]
     cables += [(f"s{s}", f"s{(s + 1) % 3}") for s in range(3)]
     topology = [f"hosts = {json.dumps(HOSTS)}", 'switches = ["s0", "s1", "s2"]']

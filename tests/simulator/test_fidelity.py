@@ -1,4 +1,4 @@
-"""A result without packets says so wherever it is shown, and what it cannot do is refused."""
+"""A result of the flow mode tells this wherever it is shown; impossible settings are refused."""
 
 from __future__ import annotations
 

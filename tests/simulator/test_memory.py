@@ -1,4 +1,4 @@
-"""Limits of memory: how they are found and written, and what becomes of a run above one."""
+"""Limits of memory: how they are found and written, and the end of a run that exceeds one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_is_available_is_the_least_of_machine_and_control_groups(tmp_path: 
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("50000000\n")
     assert memory.available_bytes(**places) == 1_024_000_000
-    # the group above it is limited; what it caches of files can be given up
+    # The parent group has a limit; memory that caches files can be reclaimed.
     (group.parent / "memory.max").write_text("100000000\n")
     (group.parent / "memory.current").write_text("70000000\n")
     assert memory.available_bytes(**places) == 30_000_000

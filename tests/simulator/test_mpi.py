@@ -1,4 +1,4 @@
-"""MPI programs: traces of every format become rank files, replays timelines and Paraver traces."""
+"""MPI programs: traces of every format become rank files; replays give timelines and Paraver."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ name = "app"
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """Four ranks of CG, from the trace of the benchmark, two on a host."""
+    """Return a replay of four ranks of CG, from a trace of the benchmark, two ranks per host."""
     folder = tmp_path_factory.mktemp("cg")
     import_mpi([CG / "cg.S.4.ti.tar.gz"], folder / "cg")
     more = 'trace = "cg"\nranks_per_host = 2\n[measure]\nsample_interval = "1 ms"'
@@ -196,7 +196,7 @@ def test_paraver_traces_have_pauses_as_events_of_their_ports(tmp_path: Path) -> 
     assert result.pauses.height > 5
     ew.paraver(result, tmp_path / "trace.prv")
     found = paraver(tmp_path)
-    # ports are tasks of the last application, in the order of their names in the file of names
+    # Ports are tasks of the last application, in the order of their names in the names file.
     rows = (tmp_path / "trace.row").read_text()
     tasks = rows.partition("LEVEL TASK")[2].partition("\n\n")[0].splitlines()[1:]
     ports = tasks[found["tasks"][0] :]
@@ -272,7 +272,7 @@ def test_damaged_dimemas_is_told_with_its_line(line: str, said: str, tmp_path: P
 
 
 def wire(number: int, value: int | bytes) -> bytes:
-    """A field of a protobuf message."""
+    """Return an encoded field of a protobuf message."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     return varint(number << 3 | 2) + varint(len(value)) + value
@@ -287,7 +287,10 @@ def varint(value: int) -> bytes:
 
 
 def chakra(*nodes: tuple[int, int, int, list[int], dict[str, int]]) -> bytes:
-    """A trace of nodes: number, kind, microseconds, what it needs, and attributes."""
+    """Return an encoded Chakra trace of nodes.
+
+    A node has number, kind, microseconds, needed nodes, and attributes.
+    """
     whole = [wire(1, b"0.0.4")]
     for number, kind, micros, needs, about in nodes:
         named = b"".join(
@@ -301,8 +304,8 @@ def chakra(*nodes: tuple[int, int, int, list[int], dict[str, int]]) -> bytes:
 
 
 def test_chakra_puts_nodes_in_the_order_of_what_they_need(tmp_path: Path) -> None:
-    # two computations at once, then a sum of all; the call of a processor that launches it names
-    # no size
+    # Two computations overlap, then all ranks compute a sum; the processor's call that launches it
+    # has no size.
     graph = chakra(
         (4, 7, 90, [2, 3], {"comm_type": 0, "comm_size": 4096}),
         (2, 4, 300, [], {}),
@@ -359,7 +362,7 @@ def test_a_recorded_otf2_trace_is_read_by_its_library_and_replayed(tmp_path: Pat
 
 
 class Thing:
-    """Something with a name or a group, only like itself."""
+    """A thing with a name or a group; it is equal only to itself."""
 
     def __init__(self, name: str = "", group: Any = None) -> None:
         self.name = name

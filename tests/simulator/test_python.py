@@ -1,4 +1,4 @@
-"""Eastwest as a Python package: its names, its stubs, Ctrl-C, several runs in one process."""
+"""Eastwest as a Python package: names, stubs, Ctrl-C, several runs in one process."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_what_the_binary_returns_has_the_declared_keys() -> None:
     assert all(problem.keys() == keys(core.Problem) for problem in wrong)
 
 
-#: Runs for hours unless stopped; says when the simulation is under way.
+#: A run of hours unless stopped; it prints a line when the simulation is under way.
 LONG = [("workload.0.bytes", "100 GB")]
 CLI = f"""
 import sys
@@ -179,7 +179,7 @@ def test_other_threads_go_on_during_a_run(tmp_path: Path) -> None:
 
     def progress(_: core.Progress) -> None:
         under_way.set()
-        # The other thread counts while the simulation computes, not while this is called.
+        # The other thread counts while the simulation computes: the call releases the GIL.
         if counted > 10_000:
             raise EnoughError
 

@@ -1,4 +1,4 @@
-"""Folders of random tables: what reads them says that they are damaged, or does its work."""
+"""Folders of random tables: readers report the damage, or read them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS: dict[str, list[Any]] = {
 
 
 def tables(random: Random) -> dict[str, list[dict[str, Any]]]:
-    # Half of the folders are wrong in a few places only.
+    # Half of the folders are wrong in only a few places.
     rate = random.choice([0.003, 0.1])
 
     def value(column: str, kind: str) -> Any:

@@ -190,7 +190,7 @@ def test_tables_agree_with_each_other_and_the_summary() -> None:
         assert links.select(pl.sum_horizontal(parts).eq(pl.col("drops")).all()).item()
     assert links["drops"].sum() > 0
     assert (links["utilisation"] <= 1).all()
-    # The series ends with the last whole interval; what came after it is only in the totals.
+    # The series ends with the last whole interval; later bytes are only in the totals.
     carried = dict(links.group_by("tier").agg(pl.col("bytes").sum()).rows())
     over_time = dict(result.traffic.group_by("tier").agg(pl.col("bytes").sum()).rows())
     assert over_time.keys() == carried.keys()

@@ -1,8 +1,8 @@
-"""Histories in Avro's binary form, made from histories in JSON as the specification has it.
+"""Makes histories in Avro's binary form from histories in JSON, by the specification.
 
-No history in the binary form could be had. Hadoop's ``EventWriter`` writes the line
+No real history in binary form was available. Hadoop's ``EventWriter`` writes the line
 ``Avro-Binary``, the schema on a line, and then the records one after the other. Called as a
-program, this makes ``data/traces/jhist/made-from-the-specification.jhist.gz`` anew.
+program, this file writes ``data/traces/jhist/made-from-the-specification.jhist.gz`` again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MADE = DATA / "traces" / "jhist" / "made-from-the-specification.jhist.gz"
 
 
 def binary(history: str) -> bytes:
-    """Write a history in JSON form in binary form."""
+    """Return the binary form of a history in JSON form."""
     lines = [line for line in history.splitlines() if line.strip()]
     schema = fastavro.parse_schema(json.loads(lines[1]))
     out = io.BytesIO()
@@ -35,7 +35,7 @@ def binary(history: str) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Take the names of types from the values of unions."""
+    """Return a value without the type names that JSON puts around values of unions."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):

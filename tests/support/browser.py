@@ -1,4 +1,4 @@
-"""A headless Chromium driven through its debugging pipe: what a reader sees, types and hears."""
+"""Drives a headless Chromium through its debugging pipe: pictures, keys, accessibility tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-sync", "--disable-component-update"),
     *("--hide-scrollbars", "--force-device-scale-factor=1", "--remote-debugging-pipe"),
 )
-#: How long the browser may take to say anything, on a machine however busy.
+#: Time limit in s for an answer of the browser, also on a busy machine.
 _PATIENCE_S = 120
 _KEYS = {
     "Tab": (9, ""),
@@ -38,15 +38,15 @@ class Browser:
     def __init__(self, program: str, profile: Path, width: int = 1280, height: int = 900) -> None:
         to_chrome, self._write = os.pipe()
         self._read, from_chrome = os.pipe()
-        #: Console messages, exceptions and complaints of the browser about the page.
+        #: Console messages, exceptions and warnings of the browser about the page.
         self.complaints: list[str] = []
-        #: Addresses that the page asked for.
+        #: Addresses that the page requested.
         self.requests: list[str] = []
         self._number = 0
         self._scripts = True
         self._rest = b""
         self._events: list[dict[str, Any]] = []
-        # Chromium reads its orders from file 3 and answers on file 4.
+        # Chromium reads commands from file descriptor 3 and answers on 4.
         places = f'exec "$@" 3<&{to_chrome} 4>&{from_chrome}'
         flags = (*_FLAGS, f"--user-data-dir={profile}", "about:blank")
         self._process = subprocess.Popen(
@@ -79,7 +79,7 @@ class Browser:
         os.close(self._read)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Ask the browser for something and wait for its answer."""
+        """Send the browser a command and wait for its answer."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -126,7 +126,7 @@ class Browser:
         return time.perf_counter() - begin
 
     def script(self, text: str) -> Any:
-        """Evaluate an expression in the page; promises are waited for."""
+        """Evaluate a script expression in the page, wait for promises, and return the value."""
         done = self.call("Runtime.evaluate", expression=text, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in done:
             raise RuntimeError(json.dumps(done["exceptionDetails"])[:2000])
@@ -169,12 +169,12 @@ class Browser:
         )
 
     def prefers(self, scheme: str, media: str = "") -> None:
-        """Prefer ``light`` or ``dark``; ``media`` may be ``print``."""
+        """Set the preferred colour scheme, ``light`` or ``dark``; ``media`` may be ``print``."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def scripts(self, allowed: bool) -> None:
-        """Switch scripts on or off for pages opened from now on."""
+        """Switch scripts on or off for pages opened later."""
         self._scripts = allowed
         self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
 
@@ -193,7 +193,7 @@ class Browser:
         return out
 
     def accessible(self) -> list[dict[str, Any]]:
-        """Return what a screen reader is told: role, name and properties of every element."""
+        """Return role, name and properties of every element, as a screen reader gets them."""
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
         return [
             {

@@ -1,4 +1,4 @@
-"""Calls of the command line within this process."""
+"""Calls the command line within this process."""
 
 from __future__ import annotations
 

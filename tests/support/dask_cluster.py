@@ -17,7 +17,7 @@ _QUIET = {"DASK_LOGGING__DISTRIBUTED": "warning", "DASK_DISTRIBUTED__ADMIN__TICK
 
 
 class LocalCluster:
-    """A scheduler; workers are started and killed at will."""
+    """A scheduler whose workers can be started and killed at any time."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class LocalCluster:
         return worker
 
     def wait_for_workers(self, count: int) -> None:
-        """Wait until exactly so many have joined."""
+        """Wait until this number of workers has joined."""
         with Client(self.address, set_as_default=False) as client:
             until = time.monotonic() + 60
             while len(client.nthreads()) != count:
@@ -57,11 +57,11 @@ class LocalCluster:
                 time.sleep(0.02)
 
     def said(self) -> str:
-        """What all of them have printed."""
+        """Return the output of the scheduler and all workers."""
         return (self.folder / "log").read_text(errors="replace")
 
     def stop(self) -> None:
-        """End all of them."""
+        """End the scheduler and all workers."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
@@ -79,7 +79,7 @@ class LocalCluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int, **settings: str) -> Iterator[LocalCluster]:
-    """A scheduler with so many workers, ended afterwards."""
+    """Start a scheduler with this number of workers, and end them afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
     found = LocalCluster(folder, settings)
     try:

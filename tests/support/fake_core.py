@@ -1,7 +1,7 @@
-"""A stand-in for the Rust extension: plausible tables of a small run, at once.
+"""A stand-in for the Rust extension: it returns plausible tables of a small run immediately.
 
-It keeps the contract of ``eastwest._core`` (see ``_core.pyi``), so that results, the command line
-and the report can be tested by themselves, with hostile names and odd sizes where wanted.
+It has the interface of ``eastwest._core`` (see ``_core.pyi``). So results, the command line and the
+report can be tested alone, also with hostile names and unusual sizes.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def column(name: str, dtype: str, values: Sequence[Any] | npt.NDArray[Any]) -> C
 
 
 def empty_columns(table: str) -> list[Column]:
-    """The columns of a table without rows."""
+    """Return the columns of a table without rows."""
     return [column(name, dtype, []) for name, dtype in formats.TABLES[table].items()]
 
 
 class FakeCore:
-    """What ``eastwest._core`` offers; attributes change what happens."""
+    """Functions of ``eastwest._core``; attributes change the results."""
 
     ScenarioError = ScenarioError
     RunError = RunError
@@ -80,7 +80,7 @@ class FakeCore:
         self.problems: list[Problem] = []
         self.raises: BaseException | None = None
         self.calls: list[tuple[Overrides, int | None, bool]] = []
-        #: Threads that the last run was given.
+        #: Number of threads of the last run.
         self.threads = 1
 
     def version(self) -> str:
@@ -169,7 +169,7 @@ class FakeCore:
         }
 
     def energy(self) -> dict[str, Any]:
-        """Give what links used, as `Tables.energy` has it."""
+        """Make links sleep, with the energies of `Tables.energy`."""
         saved = 0.4 if self.sleeping else 1.0
         used = {"total": 72_000 * saved, "always_on": 72_000.0, "of_always_on": saved}
         used |= {"ideal": 66_600 * saved, "of_ideal": 1.081, "wakes": 9_000_000}
@@ -206,7 +206,7 @@ class FakeCore:
 
 
 class Tables:
-    """Plausible tables."""
+    """Plausible tables of a small run."""
 
     def __init__(self, core: FakeCore, random: np.random.Generator) -> None:
         self.core = core
@@ -430,7 +430,7 @@ class Tables:
         ]
 
     def energy(self, n: int) -> list[Column]:
-        """Columns of links that use half a watt, asleep for two thirds of the hour or never."""
+        """Return columns of links of 0.5 W that sleep for two thirds of the hour, or never."""
         asleep = 2400.0 if self.core.sleeping else 0.0
         between = 150.0 if self.core.sleeping else 0.0
         used = (1800 - 0.45 * asleep, 1800.0, 1800 - 0.45 * (asleep + 2 * between))

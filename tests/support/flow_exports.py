@@ -38,20 +38,20 @@ def packed(address: str) -> bytes:
 def tcp(
     src: str, dst: str, sport: int, dport: int, seq: int, payload: int, flags: int = 0x10
 ) -> bytes:
-    """An IP packet of TCP without its payload, as a snap length leaves it."""
+    """Return an IP packet of TCP without its payload, as a short snap length leaves it."""
     head = struct.pack(">HHIIBBHHH", sport, dport, seq, 0, 0x50, flags, 65535, 0, 0)
     return ip(src, dst, TCP, head, payload)
 
 
 def udp(src: str, dst: str, sport: int, dport: int, payload: bytes, more: int = 0) -> bytes:
-    """An IP packet of UDP, with its payload; ``more`` bytes are not captured."""
+    """Return an IP packet of UDP with its payload; ``more`` bytes are not captured."""
     length = 8 + len(payload) + more
     head = struct.pack(">HHHH", sport, dport, length, 0)
     return ip(src, dst, UDP, head + payload, more)
 
 
 def ip(src: str, dst: str, protocol: int, body: bytes, more: int = 0, fragment: int = 0) -> bytes:
-    """An IPv4 or IPv6 packet; ``more`` bytes of its payload are not captured."""
+    """Return an IPv4 or IPv6 packet; ``more`` bytes of its payload are not captured."""
     a, b = packed(src), packed(dst)
     if len(a) == 16:
         return struct.pack(">IHBB", 6 << 28, len(body) + more, protocol, 64) + a + b + body
@@ -66,7 +66,7 @@ def ethernet(packet: bytes, vlans: Sequence[int] = ()) -> bytes:
 
 
 def on_wire(packet: bytes) -> int:
-    """Bytes of an IP packet on the wire, from its header."""
+    """Return the bytes of an IP packet on the wire, from its header."""
     if packet[0] >> 4 == 6:
         return 40 + int.from_bytes(packet[4:6], "big")
     return int.from_bytes(packet[2:4], "big")
@@ -75,7 +75,7 @@ def on_wire(packet: bytes) -> int:
 def pcap(
     packets: Iterable[tuple[float, bytes]], link: int = 101, order: str = "<", ns: bool = False
 ) -> bytes:
-    """A capture of IP packets (link 101), or of frames whose lengths are those of their bytes."""
+    """Return a capture of IP packets (link type 101), or of frames that were captured whole."""
     magic = 0xA1B23C4D if ns else 0xA1B2C3D4
     made = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link)]
     unit = 1_000_000_000 if ns else 1_000_000
@@ -97,7 +97,7 @@ def block(order: str, kind: int, body: bytes) -> bytes:
 def pcapng(
     packets: Iterable[tuple[float, bytes]], link: int = 101, order: str = "<", power: int = 9
 ) -> bytes:
-    """A capture of one section and one interface, with times in 10^-power s."""
+    """Return a capture with one section and one interface, and times in units of 10^-power s."""
     made = [block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))]
     resolution = struct.pack(order + "HHB3xHH", 9, 1, power, 0, 0)
     made.append(block(order, 1, struct.pack(order + "HHI", link, 0, 96) + resolution))
@@ -110,7 +110,7 @@ def pcapng(
 
 
 def v5(records: Sequence[Record], sampling: int = 0, engine: int = 0) -> bytes:
-    """A message of NetFlow v5; the exporter started 1,000 s before ``BEGAN``."""
+    """Return a message of NetFlow v5; the exporter started 1,000 s before ``BEGAN``."""
     up = 1_000_000
     made = [
         struct.pack(
@@ -126,7 +126,7 @@ def v5(records: Sequence[Record], sampling: int = 0, engine: int = 0) -> bytes:
     return b"".join(made)
 
 
-#: Fields of templates: number and length.
+#: Fields of templates: number of the field, and length in bytes.
 V4 = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (2, 8), (1, 8))
 V6 = ((27, 16), (28, 16), (7, 2), (11, 2), (4, 1), (2, 8), (1, 8))
 
@@ -150,14 +150,14 @@ def _values(record: Record, times: bytes) -> bytes:
 def v9(
     records: Sequence[Record], *, templates: bool = True, sampling: int = 0, source: int = 7
 ) -> bytes:
-    """A message of NetFlow v9 with records of IPv4 (template 256) and IPv6 (257)."""
+    """Return a message of NetFlow v9 with records of IPv4 (template 256) and IPv6 (257)."""
     up = 1_000_000
     sets = []
     if templates:
         fields = ((22, 4), (21, 4))
         sets.append(flow_set(0, template(256, V4 + fields) + template(257, V6 + fields)))
     if sampling:
-        # scope: system (1), 4 bytes; sampling interval (34), algorithm (35)
+        # Scope system (1), 4 bytes; then sampling interval (34) and algorithm (35).
         sets.append(flow_set(1, struct.pack(">HHHHHHHHH", 300, 4, 8, 1, 4, 34, 4, 35, 1)))
         sets.append(flow_set(300, struct.pack(">IIB", 1, sampling, 2)))
     for number, size in ((256, 8), (257, 32)):
@@ -178,7 +178,7 @@ def ipfix(
     domain: int = 7,
     reverse: Sequence[tuple[int, int]] = (),
 ) -> bytes:
-    """A message of IPFIX; ``reverse`` has packets and bytes of the other direction."""
+    """Return a message of IPFIX; ``reverse`` has packets and bytes of the other direction."""
     sets = []
     fields: tuple[tuple[int, int], ...] = ((152, 8), (153, 8), (82, 0xFFFF))
     more = b""
@@ -191,7 +191,7 @@ def ipfix(
             body = template(number, ends + fields)
             sets.append(flow_set(2, struct.pack(">HH", number, count) + body[4:] + more))
     if sampling:
-        # scope: selectorId (302); samplingPacketInterval (305), samplingPacketSpace (306)
+        # Scope selectorId (302); then samplingPacketInterval (305) and samplingPacketSpace (306).
         body = struct.pack(">HHHHHHHHH", 300, 3, 1, 302, 4, 305, 4, 306, 4)
         sets.append(flow_set(3, body))
         sets.append(flow_set(300, struct.pack(">III", 0, 1, sampling - 1)))
@@ -221,7 +221,7 @@ def sflow(
     expanded: bool = False,
     counters: bool = False,
 ) -> bytes:
-    """A datagram of sFlow v5 with a raw header for each IP packet."""
+    """Return a datagram of sFlow v5 with a raw header for each IP packet."""
     samples = []
     for number, packet in enumerate(packets):
         frame = ethernet(packet)
@@ -244,5 +244,5 @@ def sflow(
 
 
 def exported(messages: Iterable[tuple[float, bytes]], port: int, sender: str) -> bytes:
-    """A capture of a collector: each message in a UDP packet from ``sender``."""
+    """Return a capture of a collector's traffic: each message in a UDP packet from ``sender``."""
     return pcap((at, udp(sender, "10.250.0.1", 40000, port, data)) for at, data in messages)

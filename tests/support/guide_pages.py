@@ -1,4 +1,4 @@
-"""Runs the commands on a page of the guide in a folder with its files."""
+"""Runs the commands on a page of the guide in a folder that has the page's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"^```sh\n(?P<code>.*?)^```\n(?:\n```text\n(?P<shown>.*?)^``
 
 
 def renewed(page: Path, folder: Path) -> str:
-    """Return the text of a page with the output that its commands have in a folder."""
+    """Return the text of a page with the output that its commands print in a folder."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
     def run(match: re.Match[str]) -> str:

@@ -56,7 +56,7 @@ def folder(
 
 
 def links() -> Rows:
-    """The links of eight hosts in two racks, of which only those at h0 to h3 matter here."""
+    """Return the links of eight hosts in two racks; tests use only the links of h0 to h3."""
     rows: list[dict[str, Any]] = []
     for host in range(4):
         for name, tier in ((f"h{host}->leaf0", "host-up"), (f"leaf0->h{host}", "host-down")):
@@ -71,7 +71,7 @@ TO_H3 = 7
 
 
 def flow(number: int = 0, **values: Any) -> dict[str, Any]:
-    """A flow from h0 to h3 of 100,000 bytes at 1 s, which would take 1 ms alone."""
+    """Return a flow from h0 to h3 of 100,000 bytes at 1 s, which would take 1 ms alone."""
     row: dict[str, Any] = {
         "flow": number,
         "workload": "w",
@@ -91,7 +91,7 @@ def flow(number: int = 0, **values: Any) -> dict[str, Any]:
 
 
 def drop(time_s: float, byte: int, **values: Any) -> dict[str, Any]:
-    """A segment of 1,000 bytes from h0 to h3 lost to a full queue."""
+    """Return a lost segment of 1,000 bytes from h0 to h3, dropped by a full queue."""
     return {
         "time_s": time_s,
         "what": "drop",
@@ -108,6 +108,6 @@ def drop(time_s: float, byte: int, **values: Any) -> dict[str, Any]:
 
 
 def event(time_s: float, what: str, byte: int = 0, **values: Any) -> dict[str, Any]:
-    """Something that happened to the sender of connection 0."""
+    """Return an event at the sender of connection 0."""
     row = {"time_s": time_s, "what": what, "connection": 0, "src": 0, "dst": 3}
     return {**row, "stream_start": byte, "bytes": 100_000, **values}

@@ -1,4 +1,4 @@
-"""Checks of HTML pages: no script or style from a scenario, nothing loaded from elsewhere."""
+"""Checks HTML pages: no script or style from a scenario, nothing loaded from other servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
-    """Collects tags, and checks that they close in order."""
+    """Collects tags, and checks that they are closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -74,12 +74,12 @@ def between(text: str, start: str, end: str) -> str:
 
 
 def outside_texts(text: str) -> str:
-    """Return the page without what it quotes: scenario and command."""
+    """Return the page without its quotations of scenario and command."""
     return re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
 
 
 def check_policy(text: str, page: Page) -> None:
-    """Nothing may load, and nothing may run or style but what we put in."""
+    """Check that the page loads nothing, and has only Eastwest's own scripts and styles."""
     policy = next(a for t, a in page.tags if t == "meta" and "http-equiv" in a)["content"]
     rules = dict(rule.strip().split(" ", 1) for rule in str(policy).split(";"))
     parts = {
@@ -95,7 +95,7 @@ def check_policy(text: str, page: Page) -> None:
 
 
 def replace_text(table: list[Column]) -> None:
-    """Turn names that a scenario can choose into hostile ones."""
+    """Replace names that a scenario can choose by hostile ones."""
     for place, (name, dtype, data) in enumerate(table):
         if dtype == "str" and name in {"workload", "class", "name", "src", "dst"}:
             table[place] = (name, dtype, [HOSTILE + str(i % 3) for i in range(len(data))])

@@ -1,10 +1,10 @@
-"""Folders that tests read."""
+"""Folders that tests read from."""
 
 from pathlib import Path
 
-#: The project.
+#: Root of the repository.
 ROOT = Path(__file__).resolve().parents[2]
 #: Samples of files that Eastwest reads.
 DATA = ROOT / "tests" / "data"
-#: The studies.
+#: Folder of the studies.
 PAPERS = ROOT / "papers"

@@ -1,4 +1,4 @@
-"""Debian's Prometheus on the loopback, with storage in a folder of the test."""
+"""Starts Debian's Prometheus on the loopback interface, with storage in a folder of the test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: How long the server may take to be ready, on a machine however busy.
+#: Time limit in s until the server is ready, also on a busy machine.
 _PATIENCE_S = 120
 
 
@@ -23,7 +23,7 @@ def _free_port() -> int:
 
 @contextmanager
 def prometheus(program: str, folder: Path, scrape: str | None = None) -> Iterator[str]:
-    """Start a server that scrapes one address, if any, ten times a second; give its own."""
+    """Start a server that scrapes ``scrape``, if given, ten times per second; yield its address."""
     port = _free_port()
     config = folder / "prometheus.yml"
     jobs = ""

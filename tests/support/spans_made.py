@@ -1,4 +1,4 @@
-"""Spans made for tests, and written in every format that is read."""
+"""Makes spans for tests, and writes them in every format that Eastwest reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OTLP_KINDS = ["", "internal", "server", "client", "producer", "consumer"]
 
 @dataclass
 class Made:
-    """One span; times in milliseconds from the zero of the test."""
+    """One span; times are in milliseconds from the time zero of the test."""
 
     span: int
     parent: int = 0
@@ -54,7 +54,7 @@ class Made:
 
 
 def a_call() -> list[Made]:
-    """A request that a web server answers with the help of a database on another host."""
+    """Return a request that a web server answers with the help of a database on another host."""
     return [
         Made(1, 0, 0, 100, "web", "GET /", "server", host="a"),
         Made(2, 1, 10, 60, "web", "query", "client", host="a", attributes={"port": 7}),
@@ -76,7 +76,7 @@ def _pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def otlp(spans: Sequence[Made]) -> dict[str, Any]:
-    """One document of OTLP."""
+    """Return an OTLP document in JSON."""
     found = []
     for span in spans:
         place = {"service.name": span.service} if span.service else {}
@@ -98,7 +98,7 @@ def otlp(spans: Sequence[Made]) -> dict[str, Any]:
 
 
 def protobuf(spans: Sequence[Made]) -> bytes:
-    """One message of OTLP."""
+    """Return an OTLP message in protobuf."""
     data = TracesData()
     for span in spans:
         one = data.resource_spans.add()
@@ -121,7 +121,7 @@ def protobuf(spans: Sequence[Made]) -> bytes:
 
 
 def jaeger(spans: Sequence[Made]) -> dict[str, Any]:
-    """What Jaeger's query service answers."""
+    """Return an answer of Jaeger's query service."""
     processes = {}
     found = []
     for number, span in enumerate(spans):
@@ -147,7 +147,7 @@ def jaeger(spans: Sequence[Made]) -> dict[str, Any]:
 
 
 def zipkin(spans: Sequence[Made]) -> list[dict[str, Any]]:
-    """A list of spans as Zipkin has them."""
+    """Return a list of spans in Zipkin's format."""
     found = []
     for span in spans:
         endpoint = {"serviceName": span.service, "ipv4": f"10.0.0.{ord(span.host or 'a')}"}
@@ -171,7 +171,7 @@ def zipkin(spans: Sequence[Made]) -> list[dict[str, Any]]:
 
 
 def csv_text(spans: Sequence[Made]) -> str:
-    """Spans in CSV with the names of this form."""
+    """Return spans in CSV with the column names of the normal form."""
     rows = ["trace_id,span_id,parent_id,service,host,operation,kind,status,start_ns,end_ns,port"]
     for span in spans:
         status = "error" if span.failed else ""
@@ -184,7 +184,7 @@ def csv_text(spans: Sequence[Made]) -> str:
 
 
 def write(folder: Path, spans: Sequence[Made], kind: str = "otlp-json") -> Path:
-    """Write spans in a format, named as ``--format`` names it, with ``lines`` and lengths too."""
+    """Write spans in a format that ``--format`` knows, or as OTLP in lines or with lengths."""
     path = folder / f"spans.{kind}"
     message = protobuf(spans)
     texts: dict[str, Any] = {

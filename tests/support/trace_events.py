@@ -1,4 +1,4 @@
-"""Checks of trace events, the format of Perfetto and Chrome."""
+"""Checks trace events, the format of Perfetto and Chrome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Row = dict[str, Any]
 
 
 def check(made: dict[str, Any]) -> list[Row]:
-    """Hold a trace against the rules of the format; return its events but for names."""
+    """Check a trace against the rules of the format; return its events except those of names."""
     events: list[Row] = made["traceEvents"]
     named = {e["pid"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
     threads = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
@@ -29,7 +29,7 @@ def check(made: dict[str, Any]) -> list[Row]:
 
 
 def nested(slices: list[Row]) -> None:
-    """Slices of one thread lie in each other or beside each other."""
+    """Check that slices of one thread are nested or disjoint."""
     by_thread: dict[int, list[Row]] = defaultdict(list)
     for e in slices:
         assert e["dur"] >= 0
@@ -46,7 +46,7 @@ def nested(slices: list[Row]) -> None:
 
 
 def paired(rows: list[Row]) -> None:
-    """Asynchronous slices begin and end in turns on every track."""
+    """Check that asynchronous slices begin and end alternately on every track."""
     tracks: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for e in rows:
         tracks[e["pid"], e["cat"], e["id"]].append(e)
@@ -58,7 +58,7 @@ def paired(rows: list[Row]) -> None:
 
 
 def in_order(rows: list[Row]) -> None:
-    """Counters have one number at a time, later ones later."""
+    """Check that each counter has one value per time, in ascending order of time."""
     tracks: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for e in rows:
         assert len(e["args"]) == 1

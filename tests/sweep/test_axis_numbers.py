@@ -73,7 +73,7 @@ def test_all_tables_of_a_sweep_have_the_numbers(fake: FakeCore) -> None:
         assert set(table["fabric.queue.limit"]) <= {"20 packets", "65 packets"}
     low = found.runs.filter(pl.col("fabric.queue.limit_packets") < 50)
     assert low.height == 2
-    # A column of a setting is no metric and no axis.
+    # The column of numbers of a setting is neither a metric nor an axis.
     assert "fabric.queue.limit_packets" not in set(found.points["metric"])
     assert found.axes == ["fabric.queue.limit"]
     assert Path("s/runs.parquet").is_file()

@@ -1,4 +1,4 @@
-"""Typed values of TOML tables, and the problems of values that are missing or wrong."""
+"""Typed values of TOML tables, and errors about missing or wrong values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes on seeds: one for all points, and seeds that do not vary the runs."""
+"""Notes on seeds: a single seed at all points, and seeds that do not change the runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ AXIS = {"path": "fabric.queue.limit", "values": ["5 packets", "50 packets"]}
 
 
 def stub(runs: list[tuple[int, int]], points: list[tuple[int, str, float, float]]) -> Any:
-    """A sweep with rows (point, seed) and (point, metric, mean, standard deviation)."""
+    """Return a stand-in for a sweep.
+
+    Its rows are (point, seed) and (point, metric, mean, standard deviation).
+    """
     many = {point: sum(run[0] == point for run in runs) for point, _ in runs}
     return cast(
         SweepResult,
@@ -107,7 +110,7 @@ def test_a_sweep_without_chance_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     assert words[1:] in write_report([Path("s")]).read_text()
     one = ew.sweep({"scenario": FIXED, "axis": [AXIS], "seeds": 1}, out="one", jobs=0)
     assert "Each point has one run (seed 1)" in write_report([one.path]).read_text()
-    # With jitter, seeds vary the runs.
+    # With random jitter, seeds change the runs.
     varied = FIXED.replace('"0 s"', '"100 us"')
     other = ew.sweep({"scenario": varied, "axis": [AXIS], "seeds": 3}, out="other", jobs=0)
     assert seeds.of_sweep(other) == []

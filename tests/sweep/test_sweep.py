@@ -1,4 +1,4 @@
-"""Sweeps that run: what is reused, extended, left out, repeated, and what stops one."""
+"""Sweeps that run: reused, added, skipped and repeated runs, and errors that stop a sweep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ count = 1
 bytes = "20 KB"
 start_window = "1 ms"
 """
-#: With so few retries and so short a queue, a connection gives up.
+#: With few retries and a short queue, some connection gives up.
 INCAST = """
 schema = 1
 [fabric]
@@ -69,14 +69,14 @@ TABLES = ("runs", "points", "comparisons")
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty working directory, with its own store."""
+    """Change to an empty working directory, with its own store."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EASTWEST_STORE", raising=False)
 
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """Seeds of the simulations that really ran in this process."""
+    """Record the seeds of the simulations that really run in this process."""
     seeds: list[int | None] = []
     real = core.run
 
@@ -136,7 +136,7 @@ def test_points_have_intervals_and_comparisons_are_paired() -> None:
     assert "Student t" in found.summary["methods"]["mean"]
 
 
-#: Bulk transfers and a job, each by itself and both at once.
+#: Bulk transfers and a job, each alone and both together.
 SHARED = {
     "scenario": SCENARIO
     + """
@@ -193,7 +193,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     assert [line[1:11] for line in lines[1:]] == [
         name for name in ("bulk alone", "job alone ", "both      ") for _ in LIMITS["values"]
     ]
-    # the first that has a metric is the baseline; the others say what they are of it
+    # The first point that has a metric is the baseline; the others show their ratio to it.
     assert [line.count("×") for line in lines[1:]] == [0, 1, 0, 1, 2, 2]
     assert [line.count("–") for line in lines[1:]] == [1, 1, 1, 1, 0, 0]
     said = "no run has a metric 'jobs.makspan_s'; did you mean jobs.makespan_s?"
@@ -230,7 +230,7 @@ def test_processes_are_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ew.sweep({**SWEEP, "seeds": 6}, jobs=2)
     assert len(started) == 2
     assert all(process.returncode is not None for process in started)
-    # What is written for each run is the summary and the scenario, nothing else.
+    # For each run only its summary and scenario are written.
     names = {p.name for p in Path(".eastwest/store/runs").rglob("*") if p.is_file()}
     assert names == {"summary.json", "scenario.toml"}
 
@@ -358,14 +358,15 @@ def test_an_adaptive_rule_stops_when_the_interval_is_narrow() -> None:
     rule = {"metric": "flows.fct_us.mean", "half_width": "1 %", "at_least": 3, "at_most": 40}
     found = ew.sweep({**SWEEP, "seeds": rule}, out="out", jobs=2)
     assert found.summary["adaptive"]["half_width"] == 0.01
-    assert found.summary["seeds"] == list(range(1, 41))  # to take from, in order
+    # The seeds that the points may use, in order.
+    assert found.summary["seeds"] == list(range(1, 41))
     counts = []
     for point in range(4):
         values = found.runs.filter(pl.col("point") == point)["flows.fct_us.mean"].to_list()
         counts.append(len(values))
         assert 3 <= len(values) <= 40
         assert mean_interval(values).relative_half_width <= 0.01 or len(values) == 40
-        if len(values) > 3:  # there was a reason to go on
+        if len(values) > 3:  # The interval was still too wide, so more seeds ran.
             assert mean_interval(values[:3]).relative_half_width > 0.01
         seeds = found.runs.filter(pl.col("point") == point)["seed"].to_list()
         assert seeds == list(range(1, len(values) + 1))
@@ -395,8 +396,9 @@ def test_a_warm_up_is_taken_out() -> None:
     assert row["flows.fct_us.mean"] == pytest.approx(late.sum() / late.len())
     assert row["flows.fct_us.max"] == late.max()
     assert row["packets.sent"] == whole.summary["packets"]["sent"]
-    assert "flows.count" not in found.runs.columns  # counts flows that never arrived, too
-    # Kept tables serve for any warm-up, without another simulation.
+    # This metric would also count flows that never ended, so runs with a warm-up do not have it.
+    assert "flows.count" not in found.runs.columns
+    # Stored tables serve for any warm-up, without another simulation.
     ew.sweep({**SWEEP, "seeds": 1, "keep": "tables"}, out="tables", store="b", jobs=0)
     from_tables = ew.sweep(warm, out="from-tables", store="b", jobs=0)
     assert from_tables.summary["runs"]["reused"] == 4
@@ -561,7 +563,8 @@ def test_the_command_shows_what_came_out(file: Path) -> None:
     assert "5 packets" in out and "±" in out and "4 of 4 runs" in out
     assert "results/buffers-sweep" in out.replace("\n", "")
     again = ["sweep", str(file), "--jobs", "0", "--resume"]
-    for env in ({"FORCE_COLOR": "1"}, {"FORCE_COLOR": None}):  # a terminal, and a pipe
+    # The output is a terminal, then a pipe.
+    for env in ({"FORCE_COLOR": "1"}, {"FORCE_COLOR": None}):
         narrow = CliRunner(env={"COLUMNS": "46", "TERM": "xterm", **env}).invoke(app, again).stdout
         assert "±" in narrow and "…" not in narrow, "what has no room is left out whole"
     assert "\nresults/buffers-sweep\n" in narrow, "lines of a pipe are not broken"
@@ -656,7 +659,7 @@ def test_a_single_run_is_estimated_from_records(file: Path) -> None:
     assert CliRunner().invoke(app, run).stderr == ""
     assert not Path(".eastwest").exists()
     invoke(str(file), "--jobs", "0")
-    # what several threads take says nothing about a run of a sweep: it is not recorded
+    # The cost of a run on several threads is not recorded: a sweep's run has one thread.
     on_threads = CliRunner().invoke(app, [*run, "--threads", "2"])
     assert "4 earlier runs with other settings" in on_threads.stderr
     assert "4 earlier runs with other settings" in CliRunner().invoke(app, run).stderr

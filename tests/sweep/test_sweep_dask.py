@@ -1,4 +1,4 @@
-"""Sweeps over a real Dask cluster: a scheduler and workers on loopback, killed and refused."""
+"""Sweeps on a real Dask cluster: scheduler and workers on loopback, which are killed or refused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SWEEP: dict[str, Any] = {
 }
 RUNS = len(LIMITS) * 5
 TABLES = ("runs", "points", "comparisons")
-#: A queue of the user's own; with a limit below ten packets it takes its process with it.
+#: A user's queue; with a limit below ten packets it ends its process.
 SKETCH = '''
 import os
 import eastwest as ew
@@ -92,7 +92,7 @@ seeds = 2
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty working directory with a scenario that reads a file."""
+    """Change to an empty working directory with a scenario that reads a file."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EASTWEST_STORE", raising=False)
     (tmp_path / "listed.toml").write_text(SCENARIO)
@@ -101,7 +101,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A scheduler with two workers; tests leave two behind."""
+    """Start a scheduler with two workers; tests leave two running."""
     with cluster(tmp_path_factory.mktemp("dask"), 2) as found:
         found.wait_for_workers(2)
         yield found
@@ -130,13 +130,13 @@ def test_a_worker_killed_in_the_middle_costs_nothing(dask: LocalCluster) -> None
     assert over.summary["runs"] == runs and over.failures == []
     local = ew.sweep(sweep, out="local", store="local-store", jobs=0)
     same(over, local)
-    # The folders of runs are those of local ones: same files, same inputs, tables to the byte.
+    # The folders of runs equal those of local runs: files, inputs, and tables byte for byte.
     one, other = over.run(1, 2), local.run(1, 2)
     names = {p.relative_to(one.path) for p in one.path.rglob("*")}
     assert names == {p.relative_to(other.path) for p in other.path.rglob("*")}
     assert (one.path / "inputs" / "flows.csv").read_text() == FLOWS
     assert (one.path / "flows.parquet").read_bytes() == (other.path / "flows.parquet").read_bytes()
-    # One line for each run, though some were begun twice; and nothing is run again.
+    # There is one line per run, though some runs were begun twice; nothing is run again.
     costs = Store("over-store").costs()
     assert len({cost["key"] for cost in costs}) == len(costs) == RUNS
     text, equal = compare(Path("over-store"), Path("local-store"))
@@ -244,7 +244,7 @@ def test_a_scheduler_that_goes_away_stops_the_sweep(tmp_path: Path) -> None:
 def test_an_address_without_a_scheduler_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_cluster, "CONNECT_S", 0.3)
     with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # and nobody listens
+        bound.bind(("127.0.0.1", 0))  # The port is bound, but nobody listens on it.
         address = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
         with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.*300 ms"):
             ew.sweep(SWEEP, dask=address)

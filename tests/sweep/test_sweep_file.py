@@ -1,4 +1,4 @@
-"""Sweep files: what they may say, and every problem of one that says it wrong."""
+"""Sweep files: allowed content, and every error of a wrong file."""
 
 from __future__ import annotations
 

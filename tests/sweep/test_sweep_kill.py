@@ -1,7 +1,7 @@
-"""A sweep that is killed again and again ends with the table of an undisturbed one.
+"""A sweep that is killed repeatedly ends with the table of an undisturbed sweep.
 
-Small by default. ``EASTWEST_SWEEP_RUNS=200 EASTWEST_SWEEP_KILLS=20`` make it as large as the
-promise it checks.
+The test is small by default. ``EASTWEST_SWEEP_RUNS=200 EASTWEST_SWEEP_KILLS=20`` make it as large
+as the documentation promises.
 """
 
 from __future__ import annotations
@@ -77,18 +77,18 @@ def finish(file: Path, name: str) -> SweepResult:
 
 
 def finished(file: Path, name: str) -> int:
-    """Number of runs in the store."""
+    """Return the number of runs in the store."""
     return len(list((file.parent / name / "store" / "runs").glob("*/*/summary.json")))
 
 
 def children(process: subprocess.Popen[bytes]) -> list[int]:
-    """Process numbers of the workers, where the system tells (Linux)."""
+    """Return the process ids of the workers, if the system tells them (Linux)."""
     path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     return [int(number) for number in path.read_text().split()] if path.is_file() else []
 
 
 def gone(number: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has."""
+    """Return whether a process has ended; a zombie process has."""
     try:
         stat = Path(f"/proc/{number}/stat").read_text()
     except OSError:
@@ -97,7 +97,7 @@ def gone(number: int) -> bool:
 
 
 def wait_until(condition: object, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait for something to be true; a process that ends meanwhile ends the wait, too."""
+    """Wait until the condition is true, or until the process ends."""
     assert callable(condition)
     until = time.monotonic() + 120
     while not condition():
@@ -112,7 +112,7 @@ def test_killed_again_and_again_it_ends_with_the_same_table(file: Path) -> None:
     killed = 0
     for number in range(1, KILLS + 1):
         process = start(file, "killed")
-        # A little further each time, and at any moment of a run or of its writing.
+        # Each kill comes a little later, at a random moment of a run or of writing it.
         target = RUNS * number // (KILLS + 2) + moments.randint(0, 2)
         wait_until(lambda wanted=target: finished(file, "killed") >= wanted, process)
         time.sleep(moments.uniform(0, 0.03))

@@ -1,4 +1,4 @@
-"""Worked questions of the guide: the shipped sweeps, with fewer points, have the ranking shown."""
+"""Worked questions of the guide: the shipped sweeps, with fewer points, give the shown ranking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastwest.views import metrics
 
 SERVICE_P99 = "workloads.service.exchange_us.p99"
 GOODPUT = "rounds.goodput_bps"
-#: Rate of the client's or of the storage server's link that TCP and RoCEv2 reach without losses.
+#: Share of the link rate of client or storage server that TCP and RoCEv2 reach without losses.
 MOST = 0.9
 
 
@@ -39,7 +39,7 @@ def by_case(found: ew.SweepResult, *wanted: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> dict[str, Any]:
-    """Return where a sweep of a test writes its folder and its runs."""
+    """Return the folders to which a sweep of a test writes its results and its runs."""
     return {"out": tmp_path / "out", "store": tmp_path / "store", "jobs": 1}
 
 
@@ -119,7 +119,7 @@ def test_the_largest_shuffle_gains_from_faster_uplinks(folders: dict[str, Any]) 
     assert 0.25 < largest["saved"] < 0.4
     others = jobs.filter(pl.col("job") != largest["job"])
     assert others["saved"].median() == pytest.approx(0, abs=0.01)
-    # three quarters of the shuffle leave their rack, over one of four uplinks
+    # Three quarters of the shuffle leave their rack, and each rack has one of four uplinks.
     by_uplink_bits = largest["shuffle_bytes"] * 8 * 3 / 4 / 4
     closed_form_s = by_uplink_bits / 10e9 - by_uplink_bits / 40e9
     assert largest["runtime_s"] - largest["after"] == pytest.approx(closed_form_s, rel=0.15)

@@ -1,4 +1,4 @@
-"""Routes for a matrix of traffic: against all combinations of paths, and as files that run."""
+"""Routes for a traffic matrix: compared with all combinations of paths, and run from files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STATIC = SCENARIO.replace('"explicit"', '"modulo"').replace('routes = "routes.cs
 
 
 def two_stage(near: int, far: int, rates: list[float]) -> Network:
-    """Two hosts a side, two stages of switches between them, some links slower."""
+    """Return a network of two hosts per side and two switch stages, with some slower links."""
     switches = ["left", *(f"n{i}" for i in range(near)), *(f"f{i}" for i in range(far)), "right"]
     cables = [("left", f"n{i}") for i in range(near)]
     cables += [(f"n{i}", f"f{j}") for i in range(near) for j in range(far)]

@@ -42,7 +42,7 @@ def ports(fabric: Fabric) -> list[tuple[str, str, str, str]]:
 
 
 def written(folder: Path, **files: Any) -> list[Path]:
-    """Write files: a text as it is, anything else as JSON. ``_`` in names stands for a dot."""
+    """Write files: text as it is, anything else as JSON; ``_`` in a name stands for a dot."""
     paths = []
     for name, content in files.items():
         path = folder / name.replace("_", ".")
@@ -62,7 +62,7 @@ def test_neighbours_of_a_real_network() -> None:
         ["leaf0", "leaf1", "spine0", "spine1"],
     )
     assert ports(fabric) == LAB_PORTS
-    assert {c.rate_bps for c in fabric.cables} == {10e9}  # "10GbaseT", as the devices report
+    assert {c.rate_bps for c in fabric.cables} == {10e9}  # The devices report "10GbaseT".
     assert fabric.notes == []
     links = sorted(LAB.glob("*.link.json"))
     assert ports(topologies.read_all([*links, *NEIGHBOURS])) == LAB_PORTS
@@ -71,7 +71,8 @@ def test_neighbours_of_a_real_network() -> None:
 def test_neighbours_of_some_devices_are_enough() -> None:
     leaves = [p for p in NEIGHBOURS if p.name.startswith("leaf")]
     fabric = topologies.read_all(leaves)
-    # Without the MAC addresses of the others, their ports have the names that the leaves know.
+    # The MAC addresses of the other devices are missing, so ports get the names that the leaves
+    # report.
     assert ports(fabric) == LAB_PORTS
     assert fabric.notes == [
         "6 × device that only its neighbours report (h0, h1, h2)",
@@ -85,7 +86,7 @@ def test_neighbours_of_some_devices_are_enough() -> None:
 
 
 def neighbour(name: str, port: str, **more: Any) -> dict[str, Any]:
-    """A neighbour as ``lldpctl -f json`` has it."""
+    """Return a neighbour as in ``lldpctl -f json``."""
     chassis = {name: {"capability": more.pop("capability", [])}}
     about = {"id": {"type": "ifname", "value": port}, **more}
     return {"via": "LLDP", "chassis": chassis, "port": about}
@@ -128,7 +129,7 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
     assert (fabric.hosts, fabric.switches) == (["srv-a", "srv-b", "srv-c"], ["s1", "s2"])
     rates = [(c.a, c.b, c.rate_bps) for c in fabric.cables]
     assert rates == [
-        ("srv-a", "s1", 50e9),  # two links, one of which srv-a has reported, too
+        ("srv-a", "s1", 50e9),  # Two links, one of which srv-a has also reported.
         ("srv-b", "s1", 25e9),
         ("srv-c", "s2", 10e9),
         ("s1", "s2", 100e9),
@@ -227,7 +228,7 @@ def test_topologies_of_containerlab_that_cannot_be_used(
 
 
 def cable(a: tuple[str, str], b: tuple[str, str], **more: Any) -> dict[str, Any]:
-    """A cable of NetBox's REST interface."""
+    """Return a cable as in NetBox's REST interface."""
 
     def end(device: str, port: str) -> list[dict[str, Any]]:
         about = {"device": {"name": device}, "name": port}
@@ -440,11 +441,14 @@ def test_next_hops_by_address_without_names_of_ports(tmp_path: Path) -> None:
     known = lab_ports(tmp_path)
     known.at = {}
     found = frr.routes(topologies.load_all(TABLES), known, hosts_of_lab())
-    assert len(found.paths) == 12  # the networks of the cables have two switches each
+    assert len(found.paths) == 12  # Each network of a cable has two switches.
 
 
 def table(routes: Mapping[str, list[tuple[str, str]] | str]) -> dict[str, Any]:
-    """A routing table: next hops (interface, address) by prefix, or an interface (connected)."""
+    """Return a routing table: next hops (interface, address) by prefix.
+
+    A connected route has an interface instead.
+    """
     made: dict[str, Any] = {}
     for prefix, hops in routes.items():
         kind = "connected" if isinstance(hops, str) else "bgp"
@@ -535,7 +539,7 @@ def test_the_commands_make_files_that_run(tmp_path: Path) -> None:
 
 
 def files_of_the_guide(folder: Path) -> None:
-    """Files that docs/guide/inventories.md names."""
+    """Write the files that docs/guide/inventories.md names."""
     for path in LAB.iterdir():
         shutil.copy(path, folder)
     nodes = {"leaf1": {"kind": "nokia_srlinux"}, "leaf2": {"kind": "nokia_srlinux"}}

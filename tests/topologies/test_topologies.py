@@ -1,4 +1,4 @@
-"""Descriptors of other tools: what they make, and that damaged ones are refused in words."""
+"""Topology files of other tools: the fabrics made from them, and messages about damaged ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Bundle 2
 
 
 def cluster(racks: int, nodes: int, more: str) -> str:
-    """An MRPerf file with racks of nodes."""
+    """Return an MRPerf file with racks of nodes."""
     node = "".join(f"<node_index>{i:02}</node_index>" for i in range(nodes))
     rack = "".join(f"<rack_index>{i + 1}</rack_index>" for i in range(racks))
     return (
@@ -94,7 +94,7 @@ def read(folder: Path, text: str | bytes, **assumed: float) -> Fabric:
 
 
 def degrees(fabric: Fabric) -> dict[str, int]:
-    """Cables at every node."""
+    """Return the number of cables at every node."""
     result = dict.fromkeys([*fabric.hosts, *fabric.switches], 0)
     for cable in fabric.cables:
         result[cable.a] += 1

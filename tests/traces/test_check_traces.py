@@ -1,4 +1,4 @@
-"""Every sample of traces in the repository is accounted for, by a count that no reader makes."""
+"""Every sample trace in the repository is accounted for, by a count independent of the readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastwest.account import Account
 from eastwest.traces import hadoop
 from project_paths import ROOT
 
-#: Folders of samples, and how many of them a reader takes at least.
+#: Folders of samples, and the least number of them that a reader must accept.
 FOLDERS = {
     "tests/data/traces": 12,
     "tests/data/jhist": 4,

@@ -1,4 +1,4 @@
-"""Lists of flows from routers and captures: exact where the source is, estimates said as such."""
+"""Lists of flows from routers and captures: exact if the source is, and estimates named as such."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FULL = 1500
 
 
 def taken(folder: Path, data: bytes, source_format: str = "auto", **wanted: Any) -> FlowList:
-    """Flows of one file."""
+    """Return the flows of one file."""
     path = folder / "records"
     path.write_bytes(data)
     found = read([path], source_format, Wanted(**wanted))
@@ -78,11 +78,11 @@ def test_retransmitted_bytes_count_once_and_gaps_are_filled(tmp_path: Path) -> N
         sent = [tcp(A, B, 1, 2, seq % 2**32, n) for seq, n in segments]
         return taken(tmp_path, made.pcap([(i / 1e3, p) for i, p in enumerate(sent)]))
 
-    for base in (5000, 2**32 - 1500):  # also over the end of the sequence numbers
+    for base in (5000, 2**32 - 1500):  # The second base makes sequence numbers wrap around.
         parts = [(base + 1000 * i, 1000) for i in range(5)]
         assert one(*parts).flows[0].bytes == 5000
         assert one(*parts, *parts[1:3]).flows[0].bytes == 5000
-        late = one(parts[0], *parts[2:], parts[1])  # reordered: the second comes last
+        late = one(parts[0], *parts[2:], parts[1])  # Reordered: the second segment comes last.
         assert late.flows[0].bytes == 5000
         assert "bytes that were sent before" not in said(late)
         assert one(*parts[:2], (base + 1500, 1000)).flows[0].bytes == 2500
@@ -116,7 +116,7 @@ def test_pauses_and_new_connections_divide_flows(tmp_path: Path) -> None:
     assert [f.start_s for f in taken(tmp_path, data, idle_s=5.0).flows] == [0.0, 10.0, 30.0]
     again = [sent(0, 7, 0, 2), sent(0, 7, 0, 2), sent(1, 8), sent(2, 900, 0, 2), sent(3, 901)]
     assert [f.bytes for f in taken(tmp_path, made.pcap(again)).flows] == [100, 100]
-    early = [sent(0, 7, 20, 2), sent(1, 28), sent(2, 8, 20)]  # TCP Fast Open: data in the SYN
+    early = [sent(0, 7, 20, 2), sent(1, 28), sent(2, 8, 20)]  # TCP Fast Open: the SYN carries data.
     assert [f.bytes for f in taken(tmp_path, made.pcap(early)).flows] == [120]
 
 
@@ -149,7 +149,8 @@ def test_link_layers_and_headers(tmp_path: Path) -> None:
 
 
 def test_datagrams_in_fragments_and_large_segments(tmp_path: Path) -> None:
-    first = ip(A, B, 17, b"\0\1\0\2\x0b\xc0\0\0" + bytes(92), 0, 0x2000)  # UDP of 3,000 + 8
+    # The first fragment of a UDP packet with 3,000 bytes of payload and 8 of header.
+    first = ip(A, B, 17, b"\0\1\0\2\x0b\xc0\0\0" + bytes(92), 0, 0x2000)
     later = ip(A, B, 17, bytes(100), 0, 13)
     found = taken(tmp_path, made.pcap([(0, first), (0, later)]))
     assert [f.bytes for f in found.flows] == [3000]
@@ -295,7 +296,7 @@ def test_estimates_of_samples_are_within_their_stated_error(tmp_path: Path) -> N
         found = taken(tmp_path, made.sflow(sampled[:4000], 40)).flows[0]
         error = abs(found.bytes / (20_000 * 1448) - 1)
         inside += error <= 1.96 / found.packets**0.5
-    assert inside >= 16  # 95 % of 20 is 19
+    assert inside >= 16  # 95 % of 20 intervals are 19; some chance is allowed.
 
 
 LINE = """Date first seen          Duration Proto      Src IP Addr:Port   \
@@ -552,7 +553,7 @@ def test_the_list_runs_and_its_account_adds_up(tmp_path: Path) -> None:
 
 
 def files_of_the_guide(folder: Path) -> None:
-    """Files that docs/guide/flows-from-routers.md names."""
+    """Write the files that docs/guide/flows-from-routers.md names."""
     (folder / "nfcapd.txt").write_text(nfdump_pipe(RECORDS))
     (folder / "hosts.csv").write_text(f"host,address\nleft,{A}\nright,{B}\n")
     (folder / "collector.pcap").write_bytes(

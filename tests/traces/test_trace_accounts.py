@@ -1,4 +1,4 @@
-"""Readers of traces lose no meaning in silence: it is refused, or it stands in the account."""
+"""Readers of traces drop nothing silently: it is refused, or reported in the account."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ trace = "{trace}"
 
 
 def said(about: dict[str, Any], kind: str = "noted") -> dict[str, int]:
-    """Counts of the reasons of a kind of entries."""
+    """Return the reasons of one kind of entries, with their counts."""
     return {entry["reason"]: entry["count"] for entry in about[kind]}
 
 
 def refused(files: list[Path], folder: Path, text: str, **options: Any) -> None:
-    """Files cannot be imported without ``--lossy``; the message says so."""
+    """Check that files cannot be imported without ``--lossy``, and that the message names it."""
     with pytest.raises(InputError, match=re.escape(text)) as error:
         take.import_mpi(files, folder / "refused", **options)
     assert "with --lossy: " in str(error.value)
@@ -51,12 +51,12 @@ def refused(files: list[Path], folder: Path, text: str, **options: Any) -> None:
 
 
 def collective(number: int, **about: Any) -> dict[str, Any]:
-    """Give a node of a Chakra graph that is a collective, and takes 7 µs."""
+    """Return a collective node of a Chakra graph that takes 7 µs."""
     return {"Id": number, "NodeType": 7, "runtime": 7, "data_deps": [], **about}
 
 
 def chakra(folder: Path, *ranks: list[dict[str, Any]]) -> list[Path]:
-    """Write a trace for each rank."""
+    """Write a Chakra trace for each rank."""
     files = [folder / f"t.{rank}.json" for rank in range(len(ranks))]
     for file, nodes in zip(files, ranks, strict=True):
         file.write_text(json.dumps({"workload_graph": nodes}))
@@ -79,7 +79,7 @@ def test_collectives_without_a_size_are_refused_or_counted(tmp_path: Path) -> No
     }
     assert said(about)["call that launches a collective"] == 1
     assert about["records"] == 3
-    # all three take their recorded time: 21 µs
+    # All three collectives take their recorded time: 21 µs.
     assert "0 compute 21000" in (tmp_path / "out/rank-00000.txt").read_text()
 
 
@@ -178,7 +178,7 @@ def test_files_that_are_passed_over_are_noted(tmp_path: Path) -> None:
     for given in (tmp_path / "t", tmp_path / "t.tar"):
         about = take.import_mpi([given], tmp_path / "out", force=True).about
         assert said(about) == {"file whose name contains no rank": 1}
-    # a list of more than the 64 KiB that are looked at to find the format
+    # The list is longer than the 64 KiB that are read to find the format.
     names = [tmp_path / f"t/{'r' * 240}{rank}.txt" for rank in range(300)]
     for rank, name in enumerate(names):
         name.write_text(f"{rank} init\n")
@@ -403,7 +403,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: Any) -
     with source.Source(tmp_path / "x.gz") as file, pytest.raises(InputError, match="decompress it"):
         for block in file.blocks(block=1 << 16):
             read += len(block)
-    # the reader has seen a little more than what is read before the file is weighed
+    # The reader reads ahead a little beyond the bytes after which the file is weighed.
     assert source.WEIGH_BYTES - (1 << 17) < read < source.WEIGH_BYTES + (1 << 17)
     monkeypatch.setattr(source, "FREE_BYTES", len(line) * 400_000)
     with source.Source(tmp_path / "x.gz") as file:

@@ -1,4 +1,4 @@
-"""The commands on traces, and the pages they write."""
+"""The commands for traces, and the pages that they write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def whole_trace(out: Path, jobs: int = 60) -> Path:
-    """A trace with everything that is described, and names that would be markup."""
+    """Write a trace with every property that pages describe, and names that look like markup."""
     rows = range(jobs)
     with Writer(out) as writer:
         writer.next_job(jobs)

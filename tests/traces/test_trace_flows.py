@@ -14,7 +14,7 @@ from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.traces import matrix
 
-#: Of the form of those that come with htsim.
+#: A file of the form of the examples that htsim has.
 MADE = """# made by hand
 Nodes 8
 Connections 3

@@ -1,4 +1,4 @@
-"""Readers of recorded workloads: what each file holds, and that readers agree with one another."""
+"""Readers of recorded workloads: contents of each file, and agreement between readers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reasons(imported: Imported) -> dict[str, int]:
     return {entry["reason"]: entry["count"] for entry in imported.about["noted"]}
 
 
-#: File, format, rows of its tables, bytes read, shuffled and written by its jobs.
+#: Samples: file, format, rows of its tables; bytes that its jobs read, shuffled and wrote.
 FILES: list[tuple[Path, str, dict[str, int], tuple[int | None, int | None, int | None]]] = [
     (
         SWIM / "FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
@@ -134,7 +134,7 @@ def test_swim_keeps_its_clock_and_its_zeros(tmp_path: Path) -> None:
     jobs = table(taken(tmp_path, SWIM / "FB-2009_samples_24_times_1hr_0_first50jobs.tsv"), "jobs")
     assert jobs["submit_s"].to_list()[:3] == [49.0, 101.0, 122.0]
     assert int(jobs["output_bytes"].max() or 0) > 2**31  # type: ignore[arg-type]
-    # map-only jobs have zero shuffle: a zero that is known
+    # Map-only jobs have zero shuffle bytes, not unknown ones.
     assert jobs["shuffle_bytes"].null_count() == 0
     assert (jobs["shuffle_bytes"] == 0).sum() == 18
     assert jobs["reduces"].null_count() == 50
@@ -158,7 +158,7 @@ def test_a_log_of_mrv1_and_what_rumen_made_of_it_agree(tmp_path: Path) -> None:
     for name, key in (("jobs", ["job"]), ("attempts", ["task", "attempt"])):
         mine, theirs = table(ours, name), table(gold, name)
         same = [c for c in mine.columns if theirs[c].null_count() < theirs.height]
-        # Rumen leaves out names of jobs, and does not split racks from hosts it has no rack of
+        # Rumen omits names of jobs, and does not divide host names if it does not know the rack.
         same = [c for c in same if c not in {"name", "queue", "rack"}]
         assert len(same) >= 12
         assert mine.sort(key).select(same).equals(theirs.sort(key).select(same)), name
@@ -183,7 +183,7 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
     imported = taken(tmp_path, RUMEN / "3-of-19-jobs.trace.json.gz")
     jobs, attempts = table(imported, "jobs"), table(imported, "attempts")
     assert jobs["outcome"].to_list() == ["succeeded", "failed", "succeeded"]
-    # missing values are null, never −1 or zero
+    # Missing values are null, never −1 or zero.
     assert attempts.filter(pl.col("kind") == "map")["shuffle_bytes"].null_count() == (
         attempts.filter(pl.col("kind") == "map").height
     )
@@ -194,7 +194,7 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
     assert known["attempt that starts before its task: its times are kept unchanged"] > 5
     backwards = attempts.filter(pl.col("finish_s") < pl.col("start_s"))
     assert backwards.height == 1
-    # what maps emit is not what is shuffled
+    # The output of maps is not the same as the shuffled bytes.
     assert jobs["map_output_bytes"][0] != jobs["shuffle_bytes"][0]
     assert 0 < jobs["map_s"][0] < 1e6
     killed = attempts.filter(pl.col("outcome") != "succeeded")
@@ -269,7 +269,7 @@ def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> Non
     assert jobs["submit_s"].is_sorted()
     assert jobs["submit_s"][0] == 0.0
     assert imported.about["began_s"] == 1_526_555_642.677
-    # attempts follow their job to its new number
+    # Attempts get the new number of their job.
     assert attempts.filter(pl.col("job") == 0).height == 2
     with pytest.raises(InputError, match="job with an id that an earlier job has"):
         taken(tmp_path, files[0], files[0], force=True)

@@ -1,4 +1,4 @@
-"""Recorded workloads that are damaged, hostile, or of another kind: named, counted, bounded."""
+"""Recorded workloads that are damaged, hostile, or of another kind: bounded, named errors."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def test_files_that_are_no_traces(tmp_path: Path, name: str, content: bytes, exp
 
 def test_companions_alone_are_refused_by_name(tmp_path: Path) -> None:
     for name, expected in (
-        ("rumen/gold-minimal.json", "a histogram of Rumen's tests, not a trace"),
-        ("rumen/input-minimal.json", "values for a histogram of Rumen's tests, not a trace"),
+        ("rumen/gold-minimal.json", "a histogram of Rumen's tests; this is not a trace"),
+        ("rumen/input-minimal.json", "values for a histogram of Rumen's tests; this is not a trace"),
         ("rumen/topo-with-numeric-ips.json", "a topology of racks and hosts: name a trace"),
         ("rumen/sample-conf.file.new.xml", "a job's configuration: name a trace beside it"),
         ("spark/stage_list_json_expectation.json.gz", "an answer of Spark's REST interface"),
@@ -283,7 +283,7 @@ def test_tables_with_wrong_values(tmp_path: Path) -> None:
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """Cut, repeat, overwrite or join parts of some bytes."""
+    """Return some bytes with parts cut, repeated, overwritten or joined."""
     found = bytearray(data)
     for _ in range(chance.randint(1, 6)):
         at = chance.randrange(len(found) + 1)
@@ -306,7 +306,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 def small(name: str) -> bytes:
-    """A short start of a file that its reader takes as a whole."""
+    """Return the short start of a file that its reader accepts as a whole."""
     data = (DATA / name).read_bytes()
     data = gzip.decompress(data) if name.endswith(".gz") else data
     if name.startswith("rumen/counters"):
@@ -359,7 +359,7 @@ RECORDS = [
 PACKETS = [
     (i / 100, flow_exports.tcp("10.0.0.1", "10.0.0.2", 1, 80, 1000 * i, 1000)) for i in range(8)
 ]
-#: Records of routers and captures, with the format of each.
+#: Flow records of routers, and captures, with the format of each.
 FLOWS = {
     "csv": (
         "nfdump",

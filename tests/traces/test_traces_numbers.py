@@ -1,4 +1,4 @@
-"""New numbers of jobs on disk, against a list."""
+"""New numbers of jobs stored on disk, compared with a list in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces in the normal form are replayed as they are: bytes, times and tasks of their jobs."""
+"""Replays of traces in the normal form keep bytes, times and tasks of their jobs."""
 
 from __future__ import annotations
 

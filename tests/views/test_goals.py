@@ -1,4 +1,4 @@
-"""Sentences on goals: of a run, of results side by side, of a sweep; the same winner everywhere."""
+"""Sentences on goals: of a run, of two results, and of a sweep; all name the same winner."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     kept = ew.optimize("optimize.toml", out="best", jobs=0)
     assert kept.recommended is not None and kept.recommended["settings"] == best
     assert kept.summary["limits"] == ["rounds.goodput_bps > 800 Mbit/s"]
-    # Goals are no part of the runs in the store: only the baseline is new.
+    # Goals are not in the keys of runs in the store, so only the baseline is run.
     assert kept.summary["runs"]["reused"] == 9
 
     states = swept.points.filter(pl.col("goal").is_not_null())
@@ -150,7 +150,8 @@ def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
         app, ["sweep", "sweep.toml", "--jobs", "0", "--resume", "--out", "swept"]
     )
     assert done.exit_code == 0 and "missed, " in done.output, done.output
-    assert "goodput  incast round mean" in done.output  # the measures of the goals
+    # The table has the measures that the goals name.
+    assert "goodput  incast round mean" in done.output
     assert all(sentence in done.output for sentence in sentences), done.output
 
     results = [

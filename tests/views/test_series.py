@@ -1,4 +1,4 @@
-"""Series: things in progress without rounding errors, and percentiles as summaries define them."""
+"""Series: counts of things in progress are exact, and percentiles are defined as in summaries."""
 
 from __future__ import annotations
 

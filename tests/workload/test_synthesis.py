@@ -1,4 +1,4 @@
-"""Traces that are made: like their source, the same each time, exact where they are scaled."""
+"""Synthetic traces: similar to their source, reproducible, exact when scaled."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_resampling_keeps_distributions_and_correlations(facebook: pl.DataFrame)
     assert np.abs(ranks[0] - ranks[1]).max() < 0.1
     zero = [float(np.mean(jobs.known["shuffle_bytes"] == 0)) for jobs in (source, made)]
     assert zero[0] == pytest.approx(zero[1], abs=0.05)
-    # New jobs, not copies.
+    # The jobs are new, not copies.
     there = set(zip(*(source.known[name].tolist() for name in BYTES), strict=True))
     new = list(zip(*(made.known[name].tolist() for name in BYTES), strict=True))
     assert np.mean([job in there for job in new]) < 0.2
@@ -174,7 +174,7 @@ def test_a_swim_trace_says_what_the_table_says(facebook: pl.DataFrame, tmp_path:
     assert unknown == 0
     published = shipped.traces()["fb-2009"].read_text("utf-8").splitlines()
     ours = text.decode().splitlines()
-    columns = (0, 1, 3, 4, 5)  # jobs of one second stand in any order
+    columns = (0, 1, 3, 4, 5)  # Jobs of the same second may be in any order.
     assert [[r.split("\t")[c] for c in columns] for r in ours] == [
         [r.split("\t")[c] for c in columns] for r in published
     ]

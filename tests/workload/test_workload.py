@@ -1,4 +1,4 @@
-"""Analysis of traces against closed forms, and against what is known of the Facebook day."""
+"""Analysis of traces, compared with closed forms and with known facts of the Facebook day."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_jobs_are_read_with_what_is_known_of_them() -> None:
     assert jobs.submit_s.tolist() == [1.0, 5.0]
     assert set(jobs.known) == {"input_bytes", "wait_s", "run_s"}
     assert np.isnan(jobs.known["input_bytes"][0])
-    # A launch before its submission is a clock that was set.
+    # A launch before its submission means that a clock was set back.
     assert np.isnan(jobs.known["wait_s"][0])
     assert jobs.known["wait_s"][1] == 2.0
     assert jobs.known["run_s"].tolist() == [3.0, 4.0]
@@ -236,7 +236,7 @@ def test_a_trace_lies_nowhere_from_itself_and_somewhere_from_others() -> None:
     assert Marginal.of("input_bytes", cut(1), cut(1)).to_second() == (0.0, 0.0)
     assert Energy.of(names, cut(1), cut(1)).to_second() == pytest.approx(0, abs=1e-9)
     assert Energy.of(names, cut(1), cut(2)).to_second() > 0.01
-    # The same distributions, and quantities that no longer go together.
+    # The distributions are equal, but the quantities are no longer correlated.
     assert Marginal.of("output_bytes", cut(1), cut(1, True)).to_second() == (0.0, 0.0)
     assert Energy.of(names, cut(1), cut(1, True)).to_second() > 0.05
     _, wasserstein = Marginal.of("input_bytes", cut(1), cut(10)).to_second()
