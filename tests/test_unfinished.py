@@ -116,7 +116,7 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
 
 
 def test_a_second_ctrl_c_ends_the_writing_of_the_state() -> None:
-    """And what was written of it is removed; the first one is answered with a line that says so."""
+    """The second Ctrl-C removes the partly written state; the first prints a line about it."""
     said: list[str] = []
     beside: list[bool] = []
 

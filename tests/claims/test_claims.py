@@ -1091,7 +1091,7 @@ def pages(papers: Path) -> str:
     return "\n".join(page.texts(papers).values())
 
 
-#: Both kinds of pictures of a claim.
+#: File endings of both kinds of a claim's pictures.
 BOTH = (".png", ".svg")
 
 

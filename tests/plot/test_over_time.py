@@ -29,7 +29,8 @@ def summary(interval_s: float = 0.001) -> dict[str, Any]:
 
 
 def test_rates_and_fairness_are_those_of_their_definitions(tmp_path: Path) -> None:
-    # Both send in the first and third millisecond, one alone in the second, the other in the fifth.
+    # Two hosts send in the first and third millisecond, one alone in the second, the other in the
+    # fifth.
     rows = [
         sample(0.001, 0, 3000),
         sample(0.001, 1, 1000),

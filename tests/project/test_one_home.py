@@ -632,7 +632,7 @@ def test_a_new_thing_takes_few_files(addition: Addition) -> None:
 
 
 def test_the_compiler_finds_every_addition_complete(changed: Path) -> None:
-    """And the lists that follow from declarations have them."""
+    """The generated lists of members and tables also contain the additions."""
     before = ew_lists()
     proofs = "".join(addition.proof for addition in ADDITIONS)
     counts = "".join(f"const {name}: usize = {count};\n" for name, count in before.items())

@@ -182,7 +182,7 @@ def test_a_result_that_is_worse_in_all_is_named(tmp_path: Path) -> None:
     ]
     assert found["title"].startswith("2 of 3 results are not beaten")
     assert [corner["rim"] for corner in found["corners"]] == ["10 J", "50 s", "500 µs"]
-    # The first point is at the edge in energy, and above the middle.
+    # The corner of the first result is at the outer edge for energy, above the triangle's centre.
     assert found["shapes"][0][2].startswith("M260.0 64.0L")
     two = triangle(results[1:3], names[1:3])
     assert two is not None

@@ -207,7 +207,8 @@ def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> 
         assert rows(found) == [(a, b, 100 * n, at) for a, b, n, at in EXPECTED]
         text = said(found)
         assert (
-            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates: 43.3 % error" in text
+            "noted 3 × flow sampled at 1 in 100: records; sizes are estimates with 95 % confidence"
+            ": the error of all bytes is 43.3 %" in text
         )
         assert "most flows of fewer than 100 packets are missing" in text
     told = taken(tmp_path, made.v5(RECORDS), sampling=10)
@@ -280,7 +281,7 @@ def test_samples_of_sflow(tmp_path: Path) -> None:
         found = taken(tmp_path, made.exported(messages, 6343, "10.9.9.9"))
         assert (found.source_format, found.records, found.used) == ("sflow", 31, 31)
         assert rows(found) == [("0", "1", 30 * 1448 * 50, 0.0), ("1", "0", 5000, 1.0)]
-        assert "noted 1 × sample of counters" in said(found)
+        assert "noted 1 × counter sample, or sample in" in said(found)
         assert "noted 2 × flow sampled at 1 in 50" in said(found)
         raw = taken(tmp_path, b"".join(data for _, data in messages))
         assert rows(raw) == rows(found)
@@ -380,8 +381,11 @@ def test_other_lines_of_nfdump(tmp_path: Path) -> None:
         ("2023-13-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:2 1 60 1", "without date"),
         ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:2 1 60", "number of columns"),
         ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 10.0.0.2:2 -1 60 1", "are not a number"),
-        ("2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 2001:db8::1.2 1 60 1", "two versions"),
-        ("hello world", "not one of nfdump"),
+        (
+            "2023-11-14 22:13:20.000 0.9 TCP 10.0.0.1:1 -> 2001:db8::1.2 1 60 1",
+            "one IPv4 and one IPv6 address",
+        ),
+        ("hello world", "not in a format of nfdump"),
     ],
 )
 def test_rows_that_cannot_be_used(tmp_path: Path, row: str, expected: str) -> None:

@@ -153,7 +153,10 @@ def test_files_that_are_no_traces(tmp_path: Path, name: str, content: bytes, exp
 def test_companions_alone_are_refused_by_name(tmp_path: Path) -> None:
     for name, expected in (
         ("rumen/gold-minimal.json", "a histogram of Rumen's tests; this is not a trace"),
-        ("rumen/input-minimal.json", "values for a histogram of Rumen's tests; this is not a trace"),
+        (
+            "rumen/input-minimal.json",
+            "values for a histogram of Rumen's tests; this is not a trace",
+        ),
         ("rumen/topo-with-numeric-ips.json", "a topology of racks and hosts: name a trace"),
         ("rumen/sample-conf.file.new.xml", "a job's configuration: name a trace beside it"),
         ("spark/stage_list_json_expectation.json.gz", "an answer of Spark's REST interface"),

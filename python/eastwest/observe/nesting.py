@@ -101,7 +101,7 @@ def candidates(calls: Calls) -> list[list[int]]:
 
 
 def scoreboard(calls: Calls, found: list[list[int]]) -> Integers:
-    """Return each call's parent (row, or −1) by the published algorithm."""
+    """Return each call's parent (row, or −1) by the published algorithm (Aguilera et al. 2003)."""
     caller, callee, sent, received = _lists(calls)
     log = math.log(RATIO)
 
