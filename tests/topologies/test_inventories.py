@@ -139,7 +139,7 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
     assert "1 × neighbour at a port that is down: left out" in text
     assert "1 × host with links to several switches: only the links to the first switch" in text
     assert "1 × host with several links to one switch: they become one cable with the sum" in text
-    assert "2 × link without a rate: 10 Gbit/s (assumed; --rate changes it)" in text
+    assert "2 × link without a rate: 10 Gbit/s (assumed; set it with --rate)" in text
     faster = topologies.read_all(files, None, Assumed(40e9))
     assert [c.rate_bps for c in faster.cables][2:] == [40e9, 100e9, 40e9]
 
@@ -194,7 +194,9 @@ def test_topologies_of_containerlab(tmp_path: Path) -> None:
     assert ports(fabric)[0] == ("client1", "eth1", "leaf1", "e1-2")
     assert len(fabric.cables) == 6
     assert "2 × link to the host system (mgmt-net, macvlan, vxlan, …): left out" in fabric.notes
-    assert any("3 × device of unknown purpose: 2 with one neighbour" in n for n in fabric.notes)
+    assert any(
+        "3 × device of unknown purpose: 2 of them have one neighbour" in n for n in fabric.notes
+    )
     (same,) = written(tmp_path, lab_json=yaml.safe_load(CONTAINERLAB))
     assert ports(topologies.read(same)) == ports(fabric)
     chosen = topologies.read(path, None, Assumed(host_names=("client1", "frr")))
@@ -658,7 +660,10 @@ def test_damaged_inventories_are_read_or_refused(tmp_path: Path, kind: str) -> N
 
 
 def test_an_empty_file_and_unknown_json_say_what_they_are(tmp_path: Path) -> None:
-    for content, says in ((b" \n", "is empty"), (b"[1, 2]", "is JSON, but of no inventory")):
+    for content, says in (
+        (b" \n", "is empty"),
+        (b"[1, 2]", "is JSON, but not of an inventory format"),
+    ):
         file = tmp_path / "given"
         file.write_bytes(content)
         with pytest.raises(InputError, match=says):

@@ -125,7 +125,7 @@ def test_htsim_three_tiers_with_bundles(tmp_path: Path) -> None:
     assert [at[f"core{i}"] for i in range(4)] == [4] * 4
     cores = {c.b for c in fabric.cables if c.a == "agg3"}
     assert cores == {"core2", "core3"}
-    assert "Oversubscribed 3" in fabric.notes[0]
+    assert "Oversubscribed is 3" in fabric.notes[0]
 
 
 def test_mrperf_racks_and_router(tmp_path: Path) -> None:
@@ -177,17 +177,17 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
             "at most 200000",
         ),
         (cluster(2, 3, ""), "no router"),
-        (cluster(3, 3, "<topology>dcell</topology>"), "has 4 equal racks"),
+        (cluster(3, 3, "<topology>dcell</topology>"), "needs 4 equal racks"),
         (cluster(3, 3, "<topology>ring</topology>"), "'ring' is unknown"),
         (cluster(2, 3, ROUTER).replace("1Gbps", "fast"), "'fast' has no rate"),
         (cluster(2, 3, ROUTER + ROUTER), "2 routers"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topo>&a;</topo>', "document type"),
-        ("<conf/>", "not of a topology"),
+        ("<conf/>", "describes conf"),
         ("<topo>", "is not XML"),
         (cluster(100_000, 900, ROUTER), "at most 200000"),
-        ("<a>" * 60, "too many elements"),
+        ("<a>" * 60, "more than 1,000,000 elements"),
         ("{", "is not JSON"),
-        ("[" * 100_000, "is JSON, but of no inventory"),
+        ("[" * 100_000, "is JSON, but not of an inventory format"),
         ("{" * 100_000, "is not JSON"),
         ("{}", "no list of nodes"),
         (CITIES.replace('"id": 2', '"id": 1'), "two nodes have the id 1"),

@@ -113,7 +113,7 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
     assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."
     one = summary(table, {0: rows(50)})
-    assert "K 0 on average" in goals.of_sweep(one, NAMED)[-1]
+    assert "K 0 is the best on average" in goals.of_sweep(one, NAMED)[-1]
     absent = summary({"n_us": "< 10 us"}, runs)
     assert goals.of_sweep(absent, NAMED) == [
         "Goal n_us: no run has such a measure; did you mean m_us?"
