@@ -175,7 +175,7 @@ def test_samples_are_compared_at_the_longer_interval(tmp_path: Path) -> None:
     [found] = compare(*map(Evidence, other)).tables
     assert (found.since_s, found.time_s) == pytest.approx((0.2, 0.4))
     odd = compare(*map(Evidence, pair(tmp_path / "odd", samples(0.2, [1]), samples(0.3, [1]))))
-    assert "sampling intervals of 200 ms and 300 ms" in odd.not_compared[0]
+    assert "the sampling intervals 200 ms and 300 ms of the runs" in odd.not_compared[0]
 
 
 def test_ports_are_compared_by_name(tmp_path: Path) -> None:

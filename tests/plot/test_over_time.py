@@ -77,7 +77,7 @@ def test_pictures_of_throughput(tmp_path: Path) -> None:
     drawn = plot.throughput(many)
     assert len(drawn.axes) == 3
     title = drawn.axes[0].get_title(loc="left")
-    assert title.startswith("8 streams get")
+    assert title.startswith("8 streams receive")
     assert title.endswith("(2 more not drawn apart)")
     charts = throughput.charts(Facts(many))
     assert [chart.name for chart in charts] == [

@@ -89,7 +89,7 @@ def test_states_are_shares_of_the_time(tmp_path: Path) -> None:
         *("hosts to switches", "switches to hosts", "leaves to spines", "all links")
     ]
     assert "sleep 50 % of the time" in chart.title
-    assert "for nothing 25 % of it" in chart.title
+    assert "awake without sending 25 % of the time" in chart.title
 
 
 def test_what_was_saved_is_said_and_listed(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_links_that_stay_awake_have_no_pictures(result: ew.Result) -> None:
     text = page_of(result)
     check_self_contained(text)
     assert 'id="energy"' not in text
-    assert "Sleeping links" not in text
+    assert "Sleep saved" not in text
 
 
 def test_the_page_of_a_run_with_sleeping_links(fake: FakeCore) -> None:
@@ -124,7 +124,7 @@ def test_the_page_of_a_run_with_sleeping_links(fake: FakeCore) -> None:
     page = check_self_contained(text)
     figures = [a["id"] for tag, a in page.tags if tag == "figure"]
     assert {"power", "link-states"} <= set(figures)
-    assert "Sleeping links saved 60 %" in text
+    assert "Sleep saved 60 %" in text
     assert "<h3>Energy by class of links</h3>" in text
 
 

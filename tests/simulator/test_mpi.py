@@ -461,7 +461,9 @@ def test_operations_that_were_not_measured_are_told(tmp_path: Path) -> None:
     trace.write_text("".join(f"{rank} init\n{rank} allReduce 8 -1\n" for rank in range(2)))
     import_mpi([trace], tmp_path / "out")
     noted = json.loads((tmp_path / "out" / "trace.json").read_text())["noted"]
-    assert [(each["count"], each["consequence"]) for each in noted] == [(2, "they take no time")]
+    assert [(each["count"], each["consequence"]) for each in noted] == [
+        (2, "its operations take no time")
+    ]
     assert noted[0]["first"][0]["line"] == 2
 
 

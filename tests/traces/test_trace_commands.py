@@ -81,7 +81,7 @@ def test_describe_fits_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert done.exit_code == 0, done.output
     assert len(done.stdout.splitlines()) <= 28
     assert "50 jobs in" in done.stdout
-    assert "Too short to tell" in done.stdout
+    assert "too short for an estimate" in done.stdout
     assert png.read_bytes().startswith(b"\x89PNG")
     check_self_contained(page.read_text("utf-8"))
 

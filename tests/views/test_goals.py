@@ -116,7 +116,7 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     assert "K 0 is the best on average" in goals.of_sweep(one, NAMED)[-1]
     absent = summary({"n_us": "< 10 us"}, runs)
     assert goals.of_sweep(absent, NAMED) == [
-        "Goal n_us: no run has such a measure; did you mean m_us?"
+        "Goal n_us: no run has a measure of this name; did you mean m_us?"
     ]
     alike = summary({"t_s": "minimal"}, {0: rows(1), 1: rows(1)})
     assert "it does not differ clearly from K 1" in goals.of_sweep(alike, NAMED)[0]
