@@ -1,4 +1,4 @@
-"""Timelines follow the format that Perfetto reads."""
+"""Timelines keep to the format that Perfetto reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_kind_of_row_has_its_place(tmp_path: Path) -> None:
     slots = {e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
     assert slots == {"map slot 1", "map slot 2", "map slot 3", "leaf0->h3", "TCP"}
     queue = [(e["ts"], e["args"]["packets"]) for e in real if e["name"].startswith("leaf0->h3 p")]
-    # A sample without a row means an empty queue.
+    # A sample without a row is an empty queue.
     assert queue == [(1e6, 9), (1.001e6, 9), (1.002e6, 0), (1.005e6, 9), (1.006e6, 0)]
     assert made["otherData"]["notes"] == ""
 
@@ -67,13 +67,13 @@ def test_a_large_result_is_thinned_and_says_so(tmp_path: Path) -> None:
     assert kept == list(range(350, 500))
     assert max(e["args"]["packets"] for e in real if e["ph"] == "C") == 899
     notes = made["otherData"]["notes"]
-    assert "thinned: 150 of 500 flows, the longest are kept" in notes
+    assert "thinned: 150 of 500 flows, the longest" in notes
     assert "5 later events are not in the result" in notes
     assert made == trace(result, most=1000)
 
 
 def test_thinned_queues_are_empty_only_where_they_were(tmp_path: Path) -> None:
-    # The queue is never empty for a second, and again after half a second.
+    # a queue that is never empty for a second, and then again after half a second
     times = [*range(1000), *range(1500, 1600)]
     rows = [{"time_s": i / 1000, "link": TO_H3, "packets": 1 + i % 7} for i in times]
     tables: dict[str, Any] = {
@@ -88,7 +88,7 @@ def test_thinned_queues_are_empty_only_where_they_were(tmp_path: Path) -> None:
 
 
 def nap(link: int, begin: float, **values: float) -> Row:
-    """Return a nap of a link of one millisecond."""
+    """A nap of a millisecond."""
     times = {"asleep_s": begin + 0.0001, "wakes_s": begin + 0.0009, "awake_s": begin + 0.001}
     return {"link": link, "falls_asleep_s": begin, **times, **values}
 
@@ -118,7 +118,7 @@ def test_naps_are_slices_on_a_thread_per_port(tmp_path: Path) -> None:
 
 
 def pause(link: int, began_s: float, until_s: float, **values: Any) -> Row:
-    """Return a pause of priority 3."""
+    """A pause of priority 3."""
     row = {"link": link, "priority": 3, "began_s": began_s, "until_s": until_s}
     return {**row, "ended": "released", **values}
 
@@ -146,7 +146,7 @@ def test_pauses_are_slices_on_a_thread_per_port_and_priority(tmp_path: Path) -> 
         trace(folder(tmp_path / "d", {"pauses": [pause(0, 2.0, 1.0)]}))
     many = [pause(0, 1.0 + i, 1.0 + i + 0.001 * i) for i in range(500)]
     thinned = trace(folder(tmp_path / "many", {"pauses": many}), most=300)
-    assert "thinned: 30 of 500 pauses, the longest are kept" in thinned["otherData"]["notes"]
+    assert "thinned: 30 of 500 pauses, the longest" in thinned["otherData"]["notes"]
     assert min(e["ts"] for e in check(thinned)) == 471_000_000.0
 
 
@@ -160,14 +160,14 @@ def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
     real = check(trace(folder(tmp_path / "r", {"flow_samples": rows}, summary)))
     assert {e["name"] for e in real} == {"h0->h3 (w, connection 7)"}
     found = [(e["ts"], e["args"]["bit/s"]) for e in real]
-    # Bytes arrive in the first, second and fifth millisecond.
+    # in the first, the second and the fifth millisecond
     assert found == [(0.0, 8e6), (1e3, 4e6), (2e3, 0), (4e3, 1e6), (5e3, 0)]
     many = [sample(0.001 * (i + 1), c, 1000) for c in range(4) for i in range(400)]
     made = trace(folder(tmp_path / "many", {"flow_samples": many}, summary), most=500)
-    assert made["otherData"]["notes"] == "thinned: throughput is the mean over 128 ms"
+    assert made["otherData"]["notes"] == "thinned: throughput as means over 128 ms"
     counters = check(made)
     assert len(counters) <= 50
-    # Three whole bins, and a fourth in which 16 of 128 ms have bytes.
+    # three whole bins, and a fourth of which 16 of 128 ms have something
     assert [e["args"]["bit/s"] for e in counters[:5]] == [8_000_000] * 3 + [1_000_000, 0]
     with pytest.raises(InputError, match="damaged"):
         trace(folder(tmp_path / "d", {"flow_samples": rows}))
@@ -176,7 +176,7 @@ def test_throughput_is_a_counter_per_stream(tmp_path: Path) -> None:
 def test_many_naps_leave_the_longest(tmp_path: Path) -> None:
     rows = [nap(0, 1.0 + i / 100, awake_s=1.001 + i / 100 + i / 1e5) for i in range(500)]
     made = trace(folder(tmp_path / "r", {"lpi": rows}), most=300)
-    assert "thinned: 10 of 500 naps, the longest are kept" in made["otherData"]["notes"]
+    assert "thinned: 10 of 500 naps, the longest" in made["otherData"]["notes"]
     assert min(e["ts"] for e in check(made)) == 5_900_000.0
 
 
@@ -211,7 +211,7 @@ def test_damaged_times_are_refused(tmp_path: Path) -> None:
     task = {"kind": "map", "assigned_s": 2.0, "started_s": 1.0, "finished_s": 3.0}
     with pytest.raises(InputError, match="do not ascend"):
         trace(folder(tmp_path / "t", {"tasks": [task]}))
-    with pytest.raises(InputError, match="at least 100 events"):
+    with pytest.raises(InputError, match="100 or more"):
         trace(folder(tmp_path / "u"), most=3)
 
 

@@ -230,8 +230,8 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         (b"", "is empty"),
-        (b"hello\n", ":1: starts with 'hello', a job history with 'Avro-Json'"),
-        (b"Obj\x01\xff\xfe", ":1: is not text; it looks like Avro's binary form"),
+        (b"hello\n", ":1: starts with 'hello', but a job history starts with 'Avro-Json'"),
+        (b"Obj\x01\xff\xfe", ":1: is not text; it looks like an Avro container file"),
         (b"Avro-Json\n{}\n", ":2: ends before the event of its job's submission"),
         (b"Avro-Json\n{}\n[1]\n", ":3: is not a record of a job history"),
         (b"Avro-Json\n{}\n{}\n", ":3: is not a record of a job history"),
