@@ -55,7 +55,7 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
     file.write_text("Nodes 2\nConnections 1\n0->1 start 2.5 size 9\n")
     assert matrix.read(file).connections[0].start_s == 2.5e-12
     assert matrix.read(file, "us").connections[0].start_s == 2.5e-6
-    with pytest.raises(InputError, match="allowed: ps, us"):
+    with pytest.raises(InputError, match="must be one of ps, us"):
         matrix.read(file, "ms")
 
 
@@ -87,7 +87,7 @@ def test_what_a_list_cannot_say_is_told_with_its_line(line: str, said: str, tmp_
 def test_counts_must_agree(tmp_path: Path) -> None:
     file = tmp_path / "x.cm"
     file.write_text("Nodes 4\nConnections 2\n0->1 start 0 size 5\n")
-    with pytest.raises(InputError, match="the header has Connections 2, but the file has 1"):
+    with pytest.raises(InputError, match="the header states Connections 2, but the file has 1"):
         matrix.read(file)
     file.write_text("Nodes 4\nConnections 0\n")
     with pytest.raises(InputError, match="has no connection"):
