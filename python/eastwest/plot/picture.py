@@ -28,8 +28,11 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 #: Pattern of SVG attributes that hold coordinates in points; scales are not matched.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-#: Pattern of text in SVG without effect: rotations by zero, and spaces at the beginning of a line.
-_NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +')
+#: Rotations by zero, spaces at the beginning of a line, and names that matplotlib gives to groups
+#: that have none.
+_NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +| id="[A-Za-z0-9.]+_\d+"(?=>)')
+_STYLE = re.compile(r'(?<= style=")[^"]*')
+_SPACE = re.compile(r"(?<=[;:]) ")
 #: Pattern of one command of an SVG path: its letter, and its numbers.
 _COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 
@@ -56,6 +59,7 @@ def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
     data = stream.getvalue()
     if ending == ".svg":
         text = _NO_EFFECT.sub("", data.decode())
+        text = _STYLE.sub(lambda style: _SPACE.sub("", style[0]), text)
         return _COORDINATES.sub(_short, text).encode()
     return with_palette(data) if ending == ".png" else data
 
