@@ -63,7 +63,7 @@ def test_where_nothing_can_be_read_the_input_is_bad(tmp_path: Path) -> None:
     result = drill(tmp_path)
     assert result.exit_code == 2
     assert "a.pkt:1:31: unknown option 'wscal'; did you mean 'wscale'?" in result.stdout
-    assert "b.pkt: not a text in UTF-8" in result.stdout
+    assert "b.pkt: is not a text in UTF-8" in result.stdout
     assert "0 passed, 2 failed" in result.stdout
 
 

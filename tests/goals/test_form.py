@@ -102,7 +102,7 @@ def test_every_problem_of_a_table_is_told() -> None:
     assert told["goal.c"][1] == "minimal"
     assert "must be a table" in form.read(3)[1][0]["message"]
     many = {f"m{number}": "< 1" for number in range(17)}
-    assert "more than 16" in form.read(many)[1][0]["message"]
+    assert "at most 16" in form.read(many)[1][0]["message"]
 
 
 def test_goals_of_a_scenario_are_read_with_its_overrides() -> None:

@@ -306,7 +306,7 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
     assert 'kind = "drop-tail"' in hosts.read_text(), "queues of hosts stay"
     for more, said in (
         (["--link", "switch0->h9"], "did you mean switch0->h8"),
-        (["--set-point", "0"], "set point must be"),
+        (["--set-point", "0"], "must be from 1 to"),
         (["--horizon", "100 us"], "horizon must be"),
         (["--interval", "1500 ns"], "whole numbers of microseconds"),
         (["--warm-up", "1499 ms"], "too few"),

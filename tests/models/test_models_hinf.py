@@ -204,7 +204,7 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
         (["--flows", "many"], "must be numbers"),
         (["--flows", "0"], "must be more than 0"),
         (["--delays", "1 KB"], "must be a time"),
-        (["--frame", "0 B"], "must be more than 0"),
+        (["--frame", "0 B"], "must be above 0"),
     ):
         done = CliRunner().invoke(app, [*command, *wrong])
         assert done.exit_code == 2 and said in done.output, done.output

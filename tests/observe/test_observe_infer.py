@@ -316,7 +316,7 @@ def test_what_infer_says(nezha: Path, tmp_path: Path) -> None:
             ["--method", "stitching", "--rules", "no.toml"],
             "the file of stitching rules does not exist",
         ),
-        (["--method", "convolution", "-o", "x"], "finds no single transactions"),
+        (["--method", "convolution", "-o", "x"], "no single transactions"),
         (["--method", "convolution", "--step", "0.001"], ""),
         (["--speeds", "fast"], "expected up to 20 numbers from 0.01 to 1000"),
         (["--speeds", "1,nan"], "expected up to 20 numbers from 0.01 to 1000"),

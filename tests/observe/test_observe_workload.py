@@ -164,7 +164,7 @@ def test_made_transactions_are_like_the_recorded_ones() -> None:
         assert starts == sorted(starts)
         recorded = np.mean([played(tree) for tree in found.trees])
         assert np.mean([played(tree) for tree in made.trees]) == pytest.approx(recorded, rel=0.25)
-    with pytest.raises(InputError, match="draw"):
+    with pytest.raises(InputError, match="method of synthesis"):
         synthetic.synthetic(found, gaps, 4, "guess", 7)
 
 

@@ -253,7 +253,7 @@ def test_both_forms_of_dimemas_are_one_trace_that_runs(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("2:0:0:1:-1:4096:7", "expected a communicator as field"),
-        ("7:0:0:1", "found a record '7', expected CPU bursts"),
+        ("7:0:0:1", "a record of the kind '7'; expected are CPU bursts"),
         ("1:9:0:1.0", "found task 9, expected 0 to 2"),
         ("1:0:1:1.0", "only thread 0"),
         ("1:0:0:soon", "expected seconds"),

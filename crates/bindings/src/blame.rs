@@ -4,8 +4,8 @@
 //! A panic belongs to the crate if it occurred in the crate's source, or if a frame of its stack is
 //! a function of the crate. Every other panic is a bug of Eastwest, and its message is not changed.
 
-use crate::Own;
 use crate::convert::OWN;
+use crate::own::Own;
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mechanisms;
+    use eastwest_mechanism::Mechanisms;
 
     fn own() -> Own {
         let mechanisms = Mechanisms::default();

@@ -1,10 +1,11 @@
 //! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as Python
 //! objects.
 
+use crate::own::Own;
 use crate::patience::patiently;
 use crate::sketch::{self, Sketch, Watch};
-use crate::{Mechanisms, Own};
 use eastwest_measure::table::{Column, Table};
+use eastwest_mechanism::Mechanisms;
 use eastwest_settings::problem::Problem;
 use eastwest_sim::scenario::{self, Context, Scenario};
 use eastwest_sim::world::Progress;

@@ -1,9 +1,9 @@
 //! Functions of the Python module `eastwest._core` that simulate and describe scenarios.
 
-use crate::Own;
 use crate::convert::{
     OWN, RunError, ScenarioError, SketchError, context, describe, problem_list, read, tables_dict,
 };
+use crate::own::Own;
 use crate::patience::patiently;
 use crate::running::{Finished, Options, Running};
 use crate::sketch::{Sketch, Watch};

@@ -1,7 +1,7 @@
 //! A mechanism crate (the user's own Rust crate) as a Python module that contains the whole
 //! simulator; see [`mechanisms!`](crate::mechanisms!).
 
-use crate::Mechanisms;
+use eastwest_mechanism::Mechanisms;
 
 /// A mechanism crate (the user's own Rust crate): its name, its version and its mechanisms.
 pub struct Own {
