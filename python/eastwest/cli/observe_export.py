@@ -19,7 +19,7 @@ from eastwest.units import span
 def export(
     result: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="A result folder; with --spans imported spans, too."),
+        typer.Argument(metavar="FOLDER", help="A result folder; with --spans also imported spans."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
     start: Annotated[
@@ -52,7 +52,7 @@ def export(
     from eastwest.observe.load import open_spans  # noqa: PLC0415
 
     if start is not None and not (math.isfinite(start) and abs(start) < 1e11):
-        fail(f"--start {start}: must be a time in seconds since 1970, below 1e11")
+        fail(f"--start {start}: must be a time in seconds since 1970, from -1e11 to 1e11")
     if spans and (result / ABOUT).is_file():
         if start is not None:
             fail("--start cannot be used with imported spans: they have recorded times")
@@ -84,14 +84,14 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free port.")] = 9464,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     speed: Annotated[
-        float, typer.Option(help="Simulated seconds per real second; inf: only the end of the run.")
+        float, typer.Option(help="Simulated seconds per real second; inf: values at the run's end.")
     ] = 1.0,
 ) -> None:
     """Replay a run for a monitoring system that scrapes /metrics, until interrupted."""
     from eastwest.observe import exporter, run_metrics  # noqa: PLC0415  slow to load
 
     if not speed > 0:
-        fail(f"--speed {speed}: must be above 0")
+        fail(f"--speed {speed}: must be above 0 simulated seconds per real second")
     run = load(result)
     families, times = run_metrics.families(run), run_metrics.times_of(run)
     with exporter.server(families, times, host=host, port=port, speed=speed) as server:

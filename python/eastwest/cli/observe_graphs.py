@@ -41,18 +41,24 @@ def graphs(
         str | None,
         typer.Option(
             metavar="SCENARIO",
-            help="A scenario file or shipped scenario with the fabric below the services.",
+            help="A scenario file or shipped scenario with the fabric below the services; "
+            "without it, one network node joins the hosts.",
         ),
     ] = None,
     placement: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.csv", help="Columns instance and host: the host of each instance."
+            metavar="FILE.csv",
+            help="File with the columns instance and host; without it, hosts come from the "
+            "spans or are assumed.",
         ),
     ] = None,
     transaction: Annotated[
         str,
-        typer.Option(metavar="TRACE", help="The transaction to show; default: the slowest."),
+        typer.Option(
+            metavar="TRACE",
+            help="Beginning of the id of the transaction to show; default: the slowest.",
+        ),
     ] = "",
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,

@@ -83,7 +83,7 @@ def read(path: Path) -> tuple[Rule, ...]:
     if not path.exists():
         raise InputError(
             f"{clean(str(path), 200)}: the file of actuation rules does not exist; "
-            "the name of the standard rules is built-in"
+            "for the rules that Eastwest provides, use the word built-in"
         )
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(

@@ -29,8 +29,8 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.observe.calls import client_side, parent_rows
 
-#: Attributes with the size of requests and of responses, in order of preference: stable and older
-#: names of OpenTelemetry's semantic conventions.
+#: Attributes of a span with the size of the request in bytes, in order of preference: stable and
+#: older names of OpenTelemetry's semantic conventions.
 REQUEST_KEYS = (
     "http.request.body.size",
     "http.request.size",
@@ -41,6 +41,7 @@ REQUEST_KEYS = (
     "messaging.message.envelope.size",
     "messaging.message_payload_size_bytes",
 )
+#: Attributes of a span with the size of the response in bytes, in order of preference.
 RESPONSE_KEYS = (
     "http.response.body.size",
     "http.response.size",
@@ -54,9 +55,9 @@ PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", 
 #: Allowed values of ``between``: the time between the client side and the server side of a call
 #: counts as computing of the called component (``host``), or is left out (``network``).
 BETWEEN = ("host", "network")
-#: Maximum number of predecessors stored for a call (``after``), and size of the largest message in
-#: payload bytes.
+#: Maximum number of predecessors stored for a call (``after``).
 MOST_AFTER = 1000
+#: Size of the largest message, in payload bytes; larger sizes in attributes are reduced to it.
 MOST_BYTES = 10**12
 UNKNOWN = "(unknown)"
 
@@ -65,13 +66,20 @@ UNKNOWN = "(unknown)"
 class Call:
     """One call of a transaction: request, work of the called component, response; times in ns."""
 
+    #: Index, in the transaction's list of calls, of the call that made this one; −1 for the first.
     parent: int
     component: str
     service: str
     operation: str
+    #: Indices of the sibling calls that must have ended before this call is made.
     after: list[int]
+    #: Computing time of the caller, in ns, from the last end of ``after`` (without any: from its
+    #: own start) to this call.
     gap_ns: int
+    #: Computing time of the called component, in ns, from the last awaited response to its own
+    #: response.
     rest_ns: int
+    #: Whether the caller waits for the response before it sends its own response.
     waited: bool
     #: Payload of the request in bytes; 0 where it is not known.
     request_bytes: int = 0
@@ -105,14 +113,16 @@ class Book:
     trees: list[Tree]
     #: Arrival of the first transaction, in nanoseconds since 1970.
     began_ns: int
-    #: ``between``: ``host`` or ``network``, how the time between client side and server side of a
-    #: call is counted. ``between_ns``: sum of this time in ns. ``remote``: number of calls to
-    #: another component.
+    #: How the time between the client side and the server side of a call is counted: ``host`` or
+    #: ``network``.
     between: str
+    #: Sum, over all calls, of the time between the client side and the server side, in ns.
     between_ns: int = 0
+    #: Number of calls from one component to another.
     remote: int = 0
-    #: Number of calls without a recorded client side, and of calls without a recorded server side.
+    #: Number of calls to another component whose client side was not recorded.
     without_caller: int = 0
+    #: Number of calls whose server side was not recorded, for example calls to databases.
     without_called: int = 0
 
     @property
@@ -122,7 +132,11 @@ class Book:
 
 
 def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
-    """Return the transactions of spans (all columns); raise ``InputError`` where there are none."""
+    """Return the transactions of spans, in the order of their arrival.
+
+    ``spans`` has all columns of the normal form and at least one row; ``between`` is one of
+    ``BETWEEN``. Raises ``InputError`` for another value of ``between``.
+    """
     if between not in BETWEEN:
         raise InputError(f"between is {between!r:.40}, but must be one of {', '.join(BETWEEN)}")
     reader = _Reader(spans, between)
@@ -138,7 +152,10 @@ def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
 
 
 def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
-    """Return for each span the payload bytes from its first attribute among ``keys``, or 0."""
+    """Return for each span the payload bytes that its attributes state, or 0 if they state none.
+
+    Of the attributes ``keys``, the first that the span has is used.
+    """
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [0] * len(text)
@@ -232,7 +249,11 @@ class _Reader:
         return tree
 
     def _called(self, outer: int) -> tuple[int, str, str]:
-        """Return the row of the called span (or ``outer`` itself), its component and service."""
+        """Return the row of the span that serves a call, with its component and service.
+
+        It is the only child of span ``outer`` if that child is on another component, else ``outer``
+        itself, whose peer attribute may name the component. Counts calls to other components.
+        """
         below = self.below.get(outer, ())
         if len(below) == 1 and self.client[outer]:
             inner = below[0]
@@ -248,14 +269,19 @@ class _Reader:
         return outer, self.component[outer], self.service[outer]
 
     def _inside(self, outer: int, inner: int) -> tuple[int, int]:
-        """Return start and end of the called component's work, in nanoseconds."""
+        """Return start and end of the called component's work, in ns since 1970.
+
+        They are those of the called span ``inner``, or with ``between = host`` of the client side
+        ``outer``, so that the time between both sides counts as work.
+        """
         row = inner if self.made.between == "network" else outer
         return self.start[row], max(self.start[row], self.end[row])
 
     def _order(self, inner: int, begin: int, end: int) -> list[tuple[int, list[int], int, bool]]:
         """Return the calls that a span makes, in the order of their starts.
 
-        Each is a tuple: row, predecessors, gap in ns, and whether the caller waits for it.
+        ``inner``: row of the span; ``begin``, ``end``: its work in ns since 1970. A call is a
+        tuple: row, rows of its predecessors, gap in ns, and whether the caller waits for it.
         """
         rows = sorted(
             self.below.get(inner, ()), key=lambda row: (self.start[row], self.end[row], row)

@@ -25,7 +25,8 @@ _FILE = "transactions.tsv"
 def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], Numbers]:
     """Return the core seconds used until each of ``times``, by workload, component and host.
 
-    Unfinished transactions are not included, because the run records no calls of them.
+    ``times`` are in simulated seconds. Unfinished transactions are not included, because the run
+    records no calls of them.
     """
     found = {}
     for workload, file in _tables(result):
@@ -96,7 +97,11 @@ def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Return the intervals without overlap in a call, whose computations share one processor."""
+    """Return the computing intervals of each call without overlap.
+
+    The computations of a call share one processor, so an interval begins no earlier than the end of
+    the previous one; an interval that ends before this is removed.
+    """
     over = ["transaction", "call"]
     before = pl.col("end_s").cum_max().shift(1).over(over).fill_null(-np.inf)
     return (

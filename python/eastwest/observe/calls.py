@@ -35,13 +35,16 @@ class Calls:
     nodes: tuple[str, ...]
     caller: Integers
     callee: Integers
-    #: Departure of the request and arrival of the response, on the caller's clock.
+    #: Departure of the request, in ns since 1970 on the caller's clock.
     sent_ns: Integers
+    #: Arrival of the response, in ns since 1970 on the caller's clock.
     returned_ns: Integers
-    #: Arrival of the request and departure of the response, on the called node's clock.
+    #: Arrival of the request, in ns since 1970 on the called node's clock.
     received_ns: Integers
+    #: Departure of the response, in ns since 1970 on the called node's clock.
     answered_ns: Integers
-    #: True parent: a row, −1 for a request from outside. Hidden from methods that infer it.
+    #: True parent: row of the call that the caller was serving when it sent this request; −1 for a
+    #: request from outside. Methods that infer it must not read it.
     parent: Integers
     #: Number of the true transaction of each call.
     transaction: Integers
@@ -59,7 +62,8 @@ class Calls:
     def compressed(self, factor: float) -> Self:
         """Return the calls with ``factor`` times as many transactions per second.
 
-        Equal durations.
+        The start of each transaction moves towards the start of the first; times within a
+        transaction do not change.
         """
         if factor == 1.0:
             return self

@@ -19,10 +19,10 @@ _WHEN = struct.Struct("<III")
 
 
 def packet_times(path: Path) -> dict[str, Numbers]:
-    """Return the arrival times of each port's packets, in seconds, by the port's name.
+    """Return the arrival times of each port's packets by the port's name, in simulated seconds.
 
-    ``path`` is the ``capture.pcapng`` of a run, whose times count nanoseconds. Raises
-    ``InputError`` where it is damaged.
+    ``path`` is the ``capture.pcapng`` of a run, which counts nanoseconds from the start of the run.
+    Raises ``InputError`` where it is damaged.
     """
     names: list[str] = []
     times: list[list[int]] = []
@@ -36,7 +36,7 @@ def packet_times(path: Path) -> dict[str, Numbers]:
         kind, length = _HEAD.unpack_from(data, at)
         if length < _LEAST.get(kind, 12) or at + length > len(data):
             raise InputError(
-                f"{path}: damaged at byte {at}: a block cannot have the length {length}"
+                f"{path}: damaged at byte {at}: a block cannot have a length of {length} bytes"
             )
         if kind == _INTERFACE:
             names.append(_name(data[at + 16 : at + length - 4]))

@@ -80,7 +80,8 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
 def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | None:
     """Return the JSON text of ``extra``, None without content; add a remark for each of its fields.
 
-    ``found`` has fields of a span in OTLP's JSON. Unknown fields are left out, with a remark.
+    ``found`` has fields of a span in OTLP's JSON; ``of`` has the fields that all spans of its scope
+    share. Unknown fields are left out, with a remark.
     """
     kept: dict[str, Any] = {}
     for name, value in found.items():
@@ -117,7 +118,7 @@ def link(trace: str, span: str, attributes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def event(time_ns: int, name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event of OTLP's JSON."""
+    """Return an event of OTLP's JSON; ``time_ns`` counts from 1970."""
     return {"timeUnixNano": str(time_ns), "name": name, "attributes": pairs(attributes)}
 
 

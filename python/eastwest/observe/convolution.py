@@ -28,7 +28,7 @@ from scipy import fft
 
 from eastwest.observe.calls import Calls, Integers
 
-#: Minimum height of a spike, in standard deviations above the mean.
+#: Minimum height of a spike of the cross-correlation, in standard deviations above its mean.
 DEVIATIONS = 8.0
 #: Time step in nanoseconds, which is the resolution of delays.
 STEP_NS = 1_000_000
@@ -36,7 +36,8 @@ STEP_NS = 1_000_000
 MOST_STEPS = 2000
 #: Number of time steps of one Fourier transform; longer recordings are cut into overlapping pieces.
 _PIECE = 1 << 16
-#: Minimum number of messages of a kind that is analysed.
+#: Minimum number of messages between a source and a destination; pairs of nodes with fewer are not
+#: analysed.
 LEAST_MESSAGES = 8
 #: Kind of cause, as three numbers of nodes: source of the arriving message, the node itself,
 #: destination of the departing message.
@@ -82,13 +83,18 @@ def messages_of(calls: Calls) -> Messages:
 def causes(
     messages: Messages, step_ns: int = STEP_NS, deviations: float = DEVIATIONS
 ) -> list[Cause]:
-    """Return the inferred causes, one per pair of arriving and departing kinds with a spike."""
+    """Return the inferred causes: arriving messages that departing messages follow after a delay.
+
+    For each node, messages from one source are correlated with messages to one destination; a pair
+    without a spike of ``deviations`` standard deviations has no cause. ``step_ns`` is the
+    resolution of the delays. Raises ``ValueError`` for too many time steps.
+    """
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
     if length > _PIECE * _MOST_PIECES:
         raise ValueError(
             f"the recording has {length:,} time steps of {step_ns} ns, more than the "
-            f"maximum of {_PIECE * _MOST_PIECES:,}: use longer steps"
+            f"maximum of {_PIECE * _MOST_PIECES:,}: set a longer step (--step)"
         )
     classes: dict[tuple[int, int], list[int]] = {}
     pairs = zip(messages.source.tolist(), messages.target.tolist(), strict=True)
@@ -111,9 +117,10 @@ def causes(
 
 
 def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.NDArray[np.float64]:
-    """Return the cross-correlation of arrivals and departures; all times are in steps.
+    """Return the cross-correlation of arrivals and departures: an array by delay in time steps.
 
-    The result is an array over the delay.
+    ``arrivals`` and ``departures`` are numbers of time steps, from 0 and below ``length``. The
+    array has at most ``MOST_STEPS`` values.
     """
     most = min(MOST_STEPS, length)
     total = np.zeros(most)
@@ -140,7 +147,11 @@ def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, flo
 
 
 def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
-    """Count, by kind, the pairs of messages of one call, and the pairs with a direct cause."""
+    """Count, by kind, the pairs of messages of one call, and the pairs with a direct cause.
+
+    The first counter has each departing message with each source from which a message of this call
+    had arrived before; the second has it only with the last of these sources.
+    """
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(calls.parent.tolist()):
         if parent >= 0:
@@ -169,9 +180,9 @@ def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
 
 @dataclass(frozen=True)
 class CauseAccuracy:
-    """Accuracy of found causes.
+    """Accuracy of found causes, compared with the causes that the spans state.
 
-    Only kinds with ``LEAST_MESSAGES`` or more messages count as true.
+    A kind of cause counts as true only if it occurred at least ``LEAST_MESSAGES`` times.
     """
 
     found: int

@@ -408,7 +408,10 @@ def _good(
     file: str,
     problems: Account,
 ) -> pl.DataFrame:
-    """Return the usable rows of ``cast``; report the others to the account."""
+    """Return the usable rows of ``cast``; report the others to the account of the import.
+
+    ``cast`` has the columns of the normal form, ``given`` the text of the same rows in the file.
+    """
     inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)
     short = pl.col("attributes").str.len_bytes().fill_null(0) <= MOST_ATTRIBUTES
     needed = pl.col("trace_id", "span_id", "start_ns", "end_ns").is_not_null()

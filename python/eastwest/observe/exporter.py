@@ -28,7 +28,9 @@ def server(
 ) -> ThreadingHTTPServer:
     """Return a server for ``/metrics`` whose replay begins now; the caller runs it.
 
-    Port 0 selects a free port (``server_port``). With an infinite ``speed`` the run is at its end.
+    ``times_s`` are the ends of the sampled intervals in simulated seconds; ``speed`` counts
+    simulated seconds per second of ``clock``. Port 0 selects a free port (``server_port``). With an
+    infinite ``speed`` the run is at its end.
     """
     if not speed > 0:
         raise ValueError(f"the speed must be above 0 simulated seconds per second, but is {speed}")

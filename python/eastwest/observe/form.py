@@ -21,7 +21,7 @@ SPANS_FORMAT = 1
 #: Name of the file that describes the spans.
 ABOUT = "spans.json"
 
-#: Sources, by their name for ``--format``.
+#: Formats of recorded spans, by their name for ``--format``, each with a description.
 SOURCES = {
     "otlp-json": "OpenTelemetry in JSON: one document, or one document per line",
     "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with length prefixes",

@@ -32,8 +32,9 @@ class Gathering:
         self._schema = {name: schema("spans")[name] for name in READ}
         #: Number of each set of shared attributes, by its JSON text.
         self.resources: dict[str, int] = {}
-        #: Number of spans so far, and bytes of attributes and extras passed on so far.
+        #: Number of spans added so far.
         self.spans = 0
+        #: Bytes of attributes and extras in the frames passed on so far.
         self.text_bytes = 0
         self._held = 0
 
@@ -42,7 +43,7 @@ class Gathering:
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
-        """Store attributes that several spans share; return the number of the stored entry."""
+        """Store attributes that spans share; return their number, or None if there are none."""
         text = written(attributes)
         return None if text is None else self.numbered(text)
 
@@ -73,7 +74,11 @@ class Gathering:
         attributes: str | None,
         extra: str | None = None,
     ) -> None:
-        """Add a span to the buffer; its start and end are in nanoseconds since 1970."""
+        """Add a span to the buffer; its start and end are in nanoseconds since 1970.
+
+        ``place`` has the span's service, instance, host and number of shared attributes.
+        ``attributes`` and ``extra`` are texts of JSON objects.
+        """
         self._rows.append(
             (
                 *(trace_id, span_id, parent_id, place.service, operation, place.instance),

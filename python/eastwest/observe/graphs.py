@@ -29,7 +29,7 @@ from eastwest.errors import InputError, nearest
 from eastwest.observe.calls import parent_rows
 from eastwest.units import clean
 
-#: Maximum number of components, and maximum number of instances, that are distinguished.
+#: Maximum number of components (pairs of instance and operation) in the graphs.
 MOST_NODES = 100_000
 _MOST_PLACEMENT_BYTES = 16 << 20
 #: Name of the node that represents the network where no scenario describes it.
@@ -69,7 +69,7 @@ class Graphs:
         return paths
 
     def way(self, caller: str, called: str) -> list[str]:
-        """Return hosts and switches on a shortest path from one instance to another."""
+        """Return hosts and switches on a shortest path between two instances; empty if none."""
         here, there = self.host_of.get(caller), self.host_of.get(called)
         if here is None or there is None:
             return []
@@ -84,7 +84,12 @@ def build(
     topology: Mapping[str, Any] | None = None,
     placement: Mapping[str, str] | None = None,
 ) -> Graphs:
-    """Return the graphs of spans; ``topology`` has the nodes and cables of a scenario, if any."""
+    """Return the graphs of spans.
+
+    ``topology`` has the nodes and cables of a scenario; None: one network node joins all hosts.
+    ``placement`` has the host of each instance from the user's file; None: hosts come from the
+    spans, or are assumed.
+    """
     unknown = "(unknown)"
     named = spans.select(
         pl.coalesce("service", "instance").fill_null(unknown).alias("service"),
@@ -155,7 +160,10 @@ def _place(
     topology: Mapping[str, Any] | None,
     placement: Mapping[str, str] | None,
 ) -> tuple[nx.Graph[str], dict[str, str], str]:
-    """Return the infrastructure, the host of each instance, and the source of the hosts."""
+    """Return the infrastructure, the host of each instance, and the source of the hosts.
+
+    The source is ``file``, ``spans`` or ``assumed``. ``named`` has a row for each span.
+    """
     instances = sorted(named["instance"].unique().to_list())
     said = dict(
         named.filter(pl.col("host").is_not_null())

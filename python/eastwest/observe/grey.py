@@ -84,7 +84,10 @@ def link(spans: pl.DataFrame, by: str) -> Joined:
 
 
 def _nested(spans: pl.DataFrame, group: Integers) -> Integers:
-    """Return the row of each span's parent (−1: none), inferred from times within its group."""
+    """Return the row of each span's parent (−1: none), inferred from times within its group.
+
+    ``group`` has a number for each span; only spans with equal numbers can be parent and child.
+    """
     start, end = spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy()
     named = spans.select(pl.coalesce("instance", "service").fill_null("").alias("node"))["node"]
     node = named.rank("dense").to_numpy().astype(np.int64).tolist()
@@ -163,7 +166,10 @@ def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
 
 
 def _value(name: str, strip: str) -> pl.Expr:
-    """Return an expression for an attribute as text; null where it is missing or empty."""
+    """Return an expression for an attribute as text; null where it is missing or empty.
+
+    ``strip`` is a regular expression whose matches are removed; empty: nothing is removed.
+    """
     if name.startswith("attributes."):
         key = name.removeprefix("attributes.")
         value = pl.col("attributes").str.json_path_match(f"$['{key}']")
@@ -270,6 +276,6 @@ def _length(value: object, path: str, check: _Check) -> int | None:
         if not 0 <= length < 1e18:
             raise ValueError
     except (ValueError, KeyError):
-        check.wrong(path, value, "expected a length of time, such as 5 ms")
+        check.wrong(path, value, "expected a time with a unit (ns, us, ms, s or min), such as 5 ms")
         return None
     return round(length)

@@ -74,7 +74,8 @@ class Inferred:
 def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inferred:
     """Return the transactions that a method infers from spans.
 
-    Raises ``InputError`` where spans or settings do not allow it.
+    ``told`` is called with the name of the current step and the share done. Raises ``InputError``
+    where spans or settings do not allow the method.
     """
     method = wanted.method
     frame = spans.frame(*_COLUMNS)
@@ -132,7 +133,10 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
 
 
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
-    """Compare inferred with true parents, and return spans with new transaction names."""
+    """Compare inferred with true parents, and return spans with new transaction names.
+
+    ``frame`` has the recorded parents, ``joined`` the inferred ones.
+    """
     true = parent_rows(frame)
     right = (joined.parent >= 0) & (joined.parent == true)
     inferred, known = int((joined.parent >= 0).sum()), int((true >= 0).sum())
@@ -179,7 +183,11 @@ def _nesting(
 
 
 def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFrame:
-    """Return two spans for each call, one at the caller and one at the callee."""
+    """Return two spans for each call, one at the caller and one at the callee.
+
+    A call from outside has only the span at the callee. ``parents`` has the row of each call's
+    inferred parent, or −1; they determine the transactions.
+    """
     services = dict(
         frame.select(pl.coalesce("instance", "service").fill_null("(unknown)"), "service")
         .unique("instance", keep="first", maintain_order=True)

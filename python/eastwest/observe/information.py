@@ -32,7 +32,10 @@ from eastwest.observe.metrics import Numbers
 #: Minimum mean number of rows for each cell of a contingency table of two metrics (Cochran); limits
 #: the default number of classes.
 _ROWS_PER_CELL = 5
+#: Maximum number of classes into which a metric is cut.
 MOST_BINS = 100
+#: Standard deviation of the noise against ties, relative to the metric's mean absolute value (at
+#: least 1).
 _NOISE = 1e-10
 
 
@@ -53,7 +56,11 @@ class Estimator(Protocol):
 
 
 def default_bins(rows: int) -> int:
-    """Return the default number of classes: at most ten, with five or more rows per cell."""
+    """Return the default number of classes of a metric: from 2 to 10.
+
+    It is the largest number for which a table of two metrics has at least ``_ROWS_PER_CELL`` rows
+    per cell on average; ``rows`` is the number of rows of the metrics.
+    """
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
 
@@ -64,7 +71,11 @@ def average_ranks(values: Numbers) -> Numbers:
 
 
 def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
-    """Return the class of each value, from 0: one per distinct value, or by rank in equal parts."""
+    """Return the class of each value: a number from 0, below ``bins``; equal values share a class.
+
+    Up to ``bins`` distinct values have a class each, in ascending order; more are divided by rank
+    into ``bins`` classes of about equal numbers of rows.
+    """
     groups = _groups(values)
     return groups.spread(groups.classes(bins))
 
@@ -72,7 +83,8 @@ def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
 def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
     """Return the numbers of distinct values and of used classes, if ties leave classes empty.
 
-    Returns None if each distinct value has a class, or if all ``bins`` classes are in use.
+    A metric is cut into at most ``bins`` classes. Returns None if each distinct value has a class
+    of its own, or if all ``bins`` classes are in use.
     """
     groups = _groups(values)
     used = len(np.unique(groups.classes(bins)))
@@ -83,6 +95,7 @@ def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
 class _Groups:
     """Distinct values of a metric in ascending order, with their frequencies."""
 
+    #: Row numbers in ascending order of their values.
     order: NDArray[np.int64]
     #: Number of rows with each distinct value.
     counts: NDArray[np.int64]
@@ -90,14 +103,21 @@ class _Groups:
     ranks: Numbers
 
     def classes(self, bins: int) -> NDArray[np.int64]:
-        """Return the class of each distinct value."""
+        """Return the class of each distinct value, ascending: a number from 0, below ``bins``.
+
+        Up to ``bins`` distinct values have a class each; more are divided by rank into classes of
+        about equal numbers of rows.
+        """
         if len(self.ranks) <= bins:
             return np.arange(len(self.ranks))
         found = np.ceil(self.ranks * bins / len(self.order)).astype(np.int64) - 1
         return np.minimum(found, bins - 1)
 
     def spread(self, of_each: NDArray[Any]) -> NDArray[Any]:
-        """Return an array by row from ``of_each``, an array by distinct value."""
+        """Return an array with a value for each row, from one with a value per distinct value.
+
+        ``of_each`` is in ascending order of the distinct values.
+        """
         found = np.empty(len(self.order), dtype=of_each.dtype)
         found[self.order] = np.repeat(of_each, self.counts)
         return found
@@ -139,7 +159,7 @@ class Discretised:
 
 @dataclass(frozen=True)
 class Column:
-    """Column cut into classes, with its entropy in nats."""
+    """Column of a table cut into classes, with the entropy of the classes in nats."""
 
     classes: NDArray[np.uint8]
     entropy: float

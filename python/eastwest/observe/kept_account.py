@@ -19,8 +19,9 @@ from eastwest.units import clean, count
 
 #: Maximum number of accounts in a result, where folders were made from other folders.
 MOST_ACCOUNTS = 8
-#: Maximum number of bytes of a file with accounts, and maximum number of lines in a run's notes.
+#: Maximum size in bytes of a file with accounts; a larger file is ignored.
 _MOST_BYTES = 16 << 20
+#: Maximum number of lines of an account in the notes of a run.
 _MOST_LINES = 12
 
 Accounts = list[dict[str, Any]]

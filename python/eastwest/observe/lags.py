@@ -13,8 +13,8 @@ def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray
     """Return the number of rows by which each column leads the target, from 0 to ``most``.
 
     It is the lag with the greatest mutual information about the target; the shortest among equals.
-    All lags are compared on the same rows of the target. The discretised estimate serves for every
-    estimator of the selection: it is fast, and only lags of one metric are compared.
+    All lags are compared on equal rows of the target. Metrics are cut into ``bins`` classes,
+    whichever estimator the selection uses: this is fast, and only lags of one metric are compared.
     """
     lags = np.zeros(values.shape[1], dtype=np.int64)
     if most == 0:
@@ -33,7 +33,10 @@ def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray
 
 
 def shifted(values: Numbers, lags: NDArray[np.int64], most: int) -> Numbers:
-    """Return an array (rows − ``most``, columns): each column delayed by its lag."""
+    """Return an array (rows − ``most``, columns): each column delayed by its lag.
+
+    ``lags`` has the lag of each column in rows, at most ``most``.
+    """
     rows = len(values) - most
     columns = [
         values[most - lag : most - lag + rows, column] for column, lag in enumerate(lags.tolist())

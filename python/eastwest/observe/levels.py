@@ -42,9 +42,10 @@ IDLE = 10.0
 CLOSE = 0.05
 #: Payload of a full packet in bytes: 1,500 less 52 of IPv4 and TCP headers with timestamps.
 SEGMENT = 1448
-#: Maximum number of values that a fit uses (evenly spaced by rank), and the minimum number for any
-#: fit.
+#: Maximum number of values that a fit uses; of more values, this number is used, evenly spaced by
+#: rank.
 MOST_VALUES = 5_000
+#: Minimum number of values for a fit; with fewer, no distribution is fitted.
 LEAST_VALUES = 20
 #: Number of quantiles that represent a sample.
 _QUANTILES = 101
@@ -176,10 +177,15 @@ class _Samples:
     """Samples of the sizes and gaps of flows and bursts."""
 
     def __init__(self) -> None:
+        #: Number of flows of each transaction.
         self.flows: list[float] = []
+        #: Number of messages of each flow.
         self.bursts: list[float] = []
+        #: Times in s between the first messages of consecutive flows of a transaction.
         self.flow_gaps: list[float] = []
+        #: Payload bytes of each message.
         self.bytes: list[float] = []
+        #: Times in s between consecutive messages of a flow.
         self.burst_gaps: list[float] = []
 
     def add(self, tree: Tree) -> None:

@@ -33,7 +33,12 @@ _KEY = ("trace_id", "span_id")
 
 @dataclass
 class Mended:
-    """Numbers of repaired spans, by kind of repair."""
+    """Numbers of repaired spans, by kind of repair.
+
+    ``repeated``: duplicates removed; ``differing``: other spans with an id in use, removed;
+    ``shared``: pairs of client and server with one id, separated; ``lost``: spans whose parent is
+    missing; ``cycles``: cycles of parents cut; ``negative``: spans that ended before their start.
+    """
 
     repeated: int = 0
     differing: int = 0

@@ -103,7 +103,10 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
 def joined(
     series: Mapping[str, tuple[Sequence[float] | Numbers, Sequence[float] | Numbers]],
 ) -> Metrics:
-    """Return one table of series with different times (seconds); gaps are missing values (NaN)."""
+    """Return one table of series with different times (seconds); gaps are missing values (NaN).
+
+    ``series`` has the times and the values of each metric by its name.
+    """
     if not series:
         raise InputError("metrics: there are no series to join")
     repeated = 0

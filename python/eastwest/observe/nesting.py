@@ -35,7 +35,7 @@ import numpy as np
 
 from eastwest.observe.calls import Calls, Integers
 
-#: Ratio of consecutive buckets of delay on the scoreboard.
+#: Ratio of the upper limits of two consecutive buckets of delay on the scoreboard.
 RATIO = 1.3
 #: Number of rounds of assignment and estimate.
 ROUNDS = 6
@@ -73,9 +73,10 @@ def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Intege
 
 
 def candidates(calls: Calls) -> list[list[int]]:
-    """Return for each call the calls that contain it, in the order of their starts.
+    """Return for each call its possible parents: the rows of calls that contain it in time.
 
-    The list of a call from outside is empty.
+    They are calls that its caller was serving from the request to the response, in the order of
+    their starts. The list of a call from outside is empty.
     """
     by_node: dict[int, list[int]] = defaultdict(list)
     order = np.argsort(calls.received_ns, kind="stable")
@@ -169,7 +170,10 @@ class _Hazards:
         return cls(history, events, risks)
 
     def rate(self, state: State, past: tuple[int, ...], to: int, gap: int) -> float:
-        """Return the hazard of a request to ``to`` in a state, per ns, up to a common factor."""
+        """Return the hazard of a request to node ``to`` in a state, per ns, up to a common factor.
+
+        ``past``: last destinations within the parent; ``gap``: ns since the last event.
+        """
         bucket = _bucket(gap)
         hazard = _LEAST
         none: dict[tuple[int, int], int] = {}
@@ -222,7 +226,11 @@ def _steps(
 
 
 def follow(calls: Calls, found: list[list[int]], table: _Hazards) -> Integers:
-    """Return each call's parent (row, or −1): the candidate with the highest hazard."""
+    """Return each call's parent (row, or −1): the candidate with the highest hazard.
+
+    ``found`` has the candidates of each call (``candidates``); ``table`` the hazards from the
+    previous assignment.
+    """
     caller, callee, sent, received = _lists(calls)
     returned = calls.returned_ns.tolist()
     chosen = np.full(len(calls), -1, np.int64)

@@ -20,10 +20,12 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def series(families: Iterable[Family], times_s: Numbers, start_s: float = 0.0) -> Iterator[str]:
-    """Yield the lines of all samples; ``start_s`` is the start of the run since 1970.
+    """Yield the lines of all samples.
 
-    Times have milliseconds, as in Prometheus, and more digits where samples are closer, so that all
-    times are distinct. Raises ``InputError`` where nanoseconds would not distinguish them.
+    ``times_s`` are simulated seconds; ``start_s`` is the start of the run in seconds since 1970,
+    which is added to them. Times have milliseconds, as in Prometheus, and more digits where samples
+    are closer, so that all are distinct. Raises ``InputError`` where nanoseconds would not
+    distinguish them.
     """
     stamps = _stamps([start_s + float(time) for time in times_s])
     for family in families:

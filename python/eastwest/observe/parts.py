@@ -26,9 +26,9 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Maximum number of files of a table, and number of rows of each file from which column types are
-#: inferred.
+#: Maximum number of files of a table.
 MOST_FILES = 100_000
+#: Number of rows of each file from which the types of its columns are inferred.
 _LOOKED_AT = 10_000
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 

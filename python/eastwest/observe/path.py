@@ -55,7 +55,10 @@ class Forest:
         self.roots = [row for row, parent in enumerate(self.parents.tolist()) if parent < 0]
 
     def tree(self, root: int) -> list[int]:
-        """Return the rows of a transaction: parents before children, siblings by start."""
+        """Return the rows of a transaction, at most ``MOST_SPANS``: parents before children.
+
+        ``root`` is the row of its root; siblings are in the order of their starts.
+        """
         found: list[int] = []
         waiting = [root]
         while waiting and len(found) < MOST_SPANS:
@@ -97,7 +100,10 @@ class Forest:
 
 
 def time_by_service(forest: Forest) -> tuple[dict[str, float], int]:
-    """Return seconds on critical paths by service or network, and the number of transactions."""
+    """Return seconds on critical paths by service or network, and the number of transactions.
+
+    Of more than ``MOST_TRANSACTIONS``, every n-th is analysed and counted.
+    """
     step = -(-len(forest.roots) // MOST_TRANSACTIONS)
     roots = forest.roots[:: max(1, step)]
     total: dict[str, float] = defaultdict(float)

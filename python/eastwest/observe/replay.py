@@ -38,12 +38,14 @@ from eastwest.traces.source import Told
 WORKLOAD_FORMAT = 1
 #: Name of the file that describes the workload.
 ABOUT = "workload.json"
-#: Files with the table of calls, and with messages in the study's format.
+#: Name of the file with the table of calls that the simulator replays.
 TABLE = "transactions.tsv"
+#: Name of the file with all messages, in the trace format of the study (Gusat et al.).
 MESSAGES = "messages.csv"
 #: Priority of all messages in the study's format, because spans have none.
 PRIORITY = 0
 
+#: Columns of ``transactions.tsv``, in their order.
 COLUMNS = (
     "transaction",
     "call",
@@ -73,12 +75,13 @@ class Wanted:
 
     #: How the time between the two sides of a call counts: a value of ``book.BETWEEN``.
     between: str
-    #: Rules for the payload bytes of requests and responses whose size the spans do not state.
+    #: Rule for the payload bytes of requests whose size the spans do not state.
     request: str = sizes.REQUEST
+    #: Rule for the payload bytes of responses whose size the spans do not state.
     response: str = sizes.RESPONSE
-    #: Number of transactions to synthesise, or None to replay the recorded ones; method of the
-    #: synthesis (``synthetic``).
+    #: Number of transactions to synthesise; None: the recorded transactions are replayed.
     transactions: int | None = None
+    #: Method of the synthesis: one of ``synthetic.DRAWS``.
     how: str = "trees"
     seed: int = 1
 
@@ -231,7 +234,10 @@ def _about(
 
 
 def fabric(components: int, rate: str) -> str:
-    """Return the TOML of a fabric of two or more racks: a host per component, and a spare host."""
+    """Return the TOML of a fabric of two or more racks: a host per component, and a spare host.
+
+    ``rate`` is the rate of the hosts' links, such as ``10 Gbit/s``.
+    """
     leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\
 [fabric]

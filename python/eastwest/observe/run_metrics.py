@@ -155,7 +155,7 @@ _FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...
     ),
     (
         "seconds",
-        "Sum of the completion times of these messages",
+        "Sum of the completion times, in seconds, of the messages that have arrived completely",
         lambda part: part["fct_us"].to_numpy() / 1e6,
     ),
 )
@@ -190,7 +190,7 @@ def _tasks(result: Result, times: Numbers) -> Iterator[Family]:
         weight = part["cpu_s"].to_numpy().astype(np.float64)
         cpu.append(Series({"host": names[host]}, _counted(ended, times, weight)))
     yield Family("eastwest_tasks_running", Kind.GAUGE, "Tasks that are running on a host.", series)
-    text = "Core time of the tasks that have ended on a host."
+    text = "Core time of the tasks that have ended on a host, in seconds."
     yield Family("eastwest_tasks_cpu_seconds", Kind.COUNTER, text, cpu)
 
 
@@ -253,6 +253,9 @@ def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.i
 
 
 def _counted(at: Numbers, times: Numbers, weight: Numbers | None = None) -> Numbers:
-    """Return the number of events up to the end of each interval, or the sum of their weights."""
+    """Return the number of events up to the end of each interval, or the sum of their weights.
+
+    ``at`` are the times of the events, ``times`` the ends of the intervals, in simulated seconds.
+    """
     found = np.bincount(_places(at, times), weights=weight, minlength=len(times) + 1)
     return found[: len(times)].cumsum().astype(np.float64)

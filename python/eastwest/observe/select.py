@@ -43,17 +43,19 @@ class Method(StrEnum):
 class Wanted:
     """Settings of a selection of metrics."""
 
+    #: Maximum number of metrics to select.
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE
     method: Method = Method.DISCRETISED
     #: Number of classes into which a metric is cut; None: derived from the number of rows.
     bins: int | None = None
+    #: Number k of nearest neighbours, for the method ``neighbours``.
     neighbours: int = 3
     #: Maximum number of rows by which a metric may lead the target.
     lags: int = 0
     #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
-    #: Maximum share of missing values of a candidate.
+    #: Maximum share (0 to 1) of missing values of a candidate; metrics above it are excluded.
     most_missing: float = 0.2
     #: Number of bootstrap replicates; 0: no bootstrap.
     bootstrap: int = 0
@@ -103,14 +105,17 @@ class Selection:
     chosen: tuple[Chosen, ...]
     rows: int
     candidates: int
-    #: Number of classes into which each metric was cut.
+    #: Number of classes into which a metric is cut at most.
     bins: int
+    #: Names of the metrics that were excluded because they are constant.
     constant: tuple[str, ...]
+    #: Names of the metrics that were excluded because too many of their values are missing.
     missing: tuple[str, ...]
     #: Number of metrics with gaps that were filled.
     filled: int
     notes: tuple[str, ...]
-    #: Agreement of the bootstrap's selections: at most 1; None without a bootstrap.
+    #: Agreement of the selections on bootstrap replicates: 1 when all are equal, about 0 when they
+    #: agree only by chance; None without a bootstrap.
     stability: float | None
     #: Relevance of every candidate, in nats.
     relevance: dict[str, float]
@@ -202,11 +207,15 @@ class Told:
     names: tuple[str, ...]
     #: Number of rows by which each candidate leads the target.
     lags: tuple[int, ...]
-    #: Number of rows to select from, and of classes of discretised metrics.
+    #: Number of rows with a value of the target, less the rows lost to lags.
     rows: int
+    #: Number of classes into which a metric is cut at most.
     bins: int
+    #: Names of the metrics that were excluded because they are constant.
     constant: tuple[str, ...]
+    #: Names of the metrics that were excluded because too many of their values are missing.
     missing: tuple[str, ...]
+    #: Number of metrics with gaps that were filled.
     filled: int
     #: Candidates whose values equal those of the target in all rows.
     same: tuple[str, ...]
@@ -286,7 +295,9 @@ def selection(
 ) -> Selection:
     """Return the selection, put together from its parts.
 
-    ``picks`` number the candidates consecutively through all blocks.
+    ``picks`` number the candidates consecutively through all blocks. ``often`` is the share of
+    replicates that select each candidate, ``stable`` their agreement; both None without a
+    bootstrap.
     """
     names = [name for block in blocks for name in block.names]
     lags = [lag for block in blocks for lag in block.lags]
@@ -431,7 +442,11 @@ def varying(values: Numbers) -> NDArray[np.int64]:
 
 
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
-    """Return the indices of the rows of a bootstrap replicate."""
+    """Return the indices of the rows of a bootstrap replicate.
+
+    ``rows`` is the number of rows of the table, ``replicate`` the number of the replicate, from 0.
+    For the method ``neighbours`` each row occurs once.
+    """
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
     # A repeated row would be its own nearest neighbour, at distance 0.
     return np.unique(drawn) if wanted.method is Method.NEIGHBOURS else drawn

@@ -17,15 +17,19 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.book import MOST_BYTES, Book, Call, Tree
 
-#: Default rules for payload bytes of requests and responses if no span of an operation states a
-#: size.
+#: Default rule for the payload bytes of a request if no span of its operation states a size.
 REQUEST = "1600"
+#: Default rule for the payload bytes of a response if no span of its operation states a size.
 RESPONSE = "uniform:1600:2000"
 
 
 @dataclass(frozen=True)
 class SizeRule:
-    """Distribution of sizes in bytes: ``fixed``, ``uniform`` or ``lognormal``."""
+    """Distribution of sizes in bytes: ``fixed``, ``uniform`` or ``lognormal``.
+
+    ``first`` is the size, the smallest size or the median; ``second`` is the largest size of
+    ``uniform``, or sigma of ``lognormal``.
+    """
 
     kind: str
     first: float
@@ -83,7 +87,11 @@ class Origins:
 
 
 def fill(book: Book, request: SizeRule, response: SizeRule, seed: int) -> dict[str, dict[str, int]]:
-    """Set the sizes of calls between components (in place); return their numbers by origin."""
+    """Set the sizes of calls between components (in place); return their numbers by origin.
+
+    ``request`` and ``response`` are the rules for sizes that no span of an operation states. The
+    result has the keys ``request_bytes`` and ``response_bytes``, each with numbers of messages.
+    """
     calls = [call for tree in book.trees for call in tree.calls if travels(tree, call)]
     rules = {"request_bytes": request, "response_bytes": response}
     found = {}

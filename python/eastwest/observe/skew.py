@@ -37,8 +37,9 @@ from eastwest.units import clean, span
 #: Minimum number of calls between two clocks for an estimate of their shift.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
-#: Coarsest resolution that is tested, and coarsest resolution that needs no remark, in ns.
+#: Coarsest resolution of a clock that is tested, in ns.
 _COARSEST_NS = 10**9
+#: Coarsest resolution of a clock that needs no remark, in ns.
 FINE_NS = 1000
 
 
@@ -50,13 +51,17 @@ class Skew:
     #: absent.
     shift_ns: dict[str, int] = field(default_factory=dict)
     clocks: int = 0
+    #: Number of awaited calls from a span of one clock to a span of another clock.
     calls: int = 0
     #: Resolution of each clock in nanoseconds.
     resolution_ns: dict[str, int] = field(default_factory=dict)
     #: Number of calls between clocks that lie outside their callers by more than the slack, before
-    #: and after the correction; and number of calls that lie outside by at most the slack.
+    #: the correction.
     outside_before: int = 0
+    #: Number of calls between clocks that lie outside their callers by more than the slack, after
+    #: the correction.
     outside_after: int = 0
+    #: Number of calls between clocks that lie outside their callers, but by no more than the slack.
     within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
@@ -179,7 +184,11 @@ def _resolution(divisor: int) -> int:
 
 
 def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
-    """Return the shift of each clock in ns, from the bounds of all calls and the divisors."""
+    """Return the shift of each clock in ns, from the bounds of all calls and the divisors.
+
+    ``found`` is a table of ``edges``; ``divisors_ns`` has for each clock the greatest common
+    divisor of its times (``divisors``).
+    """
     resolution = {name: _resolution(divisor) for name, divisor in divisors_ns.items()}
     calls = _with_slack(found.filter(pl.col("caller").is_not_null()), resolution)
     roots = found.filter(pl.col("caller").is_null()).group_by("clock").agg(pl.col("low").sum())

@@ -18,12 +18,16 @@ import orjson
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.remarks import Remarks
 
-#: Longest name or identifier, and longest text of attributes of one span, in characters.
+#: Maximum length of a name, in characters; a longer name is cut.
 MOST_TEXT = 4096
+#: Maximum length of the JSON text of a span's attributes, in characters.
 MOST_ATTRIBUTES = 1 << 16
 
+#: Attributes that name the service of a span, in order of preference.
 SERVICE_KEYS = ("service.name",)
+#: Attributes that name the instance (pod, container, process) of a span, in order of preference.
 INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-uuid")
+#: Attributes that name the host of a span, in order of preference.
 HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
 #: Translation that removes the hexadecimal digits of an identifier, so that a valid one becomes
@@ -94,7 +98,8 @@ def name_of(value: object, remarks: Remarks) -> str | None:
 def id_of(value: object, what: str) -> str:
     """Return a valid identifier; raise ``SpanError`` for any other value.
 
-    Hexadecimal digits become lower case; in other codes, such as base64, case is kept.
+    Hexadecimal digits become lower case; in other codes, such as base64, case is kept. ``what`` is
+    the field's name in the error.
     """
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
@@ -114,7 +119,10 @@ def parent_of(value: object) -> str | None:
 
 
 def whole(value: object, what: str) -> int:
-    """Return a whole number, also from text; raise ``SpanError`` for any other value."""
+    """Return a whole number, also from text; raise ``SpanError`` for any other value.
+
+    ``what`` is the field's name in the error.
+    """
     if isinstance(value, str) and 0 < len(value) <= 20 and value.isascii():
         try:
             return int(value)
@@ -128,7 +136,10 @@ def whole(value: object, what: str) -> int:
 
 
 def time_of(value: int, what: str) -> int:
-    """Return nanoseconds since 1970; raise ``SpanError`` outside 1980 to 2100."""
+    """Return ``value``, in ns since 1970; raise ``SpanError`` outside 1980 to 2100.
+
+    ``what`` is the field's name in the error.
+    """
     if not EARLIEST_NS <= value <= LATEST_NS:
         raise SpanError(f"{what} lies outside 1980 to 2100: is it in another unit?", value)
     return value

@@ -49,7 +49,7 @@ _FOR_EACH = 4
 
 @dataclass(frozen=True)
 class _Cut:
-    """Candidates of a block that are not constant on some rows, with their estimator."""
+    """Candidates of a block that vary on all rows or on those of a replicate; their estimator."""
 
     #: Column numbers in the block of the candidates that are not constant on these rows.
     varied: NDArray[np.int64]
@@ -167,7 +167,11 @@ class _Spread:
     def _replicate(
         self, blocks: Sequence[Future[Block]], begins: NDArray[np.int64], replicate: int
     ) -> list[int]:
-        """Return the numbers of the candidates selected on the rows of a replicate."""
+        """Return the numbers of the candidates selected on the rows of a bootstrap replicate.
+
+        Candidates are numbered through all blocks; ``begins`` has the number of the first candidate
+        of each block. ``replicate`` is the number of the replicate, from 0.
+        """
         cut = self._cut(blocks, replicate)
         varied: list[NDArray[np.int64] | None] = self._client.gather(
             [self._client.submit(_varied, one, pure=False) for one in cut]

@@ -24,7 +24,11 @@ def default_block(rows: int) -> int:
 
 
 def resampled(rows: int, block: int, seed: int, replicate: int) -> Rows:
-    """Return the indices of the rows of one bootstrap replicate."""
+    """Return the indices of the rows of one bootstrap replicate: an array of ``rows`` numbers.
+
+    ``block`` is the number of consecutive rows that are drawn together, ``replicate`` the number of
+    the replicate, from 0.
+    """
     random = np.random.default_rng([seed, replicate])
     starts = random.integers(0, rows - block + 1, size=-(-rows // block))
     return (starts[:, None] + np.arange(block)).ravel()[:rows]

@@ -28,7 +28,11 @@ MOST_CALLS = 5_000_000
 
 
 def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Book:
-    """Return synthesised transactions; raise ``InputError`` where they have too many calls."""
+    """Return synthesised transactions; raise ``InputError`` where they have too many calls.
+
+    ``gaps`` has the recorded times between arrivals in s; ``count`` is the number of transactions;
+    ``how`` is one of ``DRAWS``.
+    """
     if how not in DRAWS:
         raise InputError(
             f"the method of synthesis is {how!r:.40}, but must be one of {', '.join(DRAWS)}"

@@ -41,10 +41,12 @@ def import_spans(
 ) -> Imported:
     """Read ``files`` of spans, of any known formats, and write the folder ``out``.
 
-    ``dask`` is the address of a scheduler, whose workers then read the files; they must find them
-    under the same paths. ``InputError`` is raised if a file is not usable; if a span is not usable,
-    unless ``on_bad_row`` is ``skip``; and if the meaning of a span would change, unless ``lossy``.
-    Without ``lasting``, the folder is not synchronised to disk.
+    ``dask``: address of a scheduler, whose workers then read the files under the same paths.
+    ``mend_rows``: approximate number of spans repaired at once. Without ``lasting``, the folder is
+    not synchronised to disk.
+
+    Raises ``InputError`` if a file is not usable; if a span is not usable, unless ``on_bad_row`` is
+    ``skip``; and if the meaning of a span would change, unless ``lossy``.
     """
     if not files:
         raise InputError("no file was given: give at least one file of spans")

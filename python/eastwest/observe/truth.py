@@ -39,7 +39,12 @@ class Accuracy:
 
 
 def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0) -> Accuracy:
-    """Return the accuracy of inferred parents, compared with the true parents."""
+    """Return the accuracy of inferred parents, compared with the true parents.
+
+    ``parents`` has the row of each call's inferred parent, or −1; ``ambiguous`` is the number of
+    calls with more than one possible parent; ``speed`` the rate of transactions relative to the
+    recording.
+    """
     inferred, true = parents >= 0, calls.parent >= 0
     right = inferred & (parents == calls.parent)
     wrong = np.unique(calls.transaction[inferred != true])

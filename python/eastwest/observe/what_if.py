@@ -73,7 +73,7 @@ def read_cases(path: Path) -> list[Case]:
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {clean(str(error), 120)}") from None
+        raise InputError(f"{file}: is not valid TOML: {clean(str(error), 120)}") from None
     problems: list[str] = []
     _known(given, {"scenario", "case"}, "", problems)
     default = given.get("scenario")
@@ -124,7 +124,10 @@ def _case(
     settings = table.get("set", {})
     plain = isinstance(settings, dict) and len(settings) <= _MOST_SETTINGS
     if not plain or not all(isinstance(v, str | int | float | bool) for v in settings.values()):
-        problems.append(f'{where}set: must be a table of settings, {{ "fabric.mtu" = "9000 B" }}')
+        problems.append(
+            f"{where}set: must be a table of at most {_MOST_SETTINGS} settings, such as "
+            '{ "fabric.mtu" = "9000 B" }'
+        )
         settings = {}
     return Case(name, folder / scenario, settings)
 
@@ -141,15 +144,17 @@ def _known(table: dict[str, Any], names: set[str], where: str, problems: list[st
 class Runs:
     """Settings for the runs of all cases: seeds, cores or cluster, and run store."""
 
-    #: Number of seeds of each case, counted from ``first_seed`` (None: the scenario's seed)
-    #: upwards.
+    #: Number of seeds of each case.
     seeds: int = 1
+    #: First seed; the others count upwards from it. None: the seed of the first case's scenario.
     first_seed: int | None = None
-    #: Parameters of ``eastwest.sweep``: processes, address of a Dask scheduler, run store, retry of
-    #: failed runs.
+    #: Number of processes on this machine; None: one for each core that this process may use.
     jobs: int | None = None
+    #: Address of a Dask scheduler that runs the cases; None: they run on this machine.
     dask: str | None = None
+    #: Folder of the run store; None: the default store.
     store: str | Path | None = None
+    #: Whether runs that failed before are run again.
     retry: bool = False
 
 

@@ -20,10 +20,12 @@ from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
 from eastwest.traces.made import FolderWriter
 
-#: Approximate numbers of spans, and of bytes of attributes and extras, that are mended at once.
+#: Approximate number of spans that are mended at once.
 MEND_ROWS = 1 << 18
+#: Approximate bytes of attributes and extras of the spans that are mended at once.
 MEND_BYTES = 256 << 20
-#: Columns that may be null in all rows although the source has their data.
+#: Columns that may be null in all rows although the source has their data, so they are not listed
+#: under ``lacks``.
 _NEVER_LACKING = ("extra", "mended")
 
 

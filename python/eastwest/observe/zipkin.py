@@ -32,8 +32,8 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Fields of a span that are read and need no place in ``extra``; ``mend`` uses what ``shared``
-#: marks.
+#: Fields of a span that are not stored in ``extra``, because columns or attributes hold their data
+#: (``shared``: the mark that ``mend`` sets).
 _COLUMNS = frozenset(
     (
         *("traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "tags", "shared"),
