@@ -239,7 +239,7 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
         (
             b'Avro-Json\n{}\n{"event": {"a.JobSubmitted": {"jobid": "j", "jobName": "n", '
             b'"submitTime": -5}}}\n',
-            ":3: is not a record of a job history (a time is -5)",
+            ":3: is not a record of a job history (a time is -5, not ms since 1970)",
         ),
     ],
 )

@@ -208,7 +208,7 @@ def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> 
         text = said(found)
         assert (
             "noted 3 × flow sampled at 1 in 100: records; sizes are estimates with 95 % confidence"
-            ": the error of all bytes is 43.3 %" in text
+            ": the error of the sum of all bytes is 43.3 %" in text
         )
         assert "most flows of fewer than 100 packets are missing" in text
     told = taken(tmp_path, made.v5(RECORDS), sampling=10)

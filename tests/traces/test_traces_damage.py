@@ -55,7 +55,7 @@ def run(*arguments: str | Path) -> Result:
         ("b\t1\t1\t2\t3 MB\t4", "of bytes is expected, without a unit, found '3 MB'"),
         ("b\t1\t1\t\t3\t4", "column 4 (map-input bytes): is not a number"),
         ("b\t1\t1\t+2\t3\t4", "column 4 (map-input bytes): a whole number"),
-        ("b\t1\t1\t2\t3\t18446744073709551616", "is too large for 64 bits"),
+        ("b\t1\t1\t2\t3\t18446744073709551616", "is more than 18446744073709551615, the maximum"),
         ("b\t1240335962848\t1\t2\t3\t4", "a hundred years in seconds: is it in another unit?"),
         ("b\0\t1\t1\t2\t3\t4", "is not text: it has a NUL, or bytes that are not UTF-8"),
         ("b" * 70_000 + "\t1\t1\t2\t3\t4", "longer than 65,536 bytes"),
@@ -236,7 +236,7 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("x.bz2", bz2.compress(line * 300_000)),
     ):
         (tmp_path / name).write_bytes(packed)
-        with pytest.raises(InputError, match="decompresses to more than 200 times"):
+        with pytest.raises(InputError, match="decompresses to more than"):
             taken(tmp_path, tmp_path / name)
     (tmp_path / "line").write_bytes(line + b"x" * (6 << 20))
     with pytest.raises(InputError, match="has a line of more than"):

@@ -28,7 +28,8 @@ LossyOption = Annotated[
     bool,
     typer.Option(
         "--lossy",
-        help="Also import spans whose meaning changes, such as cycles or ends before starts.",
+        help="Import also spans that contradict each other or themselves, such as cycles of parents or "
+        "ends before starts; without it, they are refused.",
     ),
 ]
 
@@ -44,18 +45,27 @@ def import_files(
     ],
     source_format: Annotated[
         str,
-        typer.Option("--format", metavar="auto|" + "|".join(SOURCES), help="Format of the files."),
+        typer.Option(
+            "--format",
+            metavar="auto|" + "|".join(SOURCES),
+            help="Format of the files; auto: recognised by their content.",
+        ),
     ] = "auto",
     on_bad_row: Annotated[
         str,
-        typer.Option("--on-bad-row", metavar="stop|skip", help="Action on a damaged span."),
+        typer.Option(
+            "--on-bad-row",
+            metavar="stop|skip",
+            help="At a damaged span: stop (import nothing) or skip (leave the span out and report it).",
+        ),
     ] = "stop",
     force: ForceOption = False,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Read on the workers of this Dask scheduler; they open the files by their paths.",
+            help="Read the files on the workers of this Dask scheduler, which need them under "
+            "equal paths; default: on this machine.",
         ),
     ] = None,
     lossy: LossyOption = False,
@@ -109,11 +119,14 @@ def _skew(skew: dict[str, Any]) -> str:
     clocks = f"{count(skew['clocks'])}"
     calls, before = count(skew["calls_between"]), count(skew["outside_before"])
     if not skew["shifted"]:
-        return f"{clocks}; {before} of {calls} calls between clocks lie outside their callers"
+        return (
+            f"{clocks} in the spans; {before} of {calls} calls between clocks lie outside "
+            "their callers"
+        )
     name, shift = next(iter(skew["shift_ns"].items()))
     sign = "−" if shift < 0 else "+"
     return (
-        f"{clocks}, {count(skew['shifted'])} shifted, most {clean(name, 40)} by {sign}"
+        f"{clocks} in the spans, {count(skew['shifted'])} shifted, most {clean(name, 40)} by {sign}"
         f"{span(abs(shift) / 1e9)}; {before} of {calls} calls between clocks lay outside their "
         f"callers, now {count(skew['outside_after'])}"
     )

@@ -53,18 +53,27 @@ def infer(
         ),
     ] = "",
     rules: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Only for stitching: file of rules.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Only for stitching: file of rules that say which attributes must match.",
+        ),
     ] = None,
     rounds: Annotated[
         int,
         typer.Option(
             min=0,
             max=100,
-            help="Only for nesting: number of rounds of refinement; 0: as published.",
+            help="Only for nesting: rounds of refinement; 0: only the published algorithm.",
         ),
     ] = 6,
     step: Annotated[
-        float, typer.Option(min=1e-3, metavar="MS", help="Only for convolution: time step in ms.")
+        float,
+        typer.Option(
+            min=1e-3,
+            metavar="MS",
+            help="Only for convolution: time step in ms, the resolution of delays.",
+        ),
     ] = 1.0,
     speeds: Annotated[
         str,
@@ -151,7 +160,10 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "transactions" in said:
         yield "finds", f"{count(said['transactions'])} transactions"
     if said.get("alone"):
-        yield "alone", f"{count(said['alone'])} spans lack the attribute"
+        yield (
+            "alone",
+            f"{count(said['alone'])} spans lack the attribute: each is a transaction of its own",
+        )
     if said.get("precision") is not None and said.get("recall") is not None:
         right = f"{percent(said['precision'])} of the parents found are correct"
         yield "parents", f"{right}, {percent(said['recall'])} of the true parents are found"
@@ -163,7 +175,11 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     whole = "whole" in rows[0]
     names = ["speed", "open at once", "precision", "recall"]
-    names += ["whole transactions", "ambiguous calls"] if whole else ["kinds found", "direct kinds"]
+    names += (
+        ["whole transactions", "ambiguous calls"]
+        if whole
+        else ["causes found", "true direct causes"]
+    )
     for name in names:
         table.add_column(name, justify="right")
     for row in rows:

@@ -58,7 +58,7 @@ def select(
         ),
     ] = None,
     neighbours: Annotated[
-        int, typer.Option(help="Number k of the nearest neighbour that the estimator uses.")
+        int, typer.Option(help="Only for --method neighbours: number of nearest neighbours.")
     ] = 3,
     lags: Annotated[
         int, typer.Option(help="Maximum number of rows by which a metric may lead the target.")
@@ -76,12 +76,25 @@ def select(
     bootstrap: Annotated[
         int, typer.Option(help="Number of resampled tables on which the selection is repeated.")
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of the bootstrap, and of the noise against ties of --method neighbours."
+        ),
+    ] = 1,
     time_column: Annotated[
-        str | None, typer.Option("--time", metavar="COLUMN", help="Column of times in a file.")
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="COLUMN",
+            help="Column of times in a file; default: found by names such as time.",
+        ),
     ] = None,
     query: Annotated[
-        str, typer.Option(metavar="PROMQL", help="Series to query from a server.")
+        str,
+        typer.Option(
+            metavar="PROMQL", help="Series to query from a Prometheus server; default: all."
+        ),
     ] = '{__name__!=""}',
     last: Annotated[
         str, typer.Option(metavar="TIME", help="Length of the queried interval.")
@@ -94,7 +107,9 @@ def select(
             "2026-01-31T12:00+01:00 or seconds since 1970; default: now.",
         ),
     ] = None,
-    step: Annotated[str, typer.Option(metavar="TIME", help="Time between rows.")] = "15 s",
+    step: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between rows of the queried series.")
+    ] = "15 s",
     actuations: Annotated[
         str | None,
         typer.Option(
@@ -279,7 +294,10 @@ def _remarks(found: Selection) -> list[str]:
     lines = ["Relevance and redundancy are in nats."]
     if found.stability is not None:
         lines.append(f"Stability of the selection on resampled rows: {found.stability:.2f} of 1.")
-    for names, what in ((found.constant, "constant"), (found.missing, "mostly missing")):
+    for names, what in (
+        (found.constant, "constant"),
+        (found.missing, "of too many missing values"),
+    ):
         if names:
             some = ", ".join(clean(name, 60) for name in names[:_NAMES_SHOWN])
             more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""

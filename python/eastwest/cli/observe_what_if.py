@@ -134,7 +134,7 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
         response = {key: found[f"transactions.response_us.{key}"] for key in ("mean", "p50", "p99")}
         network = found["transactions.network_us.mean"]["mean"]
         mean = response["mean"]["mean"]
-        shares = f"{percent(network / mean if mean else 0.0)} the network's"
+        shares = f"{percent(network / mean if mean else 0.0)} in the network"
         if queued := found["transactions.queued_us.mean"]["mean"]:
             shares += f", {percent(queued / mean)} in queues for processors"
         rate, per_watt = (
@@ -144,7 +144,7 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
             clean(case["name"], 40),
             (
                 f"median {_with_interval(response['p50'])}, p99 {_with_interval(response['p99'])}, "
-                f"{shares}; {rate:.4g} a second, {per_watt:.3g} per watt"
+                f"{shares}; {rate:.4g} transactions a second, {per_watt:.3g} per watt"
             ),
         )
     if len(said["seeds"]) > 1:

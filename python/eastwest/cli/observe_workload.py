@@ -29,7 +29,8 @@ def workload(
         typer.Option(
             metavar="host|network",
             help="Meaning of the time between the client's and the server's span of a call: host "
-            "(computing) or network.",
+            "(computing of the called component) or network (left out: the simulated network "
+            "takes its place).",
         ),
     ] = "host",
     request_bytes: Annotated[
@@ -53,7 +54,7 @@ def workload(
             min=1,
             max=5_000_000,
             metavar="N",
-            help="Number of transactions to draw; default: the recorded transactions.",
+            help="Number of transactions to draw at random; default: each recorded one once.",
         ),
     ] = None,
     draw: Annotated[
@@ -128,5 +129,5 @@ def _variable(variable: dict[str, Any]) -> str:
     if not variable["candidates"]:
         return f"{mean}, {count(variable['count'])} values"
     nearest = variable["candidates"][0]
-    near = f"nearest {nearest['name']}, distance {nearest['distance']:.3f}"
+    near = f"nearest {nearest['name']}, KS distance {nearest['distance']:.3f}"
     return f"{mean}; {variable['distribution']} ({near})"

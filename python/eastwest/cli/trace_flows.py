@@ -36,7 +36,11 @@ def flows(
     ],
     source_format: Annotated[
         str,
-        typer.Option("--format", metavar="|".join(_FORMATS), help="Format of the files."),
+        typer.Option(
+            "--format",
+            metavar="|".join(_FORMATS),
+            help="Format of the files; auto: recognised by their content.",
+        ),
     ] = "auto",
     idle: Annotated[
         float,
@@ -55,7 +59,9 @@ def flows(
     ] = 0,
     pair: Annotated[
         bool,
-        typer.Option("--pair", help="One flow for each connection: its larger direction."),
+        typer.Option(
+            "--pair", help="Only the larger direction of a connection is a flow; default: both."
+        ),
     ] = False,
     least: Annotated[
         int, typer.Option(min=1, max=10**15, help="Leave out flows with a smaller payload (bytes).")
@@ -77,7 +83,9 @@ def flows(
     on_bad_row: Annotated[
         str,
         typer.Option(
-            "--on-bad-row", metavar="stop|skip", help="Action on a damaged row or record."
+            "--on-bad-row",
+            metavar="stop|skip",
+            help="At a damaged row or record: stop, or skip it and report it.",
         ),
     ] = "stop",
     starts: Annotated[

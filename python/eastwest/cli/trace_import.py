@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of printed lines on records that an import left out or noted; trace.json has all.
 _MOST_LINES = 8
+#: Columns of sizes in the table of jobs, with the words by which their sums are printed.
 _BYTES = {
     "input_bytes": "input",
     "map_output_bytes": "map output",
@@ -50,13 +51,15 @@ def import_files(
         typer.Option(
             "--format",
             metavar="auto|" + "|".join([*SOURCES, *MPI_SOURCES]),
-            help="Format of the files.",
+            help="Format of the files; auto: recognised by their content.",
         ),
     ] = "auto",
     on_bad_row: Annotated[
         str,
         typer.Option(
-            "--on-bad-row", metavar="stop|skip", help="Action on a damaged row or record."
+            "--on-bad-row",
+            metavar="stop|skip",
+            help="At a damaged row or record: stop, or skip it and report it.",
         ),
     ] = "stop",
     ranks: Annotated[
@@ -71,7 +74,8 @@ def import_files(
         bool,
         typer.Option(
             "--lossy",
-            help="Also import records whose meaning changes; the account of the trace counts them.",
+            help="Also import records that a trace cannot express as recorded, and count them in "
+            "trace.json; without it, they are refused.",
         ),
     ] = False,
     force: Annotated[
@@ -124,7 +128,7 @@ def _print_mpi(taken: Imported) -> None:
         taken,
         [
             ("trace", clean(str(taken.path), 200)),
-            ("from", f"{taken.source_format}, {count(len(about['files']))} named"),
+            ("from", f"{taken.source_format}, {count(len(about['files']))} named files"),
             ("ranks", count(about["ranks"])),
             ("calls", calls),
         ],
@@ -179,7 +183,11 @@ def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _told(name: str) -> bool:
-    """Whether a missing column or table is printed: only columns of jobs, and whole tables."""
+    """Whether the command prints that this column or table is missing in the trace.
+
+    Yes for whole tables and for columns of the table ``jobs``, no for columns of other tables.
+    ``name`` is ``table`` or ``table.column``.
+    """
     return "." not in name or name.startswith("jobs.")
 
 

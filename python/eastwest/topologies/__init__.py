@@ -25,8 +25,9 @@ from eastwest.topologies.inventory import Described
 
 __all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
-#: Maximum size of a descriptor in bytes, and maximum number of files of an inventory.
+#: Maximum size of a descriptor, or of one file of an inventory, in bytes.
 MOST_BYTES = 16 << 20
+#: Maximum number of files of an inventory.
 _MOST_FILES = 10_000
 #: Maximum number of bytes of all files of an inventory.
 _MOST_ALL_BYTES = 256 << 20
@@ -46,7 +47,8 @@ FORMATS = (*_READERS, *_INVENTORIES)
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
     """Return the fabric of a descriptor; without ``form`` its content determines the format.
 
-    Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
+    ``form`` is one of ``FORMATS``; ``assumed`` has values that the file does not state. Raises
+    ``InputError`` with place and reason where it is invalid, or describes no fabric.
     """
     return read_all([path], form, assumed)
 

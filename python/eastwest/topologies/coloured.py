@@ -29,7 +29,7 @@ from eastwest.units import clean
 
 #: Maximum number of pairs: the simulator's limit of routes.
 MOST_PAIRS = 32_767
-#: Maximum number of paths of one pair, and of all pairs, that are considered.
+#: Maximum number of paths that are considered: for one pair of hosts, and for all pairs together.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
 _MOST_FILE_BYTES = 64 << 20
 _MOST_BPS = 1e15
@@ -59,9 +59,9 @@ class Coloured:
 
     #: Switches on the path of each pair, in order.
     routes: dict[tuple[str, str], list[str]]
-    #: Largest load with these routes (traffic of a link divided by its rate), and lower bound of
-    #: the largest load for any routes.
+    #: Largest load of a link with these routes: its traffic divided by its rate.
     largest_load: float
+    #: Lower bound of the largest load of a link, whatever the routes.
     least_possible: float
     #: Whether the routes are proven to be optimal.
     proven: bool
@@ -185,7 +185,10 @@ def _distances(net: Network, start: str) -> dict[str, int]:
 
 
 def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[str]]) -> float:
-    """Return the largest load of a link between switches: its traffic over its rate."""
+    """Return the largest load of a link between switches: its traffic divided by its rate.
+
+    ``matrix`` has the traffic of each pair of hosts in bit/s, ``routes`` the switches on its path.
+    """
     carried: dict[Link, float] = {}
     for pair, bps in matrix.items():
         via = routes[pair]
@@ -195,7 +198,11 @@ def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[st
 
 
 def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured:
-    """Return one shortest path for each pair, so that the largest load of a link is least."""
+    """Return one shortest path for each pair, so that the largest load of a link is least.
+
+    The search ends after ``time_limit_s``, perhaps with routes that are not proven to be optimal.
+    Raises ``InputError`` for too many paths, or if no routes were found in this time.
+    """
     paths: dict[tuple[str, str], list[list[str]]] = {}
     notes, total = [], 0
     known: dict[tuple[str, str], list[list[str]]] = {}
@@ -225,7 +232,11 @@ def _solve(
     paths: Mapping[tuple[str, str], list[list[str]]],
     time_limit_s: float,
 ) -> tuple[dict[tuple[str, str], int], float, bool]:
-    """Return each pair's path number, the lower bound of the largest load, if it is reached."""
+    """Return the path of each pair, a lower bound of the largest load, and whether it is optimal.
+
+    A path is an index into ``paths`` of the pair. True in the third place means that the solver has
+    proven that no other routes have a smaller largest load.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
     from scipy.sparse import coo_array  # noqa: PLC0415
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Maximum number of nodes and cables of a fabric: the limits of the simulator.
+#: Maximum number of hosts and switches of a fabric: a limit of the simulator.
 MOST_NODES = 200_000
+#: Maximum number of cables of a fabric: a limit of the simulator.
 MOST_CABLES = 800_000
 #: Columns of the CSV file of ports: both devices of a cable, and the ports at its ends.
 PORT_COLUMNS = ("a", "a_port", "b", "b_port")
@@ -46,8 +47,9 @@ class Cable:
     b: str
     rate_bps: float
     delay_s: float
-    #: Names of the ports at both ends, where the descriptor has them.
+    #: Name of the port at the node ``a``; empty if the descriptor has none.
     a_port: str = ""
+    #: Name of the port at the node ``b``; empty if the descriptor has none.
     b_port: str = ""
 
 

@@ -30,9 +30,9 @@ from eastwest.units import clean, count
 
 #: Maximum number of switches on a path: the limit of the simulator.
 MOST_HOPS = 64
-#: Maximum number of routes in all tables together, and maximum size in bytes of a file of hosts or
-#: pairs.
+#: Maximum number of routes in all tables together.
 _MOST_ROUTES = 5_000_000
+#: Maximum size in bytes of a file of ports or of pairs.
 _MOST_FILE_BYTES = 64 << 20
 _LOCAL = {"local"}
 
@@ -54,6 +54,7 @@ class _Table:
     routes: dict[tuple[int, int], dict[int, tuple[_Hop, ...]]] = field(default_factory=dict)
     #: Networks to which each interface is connected.
     connected: dict[str, list[str]] = field(default_factory=dict)
+    #: IP addresses of the switch itself.
     own: set[str] = field(default_factory=set)
     #: (IP version, prefix length) of all routes, longest prefix first.
     lengths: list[tuple[int, int]] = field(default_factory=list)
@@ -73,7 +74,9 @@ class _Table:
 class Ports:
     """Neighbours of a device: ``at`` by (device, port), ``of`` as a list by device."""
 
+    #: Neighbour at each port, by (device, port).
     at: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: Neighbours of each device, one for each of its cables.
     of: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -131,15 +134,20 @@ class _Paths:
         self.tables = tables
         self.ports = ports
         self.hosts = hosts
+        #: Switch or host that has an IP address, by the address.
         self.owners = {address: name for name, table in tables.items() for address in table.own}
         self.owners |= {address: host for host, address in hosts.items()}
+        #: Switches that are connected to a network, by the network.
         self.on: dict[str, set[str]] = {}
         for name, table in tables.items():
             for networks in table.connected.values():
                 for network in networks:
                     self.on.setdefault(network, set()).add(name)
+        #: Number of pairs without a path, by the reason.
         self.left: Counter[str] = Counter()
+        #: Number of choices of one among several equal next hops.
         self.split = 0
+        #: First pair without a path, by the reason.
         self.example: dict[str, str] = {}
 
     def all(self, pairs: Sequence[tuple[str, str]]) -> Routes:

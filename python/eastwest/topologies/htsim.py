@@ -102,6 +102,10 @@ def _number(text: str, where: str) -> int:
 
 
 def _share(number: int, by: int, what: str) -> int:
+    """Return ``number`` divided by ``by``; raise ``InputError`` where it is not a multiple.
+
+    ``what`` describes the division in the message.
+    """
     if by < 1 or number < 1 or number % by:
         raise InputError(f"{what}: {number} is not a multiple of {by}")
     return number // by
@@ -154,6 +158,7 @@ def _lay_out(tree: dict[str, int], tiers: list[dict[str, int]]) -> Fabric:
 
 
 def _demand_radix(tier: dict[str, int], ports: int) -> None:
+    """Raise ``InputError`` unless the switches of a tier have exactly ``ports`` ports downwards."""
     if tier["radix_down"] != ports:
         raise InputError(
             f"Radix_Down is {tier['radix_down']}, but the tiers below need {ports} ports"

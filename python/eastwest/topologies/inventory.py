@@ -27,7 +27,9 @@ from eastwest.units import clean, count, rate
 
 #: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
+#: Delay of a cable for each metre of its length, in s.
 _S_PER_M = 5e-9
+#: Longest accepted cable, in m; longer ones count as this length.
 _LONGEST_M = 100_000.0
 #: Least and largest rate of a link in bit/s.
 _RATES = (1e3, 1e13)
@@ -66,8 +68,9 @@ class Link:
     a_port: str
     b: str
     b_port: str
-    #: Rate in bit/s and length in m; None if the inventory does not state them.
+    #: Rate in bit/s; None if the inventory does not state it.
     rate_bps: float | None = None
+    #: Length in m; None if the inventory does not state it.
     length_m: float | None = None
 
 

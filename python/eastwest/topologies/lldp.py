@@ -54,7 +54,9 @@ class _Report:
     device: str
     #: Names that the neighbour's port may have.
     their_ports: list[str]
+    #: Rate in bit/s of the port's medium; None if it is not reported.
     rate_bps: float | None
+    #: Purpose of the neighbour by its capabilities: ``HOST``, ``SWITCH`` or empty.
     purpose: str
 
 
@@ -63,7 +65,9 @@ class _Device:
     reports: list[_Report] = field(default_factory=list)
     #: Name of the port by its MAC address.
     port_of: dict[str, str] = field(default_factory=dict)
+    #: Names of ports that are down.
     down: set[str] = field(default_factory=set)
+    #: Rate in bit/s of each port, by its name.
     rates: dict[str, float] = field(default_factory=dict)
 
 

@@ -48,8 +48,8 @@ _KINDS = {
     "JOB_CLEANUP": "cleanup",
     "TASK_CLEANUP": "cleanup",
 }
-#: Columns of an attempt by counter. Columns for bytes of file systems are found by the counter's
-#: suffix.
+#: Column of the table of attempts for each counter of Hadoop. Columns for bytes of file systems are
+#: found by the counter's suffix.
 _COUNTERS = {
     "MAP_OUTPUT_BYTES": "map_output_bytes",
     "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
@@ -170,7 +170,7 @@ def count_of(value: object) -> int | None:
     if value is None or (value == -1 and not isinstance(value, bool)):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_COUNT:
-        raise ValueError(f"a count is {clean(str(value), 40)}")
+        raise ValueError(f"a count is {clean(str(value), 40)}; allowed: 0 to 2^63 - 1")
     return value
 
 
@@ -182,9 +182,9 @@ def ms_of(value: object) -> int | None:
     if value is None or (value in {-1, 0} and not isinstance(value, bool)):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"a time is {clean(str(value), 40)}")
+        raise ValueError(f"a time is {clean(str(value), 40)}, not ms since 1970")
     if not EARLIEST_MS <= value <= LATEST_MS:
-        raise ValueError(f"a time is {clean(str(value), 40)}: are these milliseconds since 1970?")
+        raise ValueError(f"a time is {clean(str(value), 40)}: is it ms since 1970?")
     return value
 
 
@@ -202,7 +202,11 @@ def odd_end(status: object) -> str:
 
 
 def unread(counters: Iterable[str], kind: str) -> list[str]:
-    """Return the names of counters that have no column in the table of attempts."""
+    """Return the names of counters that have no column in the table of attempts.
+
+    ``kind`` is the kind of the attempt (``map``, ``reduce`` …), because some counters have a column
+    only for one kind.
+    """
     records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
     return [
         name
@@ -463,7 +467,7 @@ class Confs:
         self._confs[job] = (file, conf)
 
     def take(self, job: str) -> Conf | None:
-        """Return the configuration of a job, or None; the job counts as seen."""
+        """Return the configuration of a job, or None; the job is no longer listed by ``left``."""
         self._taken.add(job)
         return self._confs[job][1] if job in self._confs else None
 

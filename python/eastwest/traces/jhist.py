@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Longest line and longest binary record in bytes, and maximum number of attempts of a job.
+#: Longest line of a history in Avro's JSON, and longest head of a binary history, in bytes.
 MOST_LINE_BYTES = 16 << 20
+#: Longest record of a binary history, in bytes.
 MOST_RECORD_BYTES = 1 << 20
+#: Maximum number of attempts of a job.
 MOST_ATTEMPTS = hadoop.MOST_ATTEMPTS
 
 JSON_HEADER = "Avro-Json"

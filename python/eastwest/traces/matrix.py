@@ -31,7 +31,9 @@ from eastwest.units import clean
 #: Maximum number of flows of a list (docs/mechanisms/open-loop.md).
 _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
+#: Largest size of a flow, in payload bytes.
 _LARGEST = 10**15
+#: Latest start of a flow, in seconds.
 _LATEST_S = 480 * 3600
 #: Units of start times, with the number of these units in a second.
 START_UNITS = {"ps": 1e12, "us": 1e6}
@@ -184,7 +186,9 @@ class _Reading:
         except ValueError:
             start_s = math.nan
         if not 0 <= start_s <= _LATEST_S:
-            raise InputError(f"{where}: start is {clean(text, 40)!r}; allowed: 0 to 480 h")
+            raise InputError(
+                f"{where}: start is {clean(text, 40)!r}; allowed: a number that means 0 to 480 h"
+            )
         return start_s
 
 

@@ -236,7 +236,7 @@ def _time(pairs: dict[str, str], key: str) -> int | None:
 def _tasks(pairs: dict[str, str], key: str, before: int | None) -> int | None:
     count = hadoop.count_of(_whole(pairs, key))
     if count is not None and count >= 1 << 32:
-        raise ValueError(f"{key} is {count}")
+        raise ValueError(f"{key} is {count}, but must be below 2^32")
     return before if count is None else count
 
 
@@ -245,7 +245,7 @@ def _whole(pairs: dict[str, str], key: str) -> int | None:
     if not text:
         return None
     if len(text) > 19 or not text.removeprefix("-").isdecimal():
-        raise ValueError(f"{key} is {text[:40]!r}")
+        raise ValueError(f"{key} is {text[:40]!r}, but must be a whole number")
     return int(text)
 
 

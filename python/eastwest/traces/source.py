@@ -25,9 +25,10 @@ from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.units import clean, size
 
-#: Maximum ratio of decompressed to compressed bytes, and number of decompressed bytes that is
-#: always allowed.
+#: Maximum ratio of decompressed to compressed bytes, for files that decompress to more than
+#: ``FREE_BYTES``.
 MOST_RATIO = 200
+#: Number of bytes to which every compressed file may decompress, whatever its size.
 FREE_BYTES = 64 << 20
 #: Number of decompressed bytes after which the size of the whole file is measured.
 WEIGH_BYTES = 1 << 20
@@ -35,8 +36,10 @@ WEIGH_BYTES = 1 << 20
 MOST_LINE_BYTES = 16 << 20
 _BLOCK = 1 << 20
 
+#: Name of each compression, by the first bytes of a compressed file.
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 
+#: Function that is called with a file's name and the share of the file that was read, 0 to 1.
 Told = Callable[[str, float], None]
 
 
@@ -83,7 +86,7 @@ class Source:
         self._raw.close()
 
     def peek(self, length: int) -> bytes:
-        """Return the next bytes without consuming them."""
+        """Return the next ``length`` bytes without consuming them; fewer at the end of the file."""
         while len(self._kept) < length:
             block = self._fetch(length - len(self._kept))
             if not block:
@@ -99,7 +102,11 @@ class Source:
         return self._fetch(length)
 
     def blocks(self, most_line: int = MOST_LINE_BYTES, block: int = _BLOCK) -> Iterator[bytes]:
-        """Yield blocks of whole lines; the last line may lack its end."""
+        """Yield blocks of whole lines; the last line may lack its end.
+
+        ``block`` is the number of bytes that are read at a time. Raises ``InputError`` for a line
+        of more than ``most_line`` bytes.
+        """
         rest: list[bytes] = []
         held = 0
         while True:
@@ -114,7 +121,9 @@ class Source:
                 rest.append(piece[cut:])
                 held += len(piece) - cut
             if held > most_line:
-                raise InputError(f"{self.name}: has a line of more than {size(most_line)}")
+                raise InputError(
+                    f"{self.name}: has a line of more than {size(most_line)}, the maximum"
+                )
         if rest:
             yield b"".join(rest)
 
@@ -127,7 +136,10 @@ class Source:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def lines(self, most_line: int = MOST_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-        """Yield lines with their numbers from 1, without their ends."""
+        """Yield (number, line) of each line: numbers from 1, lines as bytes without their ends.
+
+        Raises ``InputError`` for a line of more than ``most_line`` bytes.
+        """
         number = 0
         for block in self.blocks(most_line):
             lines = block.split(b"\n")
@@ -179,16 +191,19 @@ class Source:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the number of bytes to which a file of ``packed`` bytes may decompress."""
+    """Return the number of bytes to which a compressed file of ``packed`` bytes may decompress."""
     return max(FREE_BYTES, MOST_RATIO * packed)
 
 
 def too_large(name: str, packed: int) -> InputError:
-    """Return the error of a file that decompresses to more than its limit."""
+    """Return the error of a file that decompresses to more than its limit.
+
+    ``name`` is the file's name in the message, ``packed`` its size on disk in bytes.
+    """
     return InputError(
-        f"{name}: decompresses to more than {MOST_RATIO} times its {size(packed)} "
-        f"(allowed here: {size(most_unpacked(packed))}); if it is valid, decompress "
-        "it first, and give the decompressed file"
+        f"{name}: has {size(packed)}, but decompresses to more than "
+        f"{size(most_unpacked(packed))}, the limit for a file of this size; if it is valid, "
+        "decompress it first, and give the decompressed file"
     )
 
 

@@ -45,7 +45,9 @@ class Stage:
     outcome: str | None = None
     #: Whether the stage was submitted; Spark skips a stage whose output already exists.
     ran: bool = False
+    #: Whether a task of the stage has metrics; without, its bytes are unknown.
     measured: bool = False
+    #: Sum of the durations of the tasks that succeeded, in ms.
     task_ms: int = 0
     cpu_ns: int | None = None
     bytes: dict[str, int] = field(
@@ -113,6 +115,7 @@ class _Reader:
         self.jobs: dict[int, Job] = {}
         #: Job that runs a stage, by the number of the stage.
         self.owner: dict[int, Job] = {}
+        #: Number of jobs that started so far.
         self.seen = 0
 
     def take(self, line: int, event: dict[str, Any]) -> None:
@@ -326,7 +329,7 @@ class _Reader:
 
 def _number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-        raise ValueError(f"a number is {value!r:.40}")
+        raise ValueError(f"a number is {value!r:.40}, but must be whole, from 0 to 2^32 - 1")
     return value
 
 

@@ -215,7 +215,7 @@ def _wrong(text: str, unit: str, is_time: bool) -> str:
             return f"is not a number; a whole number of {unit} is expected, without a unit"
         return f"a whole number of {unit} is expected"
     if len(text) > 20 or int(text) > _MOST_BYTES:
-        return "is too large for 64 bits"
+        return f"is more than {_MOST_BYTES}, the maximum"
     if is_time and int(text) > MOST_S:
         return "is more than a hundred years in seconds: is it in another unit?"
     return ""

@@ -43,10 +43,12 @@ def import_trace(
 ) -> Imported:
     """Read ``files``, all of one format, and write the folder ``out``.
 
-    Topologies and configurations of jobs may be among the files. ``InputError`` is raised if a file
-    is not usable; if a row is not usable, unless ``on_bad_row`` is ``skip``; and if the meaning of
-    a row would change, unless ``lossy``. Without ``lasting``, the folder is not synchronised to
-    disk.
+    Topologies and configurations of jobs may be among the files. ``flush_rows`` is the number of
+    rows held in memory per table. Without ``lasting``, the folder is not synchronised to disk and
+    has no file for the simulator.
+
+    Raises ``InputError`` if a file is not usable; if a row is not usable, unless ``on_bad_row`` is
+    ``skip``; and if the meaning of a row would change, unless ``lossy``.
     """
     with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)

@@ -39,6 +39,7 @@ _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
 #: Columns named like times that are durations.
 _LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
+#: Columns of the table of jobs with sizes in bytes; the summary has their sums over all jobs.
 BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 
 

@@ -41,6 +41,7 @@ class Axis:
     names: list[str]
     #: The values as numbers; None if some are not numbers, or if their units differ in kind.
     numbers: list[float] | None
+    #: Function that formats a number of the axis as text with a unit.
     write: Callable[[float | None], str]
 
 
@@ -49,6 +50,7 @@ class Curve:
     """Curve of a metric: indices into the values of the axis, and the estimate at each of them."""
 
     name: str
+    #: Indices into the values of the axis, in the order of the points.
     places: list[int]
     estimates: list[Estimate]
 

@@ -26,13 +26,18 @@ _PCAP = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
 _SECTION = b"\x0a\x0d\x0d\x0a"
+#: Byte order of a section of pcapng, by the byte-order magic in its header.
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+#: Types of pcapng blocks: section header, interface description, and packet (obsolete, simple,
+#: enhanced).
 _SHB, _IDB, _OPB, _SPB, _EPB = 0x0A0D0D0A, 1, 2, 3, 6
-#: Maximum number of captured bytes of a packet, of bytes of a block, and of interfaces of a
-#: section.
+#: Maximum number of captured bytes of a packet.
 MOST_PACKET = 1 << 20
+#: Maximum length of a block of pcapng, in bytes.
 _MOST_BLOCK = 16 << 20
+#: Maximum number of interfaces of a section of pcapng.
 _MOST_INTERFACES = 65_536
+#: Options of an interface description: resolution of time stamps, and their offset in seconds.
 _TSRESOL, _TSOFFSET = 9, 14
 
 
@@ -41,9 +46,12 @@ class Captured(NamedTuple):
 
     #: Number of the packet in its file, from 1.
     number: int
+    #: Time at which the packet was captured, in ns since 1970.
     time_ns: int
     #: Link-layer type: its number in the registry of tcpdump.org.
     link: int
+    #: Captured bytes of the packet, from its link-layer header on; they may be fewer than
+    #: ``length``.
     data: bytes
     #: Length of the packet on the wire, in bytes.
     length: int
@@ -55,7 +63,11 @@ def looks_like(start: bytes) -> bool:
 
 
 def packets(stream: Stream, account: Account) -> Iterator[Captured]:
-    """Yield the packets of a capture, up to the end or to the first damage."""
+    """Yield the packets of a capture up to its end, or to damage after which none can be found.
+
+    Damage is reported to ``account``. Raises ``InputError`` if the file is not a capture, or if
+    ``account`` stops at damage.
+    """
     if stream.peek(4) in _PCAP:
         yield from _classic(stream, account)
     elif looks_like(stream.peek(12)):
@@ -82,7 +94,8 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
                 stream,
                 account,
                 number,
-                "the header of a packet is damaged: it cannot have this number of captured bytes",
+                f"the header of a packet is damaged: it states more than {MOST_PACKET:,} captured "
+                "bytes, the maximum",
                 captured,
             )
             return
@@ -94,11 +107,14 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
 
 
 class _Interface(NamedTuple):
+    #: Link-layer type: its number in the registry of tcpdump.org.
     link: int
     #: Nanoseconds per unit of time stamps, as a fraction: numerator over denominator.
     numerator: int
     denominator: int
+    #: Time in ns since 1970 to which the time stamps of the interface are relative.
     offset_ns: int
+    #: Maximum number of captured bytes of a packet (snap length); 0: no limit.
     snap: int
 
 
@@ -123,7 +139,9 @@ class _Blocks:
                 self.number += 1
                 packet = self._packet(kind, body)
                 if packet is None:
-                    self._wrong("a packet block is damaged")
+                    self._wrong(
+                        "a packet block is damaged, or names an interface that was not described"
+                    )
                     continue
                 yield packet
 
@@ -143,15 +161,23 @@ class _Blocks:
         if len(head) == 8:
             kind, total = struct.unpack(self.order + "II", head)
             if total < 12 or total % 4 or total > _MOST_BLOCK:
-                return self._stop(f"a block cannot have {total} bytes", at, False)
+                return self._stop(
+                    f"a block states a length of {total} bytes; allowed: multiples of 4 from 12",
+                    at,
+                    False,
+                )
         body = self.stream.take(max(0, total - 8))
         cut = len(head) < 8 or len(body) < total - 8
         if not cut and struct.unpack(self.order + "I", body[-4:])[0] != total:
-            wrong = "a block has two different lengths"
+            wrong = "the lengths at the start and at the end of a block differ"
         return self._stop(wrong, at, cut) if cut or wrong else (kind, body[:-4])
 
     def _stop(self, what: str, at: int, cut: bool) -> tuple[int, bytes] | None:
-        """Note a truncated or damaged block in the account, and return None: reading ends."""
+        """Report a truncated or damaged block to the account; return None, which ends the reading.
+
+        ``what`` describes the damage, ``at`` is the position of the block's first byte in the file,
+        ``cut`` is true if the file ends inside the block.
+        """
         if cut:
             _cut(self.stream, self.account, self.number + 1)
         else:
@@ -165,7 +191,7 @@ class _Blocks:
         if len(body) < 8 or len(self.interfaces) == _MOST_INTERFACES:
             raise InputError(
                 f"{self.stream.name}: byte {count(self.stream.at)}: an interface block is damaged, "
-                f"or there are more than {_MOST_INTERFACES:,}"
+                f"or its section has more than {_MOST_INTERFACES:,} interfaces, the maximum"
             )
         link, _, snap = struct.unpack(self.order + "HHI", body[:8])
         numerator, denominator, offset = 1000, 1, 0
@@ -193,7 +219,7 @@ class _Blocks:
             data = body[4 : 4 + captured]
             then = "it gets the time of the packet before"
             self.account.note(
-                self.stream.name, self.number, "a packet without a time", consequence=then
+                self.stream.name, self.number, "a packet block without a time", consequence=then
             )
             link = self.interfaces[0].link
             return Captured(self.number, self.time_ns, link, data, length)
@@ -219,8 +245,9 @@ def _cut(stream: Stream, account: Account, number: int) -> None:
 def _damaged(stream: Stream, account: Account, number: int, what: str, found: int) -> None:
     """Report damage after which no packet can be found.
 
-    Raises ``InputError`` if damage stops the import.
+    ``number`` is the number of the next packet, ``found`` the wrong length, or the position of the
+    damaged block. Raises ``InputError`` if damage stops the import.
     """
     then = "the packets before it are used"
-    reason = f"{what} (byte {stream.at:,} of the capture)"
+    reason = f"{what} (the reader stopped at byte {stream.at:,} of the capture)"
     account.bad(stream.name, number, reason, str(found), consequence=then)

@@ -28,22 +28,26 @@ from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.units import count, percent, size
 
-#: Maximum number of flows in memory, and maximum number of different addresses.
+#: Maximum number of flows in memory.
 MOST_FLOWS = 1_000_000
+#: Maximum number of different addresses.
 MOST_ADDRESSES = 1_000_000
 #: Maximum number of observers; an observer is an exporter with its source id, or a capture.
 MOST_OBSERVERS = 65_536
-#: Largest flow in payload bytes, and latest start in s: limits of ``kind = "flow-list"``.
+#: Largest flow, in payload bytes: a limit of ``kind = "flow-list"``.
 LARGEST = 10**15
+#: Latest start of a flow in s after the first flow: a limit of ``kind = "flow-list"``.
 LATEST_S = 480 * 3600
 TCP, UDP = 6, 17
 PROTOCOLS = {TCP: "tcp", UDP: "udp"}
-#: Bytes of the transport header of a packet: TCP with timestamps (RFC 7323), UDP.
+#: Bytes of the transport header that are subtracted for each packet: TCP with timestamps (RFC
+#: 7323), UDP.
 _HEADERS = {TCP: 32, UDP: 8}
 #: Maximum number of gaps in the sequence numbers of a flow that are stored; the latest gaps are
 #: kept.
 _MOST_GAPS = 32
 _WRAP, _HALF = 1 << 32, 1 << 31
+#: Half the width of a 95 % confidence interval, in standard deviations.
 _CONFIDENCE = 1.96
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -89,8 +93,8 @@ class FlowList:
     #: Address of each host, by the host's name or number.
     hosts: dict[str, str]
     account: Account
-    #: Time zero of the list in ns since 1970; since the start of the exporter's clock if no date is
-    #: known.
+    #: Time zero of the list in ns since 1970; if the records have no date, in ns since the start of
+    #: the exporter's clock.
     began_ns: int
     #: Number of records or packets that were read.
     records: int
@@ -110,20 +114,29 @@ class Part:
     __slots__ = ("bytes", "end", "first", "gaps", "last", "packets", "rate", "records", "starts")
 
     def __init__(self, first: int, last: int, starts: bool) -> None:
+        #: Time of the first packet.
         self.first = first
         self.last = last
+        #: Whether a SYN of TCP begins this traffic, so that it is not joined to earlier traffic.
         self.starts = starts
+        #: Payload bytes; with sampling, multiplied by the sampling rate.
         self.bytes = 0
         self.packets = 0
+        #: Number of records or packets that were added.
         self.records = 0
+        #: Largest sampling rate N (1 in N).
         self.rate = 1
-        #: For TCP: the next expected sequence number, or −1, and the ranges before it that are
-        #: missing.
+        #: For TCP: the next expected sequence number; −1 before the first segment.
         self.end = -1
+        #: For TCP: ranges of sequence numbers before ``end`` that are missing, as (first, behind
+        #: the last).
         self.gaps: list[tuple[int, int]] | None = None
 
     def segment(self, seq: int, length: int) -> int:
-        """Return the number of bytes in a TCP segment that the flow did not have before."""
+        """Return the number of bytes in a TCP segment that the flow did not have before.
+
+        ``seq`` is the sequence number of its first payload byte, ``length`` its payload in bytes.
+        """
         if self.end < 0:
             self.end = (seq + length) % _WRAP
             return length
@@ -219,9 +232,11 @@ class Collector:
         packets: int,
         rate: int,
     ) -> None:
-        """Add a flow record: addresses, protocol, ports; times of first and last packet.
+        """Add a flow record of a router.
 
-        IP bytes.
+        ``place``: file and number of the record, for messages. ``ends``: source and destination
+        address, protocol, source and destination port. ``times_ns``: first and last packet.
+        ``ip_bytes``: with IP headers. ``rate``: sampling rate N (1 in N).
         """
         rate = self.wanted.sampling or rate
         key = self._key(place, ends)
@@ -244,10 +259,11 @@ class Collector:
         tcp: tuple[int, int] | None = None,
         rate: int = 1,
     ) -> None:
-        """Add a packet: its payload in bytes, and for TCP its sequence number and flags.
+        """Add a captured packet with ``payload`` bytes.
 
-        Sampled packets (``rate`` above 1) have gaps in their sequence numbers, so all of their
-        bytes count.
+        ``place``: file and number of the packet, for messages. ``ends``: source and destination
+        address, protocol, source and destination port. ``tcp``: sequence number and flags. Packets
+        sampled at 1 in ``rate`` have gaps in their sequence numbers, so all of their bytes count.
         """
         rate = self.wanted.sampling or rate
         self._of_packets = True
@@ -277,7 +293,10 @@ class Collector:
             part.rate = max(part.rate, rate)
 
     def leave(self, place: tuple[str, int], reason: str, then: str = "it is left out") -> None:
-        """Count a record or packet that was read but belongs to no flow."""
+        """Count a record or packet that was read but belongs to no flow.
+
+        ``place``: its file and number; ``reason`` and the consequence ``then`` go to the account.
+        """
         self.records += 1
         self._left += 1
         self.account.note(*place, reason, consequence=then)
@@ -346,7 +365,11 @@ class Collector:
         return part
 
     def finish(self, files: Sequence[str]) -> FlowList:
-        """Return the list of flows."""
+        """Return the list of flows of all records and packets added so far.
+
+        ``files`` are the names of the files, for messages. Raises ``InputError`` where no flow is
+        left.
+        """
         parts = [*self._done, *((o, key, part) for (o, key), part in self._open.items())]
         self._done, self._open = [], {}
         parts = self._one_capture(parts)
@@ -460,7 +483,7 @@ class Collector:
         share = _CONFIDENCE * error / sum(part.bytes for part in sampled)
         few = sum(1 for part in sampled if part.packets < 384)
         then = (
-            "sizes are estimates with 95 % confidence: the error of all bytes is "
+            "sizes are estimates with 95 % confidence: the error of the sum of all bytes is "
             f"{percent(min(1.0, share))}; it is more than 10 % for {count(few)} "
             "flows with fewer than 384 samples; most flows of fewer than "
             f"{count(self.rate)} packets are missing"

@@ -24,17 +24,20 @@ V5, V9, IPFIX = 5, 9, 10
 #: Size in bytes of the header of a message, by version.
 _HEADS = {V5: 24, V9: 20, IPFIX: 16}
 _V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
-#: Maximum number of records in a v5 message, of templates and samplers of all exporters, and of
-#: fields in a template.
+#: Maximum number of records in a v5 message; of templates and samplers, all exporters together; and
+#: of fields in a template.
 _MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
 #: Maximum number of bytes of a v9 message.
 _MOST_V9 = 1 << 20
-#: Enterprise number of reverse fields (RFC 5103).
+#: Enterprise number of the fields that count the reverse direction of a biflow (RFC 5103).
 _REVERSE = 29305
+#: Length in a template that means a variable length (RFC 7011, section 7).
 _VARIABLE = 0xFFFF
-#: Names of fields by their number in IANA's registry; first the fields for sampling.
+#: Our names of the fields that state a sampling rate, by their number in IANA's registry.
 _SAMPLING = {34: "interval", 50: "interval", 305: "sampled", 306: "space", 309: "size"}
 _SAMPLING |= {310: "population", 311: "probability", 48: "sampler", 302: "sampler"}
+#: Our names of all fields that are read, by their number in IANA's registry; other fields are
+#: skipped.
 _FIELDS = {
     1: "bytes",
     2: "packets",
@@ -75,6 +78,7 @@ _FIELDS = {
     322: "seen_s",
     323: "seen_ms",
 } | _SAMPLING
+#: Our names of the fields that count the reverse direction of a biflow, by their number.
 _REVERSE_FIELDS = {1: "back_bytes", 2: "back_packets", 85: "back_bytes", 86: "back_packets"}
 _REVERSE_FIELDS |= {23: "back_bytes", 24: "back_packets"}
 _MS, _S = 10**6, 10**9
@@ -84,7 +88,9 @@ _CUT = "the file ends inside a message"
 
 
 class _Field(NamedTuple):
+    #: Name in ``_FIELDS``; empty for a field that is skipped.
     name: str
+    #: Length in bytes; ``_VARIABLE`` if each record states it.
     length: int
 
 
@@ -92,7 +98,9 @@ class _Template(NamedTuple):
     fields: tuple[_Field, ...]
     #: Size of a record in bytes; the minimum size if fields have a variable length.
     size: int
+    #: Whether a field has a variable length.
     variable: bool
+    #: Whether the records describe the exporter (options template), not flows.
     options: bool
 
 
@@ -100,10 +108,10 @@ class _Template(NamedTuple):
 class _Exporter:
     """Templates and sampling rates of one exporter with its source id or observation domain."""
 
+    #: Number of the exporter in the collector, with its source id or observation domain.
     observer: int
     templates: dict[int, _Template] = field(default_factory=dict)
-    #: Sampling rate N (1 in N) by number of the sampler; the number is 0 for a rate without a
-    #: sampler.
+    #: Sampling rate N (1 in N) by number of the sampler; a rate without a sampler has the number 0.
     rates: dict[int, int] = field(default_factory=dict)
     #: Start of the exporter's clock in ns since 1970, if IPFIX states it; else None.
     booted_ns: int | None = None
@@ -160,11 +168,19 @@ class Reader:
         *,
         cut: bool = False,
     ) -> None:
-        """Read one message; ``exporter`` is the address of its sender, or empty if unknown."""
+        """Read one message, and pass its records to the collector.
+
+        ``place``: file and number of the message, for reports. ``exporter``: address of its sender;
+        empty if unknown. ``cut``: the file ends inside the message, so missing parts are no error.
+        """
         version = int.from_bytes(data[:2], "big")
         if version not in _HEADS or len(data) < _HEADS[version]:
             if not cut:
-                self.account.bad(*place, "message of a version other than 5, 9 and 10", "")
+                self.account.bad(
+                    *place,
+                    "message of a version other than 5, 9 and 10, or shorter than its header",
+                    "",
+                )
             return
         if version == V5:
             self._v5(data, place, exporter, cut=cut)
@@ -209,7 +225,9 @@ class Reader:
             at = 24 + 48 * number
             if at + 48 > len(data):
                 if not cut:
-                    reason = "message of v5 with fewer records than its header states"
+                    reason = (
+                        "message of v5 with fewer records than this number, which its header states"
+                    )
                     self.account.bad(*place, reason, str(records))
                 return
             src, dst, packets, octets, first, last, sport, dport, protocol = _V5_RECORD.unpack_from(
@@ -241,13 +259,18 @@ class _Sets:
         self.place = place
 
     def read(self, data: bytes, at: int, *, cut: bool) -> None:
-        """Read the sets of a message from position ``at``."""
+        """Read the sets of a message from position ``at``, in bytes from its start.
+
+        ``cut``: the file ends inside the message, so an incomplete set is no error.
+        """
         first_template = 0 if self.version == V9 else 2
         while at + 4 <= len(data):
             number, length = struct.unpack_from(">HH", data, at)
             if length < 4 or at + length > len(data):
                 if not cut:
-                    reason = "message with a set that is longer than the message"
+                    reason = (
+                        "message with a set that is shorter than 4 bytes or longer than the rest"
+                    )
                     self.account.bad(*self.place, reason, f"set {number} of {length} bytes")
                     return
                 length = len(data) - at
@@ -323,23 +346,29 @@ class _Sets:
         self.exporter.templates[number] = _Template(tuple(named), size, variable, options)
 
     def _bad_template(self, number: int) -> None:
-        self.account.bad(*self.place, "a template is damaged", str(number))
+        self.account.bad(*self.place, "the template of this number is damaged", str(number))
 
     def _records(self, number: int, body: bytes) -> None:
         template = self.exporter.templates.get(number)
         if template is None:
-            reason = "data set without its template"
-            then = "it is left out: no template with its number came before it"
+            reason = "data set whose template, of this number, is missing"
+            then = "it is left out: no such template came before it"
             self.account.note(*self.place, reason, str(number), consequence=then)
             return
         if template.size == 0:
-            self.account.bad(*self.place, "template whose records have no bytes", str(number))
+            self.account.bad(
+                *self.place,
+                "template, of this number, whose records have a size of 0 bytes",
+                str(number),
+            )
             return
         at = 0
         while at + template.size <= len(body):
             values, at = _values(template, body, at)
             if at > len(body):
-                self.account.bad(*self.place, "record with a field that is longer than the set")
+                self.account.bad(
+                    *self.place, "record with a field that is longer than the rest of its set"
+                )
                 return
             if template.options:
                 self._sampler(values)
@@ -511,7 +540,7 @@ def _one(stream: Stream) -> tuple[bytes, str]:
         return _one_v9(stream)
     length = 24 + 48 * second if version == V5 else second
     if length < _HEADS[version] or (version == V5 and second > _MOST_V5):
-        return b"", f"message with a damaged header, of {length} bytes"
+        return b"", f"message whose header is damaged: it states a length of {length} bytes"
     data = stream.take(length)
     return data, _CUT if len(data) < length else ""
 
@@ -524,10 +553,10 @@ def _one_v9(stream: Stream) -> tuple[bytes, str]:
         if 1 < number < 256:
             break
         if length < 4:
-            return b"", f"message with a damaged set {number}, of {length} bytes"
+            return b"", f"message with set {number} of {length} bytes; a set has 4 bytes or more"
         total += length
         if total > _MOST_V9:
-            return b"", f"message of more than {_MOST_V9:,} bytes"
+            return b"", f"message of more than {_MOST_V9:,} bytes, the maximum"
         piece = stream.take(length)
         pieces.append(piece)
         if len(piece) < length:

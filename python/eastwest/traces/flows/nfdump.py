@@ -19,6 +19,7 @@ from eastwest.traces.source import Source
 
 _MOST_LINE = 1 << 16
 _MOST = 1 << 63
+#: Names of columns in nfdump's CSV, by their meaning here.
 _NAMES = {
     "first": ("ts", "firstSeen", "first"),
     "last": ("te", "lastSeen", "last"),
@@ -34,6 +35,7 @@ _NAMES = {
     "back_bytes": ("obyt", "outBytes"),
     "router": ("ra", "exporterIP"),
 }
+#: Columns without which a line is not a heading of nfdump's CSV.
 _NEEDED = ("first", "src", "dst", "sport", "dport", "protocol", "packets", "bytes")
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 _DATE = re.compile(rb"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
@@ -110,7 +112,11 @@ class _Rows:
     def add(
         self, number: int, traffic: _Traffic, octets: int, packets: int, observer: int | None = None
     ) -> None:
-        """Add one record."""
+        """Add one record to the collector.
+
+        ``number``: its line; ``octets``: IP bytes; ``observer``: number of the router, None if the
+        record names none.
+        """
         at = self.observer if observer is None else observer
         place = (self.name, number)
         self.collector.flow_record(place, at, *traffic, octets, packets, 1)
@@ -255,7 +261,7 @@ def _port(word: bytes) -> tuple[bytes, bytes]:
 
 
 def _counts(words: list[bytes]) -> Iterator[bytes]:
-    """Yield the columns of numbers; a unit is joined to the number before it."""
+    """Yield the numbers in the words after the addresses; a unit is joined to its number."""
     held = b""
     for word in words:
         if word in _UNITS and held:

@@ -14,9 +14,11 @@ from typing import NamedTuple
 ETHERNET = 1
 _NULL, _LOOP, _RAW = 0, 108, {12, 14, 101}
 _SLL, _SLL2, _IPV4, _IPV6 = 113, 276, 228, 229
-#: EtherTypes: VLAN tags, MPLS, IPv4 and IPv6.
+#: EtherTypes of VLAN tags (IEEE 802.1Q, 802.1ad and older ones).
 _TAGS = {0x8100, 0x88A8, 0x9100, 0x9200}
+#: EtherTypes of MPLS, unicast and multicast.
 _MPLS = {0x8847, 0x8848}
+#: EtherTypes of IPv4 and IPv6.
 _IP4, _IP6 = 0x0800, 0x86DD
 #: Maximum number of VLAN tags, MPLS labels and extension headers of a packet.
 _MOST_TAGS = 8
@@ -54,7 +56,8 @@ class Packet(NamedTuple):
 def decode(link: int, data: bytes, length: int) -> Packet | str:
     """Return the packet in captured bytes, or the reason why it is left out.
 
-    ``length`` is the number of bytes on the wire.
+    ``link`` is the link-layer type (tcpdump.org), ``data`` the captured bytes from its header on,
+    ``length`` the number of bytes on the wire.
     """
     try:
         at = _network(link, data)
@@ -90,7 +93,10 @@ def _network(link: int, data: bytes) -> int | str:
 
 
 def _after_type(data: bytes, at: int) -> int | str:
-    """Return the position after a frame's EtherType, tags and labels; a text if it is not IP."""
+    """Return the position after a frame's EtherType, tags and labels; a text if it is not IP.
+
+    ``at`` is the position of the EtherType in ``data``.
+    """
     kind = struct.unpack_from(">H", data, at)[0]
     at += 2
     tags = 0

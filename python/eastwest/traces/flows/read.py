@@ -86,8 +86,9 @@ def read(
 ) -> FlowList:
     """Return the flows of files of one format.
 
-    Raises ``InputError`` with the place where a file is damaged; without ``stop``, damaged records
-    are left out and counted. A truncated file is read up to its end.
+    ``told`` is called with the file's name and the share read. Raises ``InputError`` with the place
+    where a file is damaged; without ``stop``, damaged records are left out and counted. A truncated
+    file is read up to its end.
     """
     if not files:
         raise InputError("no file was given")

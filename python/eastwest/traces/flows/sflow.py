@@ -67,7 +67,12 @@ class Reader:
     def datagram(
         self, data: bytes, place: tuple[str, int], time_ns: int | None = None, *, cut: bool = False
     ) -> None:
-        """Read one datagram; ``time_ns`` is the time of its capture, None if unknown."""
+        """Read one datagram, and pass its sampled packets to the collector.
+
+        ``place``: file and number of the datagram, for messages. ``time_ns``: its capture in ns
+        since 1970; None: the agent's uptime is used. ``cut``: the file ends inside it, so missing
+        samples are no error.
+        """
         if not looks_like(data):
             if not cut:
                 self.account.bad(*place, _NOT_ONE)

@@ -29,28 +29,31 @@ from eastwest.units import clean
 #: Numbers of the node types in ``et_def.proto``.
 _MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
 _METADATA = 1
-#: Call for each number of a collective. From all-to-all on, the stated size is that of all ranks
-#: together.
+#: MPI call for each number ``comm_type`` of a collective. From all-to-all on, the stated size is
+#: that of all ranks together.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
 #: Collectives in which each rank has a part of the stated size.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
+#: Collectives that have a root.
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
 _GROUP_NAMES = (
     "pg_name", "pg_id", "process_group", "group", "group_name", "group_id", "comm_group",
     "comm_id", "communicator",
 )  # fmt: skip
-#: Attributes that list the ranks of a process group, and attributes that state their number.
+#: Attributes that list the ranks of a process group.
 _GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
+#: Attributes that state the number of ranks of a process group.
 _GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
 #: Attribute that lists for each network dimension whether a collective uses it.
 _DIMENSIONS = "involved_dim"
 #: Consequence, for the account, of leaving out a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
 _MOST_NODES = 10_000_000
+#: Maximum size in bytes of a protobuf message: one node.
 _MOST_MESSAGE = 16 << 20
 _MOST_JSON = 1 << 30
 
@@ -59,12 +62,15 @@ _MOST_JSON = 1 << 30
 class _Node:
     number: int
     kind: int
+    #: Recorded time of the node, in µs.
     micros: float
+    #: Numbers of the nodes on which it depends by data.
     needs: list[int]
     #: Attributes by name; values are whole numbers, texts, or lists of whole numbers.
     about: dict[str, Any] = field(default_factory=dict)
-    #: Whether the node has control dependencies, and whether it has no recorded time.
+    #: Whether the node has control dependencies, which are ignored.
     controlled: bool = False
+    #: Whether the file states no time for the node, so that it takes none.
     timeless: bool = False
 
     def whole(self, name: str) -> int | None:
@@ -78,6 +84,7 @@ class _Rank:
     """State while the trace of one rank is read; the trace may stand for all ranks."""
 
     name: str
+    #: Number of ranks of the whole trace.
     ranks: int
     #: Names of process groups with only some of the ranks.
     partial: frozenset[str]
@@ -87,7 +94,10 @@ class _Rank:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
-        """Refuse a node, or with ``lossy`` replace it by its recorded time."""
+        """Refuse a node, or with ``lossy`` replace it by its recorded time.
+
+        ``reason`` and ``consequence`` go to the account of the import.
+        """
         self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
 
 
@@ -428,12 +438,16 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         at += length
 
 
-#: Numbers of the fields of a node in ``et_def.proto``.
+#: Numbers of the fields of a node in ``et_def.proto``: id, type, control and data dependencies,
+#: time in µs, attribute.
 _ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
-#: Numbers of the fields of an attribute in ``et_def.proto``: name and text; varints, and
-#: zigzag-coded varints; numbers of fixed length, and signed ones; lists of varints.
+#: Numbers of the fields of an attribute in ``et_def.proto``: its name, and its value if it is a
+#: text.
 _NAME, _TEXT = 1, 29
+#: Numbers of the fields of an attribute for a value that is a number: varint, zigzag-coded varint,
+#: unsigned and signed number of fixed length.
 _VARINTS, _ZIGZAG, _FIXED, _SIGNED = {7, 9, 11, 13, 27}, {15, 17}, {19, 21}, {23, 25}
+#: Numbers of the fields of an attribute for a value that is a list of varints.
 _LISTS = {8, 10, 12, 14, 28}
 
 

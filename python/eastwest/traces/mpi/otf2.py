@@ -47,7 +47,8 @@ _WITHOUT_DATA = {
 }  # fmt: skip
 #: Collectives that are read with equal parts for all ranks, because their events only have sums.
 _VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
-#: Events that give the time of computing.
+#: Events at which a rank enters or leaves a region of code; outside of MPI they only show that it
+#: computes.
 _TIMES = {"Enter", "Leave"}
 #: Events that can be ignored, because a later event of the operation has all information.
 _OPENINGS = {"MpiCollectiveBegin"}
@@ -97,10 +98,12 @@ class _Rank:
     """State of a rank while its events are read."""
 
     def __init__(self) -> None:
+        #: Number of MPI regions that the rank has entered and not left.
         self.depth = 0
-        #: Time of the first entry of a region outside MPI, in ticks; None before.
+        #: Time of the first event outside of MPI, in ticks of the trace's timer; None before any.
         self.began: int | None = None
-        #: Time of the end of the rank's last MPI call, in ticks; ``None`` before the first call.
+        #: Time at which the rank left its last MPI call, in ticks of the trace's timer; None before
+        #: any.
         self.since: int | None = None
         #: Sends that are not complete yet, by the number of their request: (sender, receiver, tag).
         self.sends: dict[int, tuple[int, int, int]] = {}
@@ -147,7 +150,11 @@ class _Reading:
         return len(self.ranks)
 
     def receives(self) -> _Receives:
-        """Return what posted receives will get, in the order of posting."""
+        """Return the message of each posted receive (``MPI_Irecv``), by rank and request number.
+
+        A request number can be used again, so each has a queue of messages in the order of posting:
+        source, tag, size in bytes and data type.
+        """
         found: _Receives = {}
         for location, event in self.trace.events:
             if type(event).__name__ == "MpiIrecv" and self._is_first(location):
@@ -164,7 +171,9 @@ class _Reading:
             if r.depth == 0 and r.since is not None:
                 self.into.compute(rank, (event.time - r.since) / self.ticks_per_s)
             elif r.depth == 0 and r.began is not None and event.time > r.began:
-                self._note("time before a rank's first MPI call", "it is left out")
+                self._note(
+                    "time before a rank's first MPI call", "it is left out: nobody waits for it"
+                )
             r.depth += 1
             if name.startswith("MPI_Sendrecv"):
                 r.exchange = []
@@ -219,7 +228,11 @@ class _Reading:
             self._note("immediate send that is never complete", then, rows=len(r.sends))
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
-        """Read an event of a message or collective; return False if its kind is not known."""
+        """Read an event of a message or collective; return False if its kind is not known.
+
+        ``r`` is the state of the rank ``rank``; ``kind`` is the name of the event's class in
+        ``otf2``.
+        """
         put = self.into.put
         if kind == "MpiSend" and r.exchange is not None:
             to = self._world(event, event.receiver)
@@ -240,7 +253,9 @@ class _Reading:
         elif kind == "MpiIsendComplete":
             self._sent(rank, r.sends.pop(event.request_id, None))
         elif kind == "MpiRequestTest":
-            self._note("test of a request that was not complete", "it is left out")
+            self._note(
+                "test of a request that was not complete", "it is left out: it transfers nothing"
+            )
         elif kind == "MpiCollectiveEnd":
             self._collective(rank, event)
         else:
@@ -252,19 +267,25 @@ class _Reading:
             self.into.put(rank, "irecv", *coming.popleft())
         else:
             reason = "receive that is posted but never completed: its message is not known"
-            self._leave_out(reason, "it is left out")
+            self._leave_out(reason, "it is left out: the rank does not receive it")
 
     def _sent(self, rank: int, known: tuple[int, int, int] | None) -> None:
         if known:
             self.into.put(rank, "wait", *known)
         else:
-            self._leave_out("completion of a send that did not begin", "it is left out")
+            self._leave_out(
+                "completion of a send that did not begin", "it is left out: no wait is replayed"
+            )
 
     def _size(self, event: Any) -> tuple[int, int, int]:
+        """Return tag, size in bytes, and data type (bytes) of the message of an event."""
         return int(event.msg_tag), int(event.msg_length), BYTE
 
     def _world(self, event: Any, member: int) -> int:
-        """Return the rank of the process with this number in the communicator of an event."""
+        """Return the rank of a member of the communicator of an event.
+
+        ``member`` is the number of the process within this communicator.
+        """
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         if members is None:
             then = "its member numbers are used as ranks"

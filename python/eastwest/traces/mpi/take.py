@@ -46,9 +46,9 @@ def import_mpi(
 ) -> Imported:
     """Read ``files`` of one format and write the folder ``out``.
 
-    ``ranks`` repeats the Chakra trace of one rank for this number of ranks. ``InputError`` is
-    raised if a file is not usable, if a run would refuse the result, and, unless ``lossy``, if a
-    replay cannot express a record.
+    ``ranks`` is the number of ranks that all execute the Chakra trace of one rank; None: each file
+    is one rank. ``InputError`` is raised if a file is not usable, if a run would refuse the result,
+    and, unless ``lossy``, if a replay cannot express a record.
     """
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format
