@@ -28,8 +28,8 @@ LossyOption = Annotated[
     bool,
     typer.Option(
         "--lossy",
-        help="Import also spans that contradict each other or themselves, such as cycles of parents or "
-        "ends before starts; without it, they are refused.",
+        help="Import also spans that contradict each other or themselves, such as cycles of "
+        "parents or ends before starts; without it, they are refused.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def import_files(
         typer.Option(
             "--on-bad-row",
             metavar="stop|skip",
-            help="At a damaged span: stop (import nothing) or skip (leave the span out and report it).",
+            help="At a damaged span: stop (import nothing), or skip it and report it.",
         ),
     ] = "stop",
     force: ForceOption = False,

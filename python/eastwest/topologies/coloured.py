@@ -155,7 +155,10 @@ def _demand(
 
 
 def shortest_paths(net: Network, a: str, b: str, most: int = MOST_PATHS) -> Iterator[list[str]]:
-    """Yield shortest paths between two switches, in the order of cables."""
+    """Yield at most ``most`` shortest paths from switch ``a`` to ``b``, as lists of switches.
+
+    Paths come in the order of the switches' cables.
+    """
     distance = _distances(net, b)
     if a not in distance:
         return

@@ -133,7 +133,9 @@ class First:
 class Difference:
     """First differences of two results, table by table, up to the end of the shorter run."""
 
+    #: Time in simulated s up to which the runs are compared: the end of the shorter run.
     until_s: float
+    #: End of each run, in simulated s.
     ends_s: tuple[float, float]
     #: Tables and columns of time that were compared.
     compared: list[str] = field(default_factory=list)
@@ -266,9 +268,9 @@ def _moments(evidence: Evidence, kind: Kind, until_s: float) -> pl.DataFrame:
 def _add(
     found: Difference, kind: Kind, moments: Sequence[pl.DataFrame], step_s: float | None
 ) -> None:
-    """Add the first difference of two tables of moments, if they differ.
+    """Add the first difference of two tables of moments to ``found``, if they differ.
 
-    With ``step_s``, ``at`` is the number of an interval of this length.
+    With ``step_s``, ``at`` is the number of an interval of this length in s, not a time.
     """
     signed = [
         frame.with_columns(side=pl.lit(sign)) for frame, sign in zip(moments, (1, -1), strict=True)

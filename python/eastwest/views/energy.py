@@ -8,11 +8,12 @@ import polars as pl
 from eastwest.views.facts import Facts
 from eastwest.views.series import Bins, Floats
 
-#: States of a link, in the order in which they are drawn.
+#: States of a link, in the order in which they are drawn. The third is falling asleep, in which a
+#: link cannot send; it is drawn like the second.
 STATES = ("sending", "awake, nothing to send", "awake, nothing to send", "waking", "asleep")
-#: Columns with the energy used, with links always awake, and with ideal sleep.
+#: Columns of energy in J: as used, with links always awake, and with ideal sleep.
 COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
-#: Columns with the time in each state.
+#: Columns with the time in s that links spend in each state.
 TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")
 
 

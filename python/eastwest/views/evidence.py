@@ -32,8 +32,11 @@ class Event:
     src: int
     dst: int
     kind: str
+    #: Position of the packet's first payload byte in its stream (one direction of a connection).
     stream_start: int
+    #: Payload of the packet in bytes.
     bytes: int
+    #: Number of the link at which the packet was dropped; −1 for an event that is not a drop.
     link: int
     cause: str
 
@@ -82,9 +85,9 @@ class Evidence:
         return {str(row.get("name")): row for row in rows if isinstance(row, dict)}
 
     def divides(self, workload: str) -> bool:
-        """Whether a run can divide the times of a workload's messages by their critical paths.
+        """Whether a run can divide the time of a workload's messages into the parts of their paths.
 
-        This requires a workload on TCP and simulation packet by packet.
+        This requires a workload on TCP, and simulation packet by packet.
         """
         transport = pick_setting(self.workloads.get(workload, {}), "transport")
         return transport in {None, "tcp"} and self.result.summary.get("fidelity") != "flow"
@@ -211,7 +214,7 @@ class Evidence:
 
 
 def pick_setting(settings: Any, *path: str) -> Any:
-    """Return the value in a nested mapping at this path of keys, or None."""
+    """Return the value of a setting in nested tables, such as ``measure``, ``events``; or None."""
     for key in path:
         if not isinstance(settings, dict) or key not in settings:
             return None

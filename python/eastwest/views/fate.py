@@ -39,8 +39,11 @@ class Message:
     bytes: int
     start_s: float
     finish_s: float
+    #: Completion time of the message in µs.
     total_us: float
+    #: Number of the connection; None if the table does not have it.
     connection: int | None
+    #: Position of the message's first byte in its stream, in bytes; None if it is not known.
     stream_start: int | None
 
     def position(self, event: Event) -> int:
@@ -64,7 +67,9 @@ class Message:
 class Silence:
     """Wait of a message for the retransmission timer of its sender."""
 
+    #: Begin of the wait, in simulated s.
     begin_s: float
+    #: Time at which the timer expired, in simulated s.
     timeout_s: float
     #: Loss that the timeout repairs, where the table has it.
     loss: Event | None
@@ -94,7 +99,11 @@ class Interval:
 
 
 def silences(events: list[Event], message: Message, least_rto_s: float) -> list[Silence]:
-    """Return a message's waits for the retransmission timer of its sender, in order."""
+    """Return a message's waits for the retransmission timer of its sender, in order.
+
+    ``events`` are those of both directions of the connection; ``least_rto_s`` is the shortest
+    possible retransmission timeout in s.
+    """
     found: list[Silence] = []
     own = [e for e in events if message.sent_by(e)]
     back = [e for e in events if (e.src, e.dst) == (message.dst, message.src)]

@@ -114,9 +114,10 @@ def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
 
 
 def interval(point: Mapping[str, Any], goal: int, factor: float = 1) -> tuple[float, float, float]:
-    """Return (mean, low, high) of a goal at a finalist.
+    """Return the mean of a goal at a finalist, and the lower and upper end of its interval.
 
-    Three times the mean without an interval.
+    ``goal`` is the index of the goal; all three values are multiplied by ``factor``. If there is no
+    interval, both ends are equal to the mean.
     """
     value = point["goals"][goal]["value"]
     ends = (value[end] if value[end] is not None else value["mean"] for end in ("low", "high"))

@@ -24,6 +24,7 @@ _MOST_LINES = 16
 class Names:
     """Names of the points of a sweep: their settings."""
 
+    #: Function that returns the name of a point, given its number.
     of: Callable[[int], str]
     #: Name of the only axis, which begins the name of each point; empty for several axes.
     axis: str = ""

@@ -11,7 +11,10 @@ KINDS = ("map", "reduce")
 
 
 def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
-    """Return an array (len(edges) − 1): mean number of running tasks in each interval; s."""
+    """Return an array (len(edges) − 1): mean number of running tasks between two edges.
+
+    ``edges`` are the borders of the intervals, in simulated seconds.
+    """
     return in_progress(tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy(), edges)
 
 

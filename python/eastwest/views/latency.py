@@ -52,7 +52,11 @@ def by_size(result: Result) -> pl.DataFrame:
 
 
 def quantile(histogram: pl.DataFrame, share: float) -> float | None:
-    """Return the latency in µs that a share of the packets of a histogram does not exceed."""
+    """Return the latency in µs that a share of the packets of a histogram does not exceed.
+
+    ``histogram`` has a row for each bucket: ``upper_us`` and ``count``; ``share`` is from 0 to 1.
+    None if the histogram has no packets.
+    """
     ordered = histogram.sort("upper_us")
     total = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
     if total.size == 0 or total[-1] == 0:

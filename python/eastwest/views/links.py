@@ -77,7 +77,8 @@ class Samples:
     def by_link(self, column: str, most: int) -> tuple[pl.DataFrame, Floats]:
         """Return the ``most`` links with the largest sums, by tier, and the sums (links, bins).
 
-        The value of a sampling interval is spread evenly over the bins that it covers.
+        ``column`` is the summed column of ``link_samples``: ``bytes``, ``drops`` or ``marks``. The
+        value of a sampling interval is spread evenly over the bins that it covers.
         """
         samples = self.rows.filter(pl.col(column) > 0)
         total = samples.group_by("link").agg(pl.col(column).sum().alias("_total"))
@@ -118,9 +119,9 @@ class LinkLoad:
             for c in ("bytes", "drops")
         )
         rate = np.maximum(links["rate_bps"].to_numpy().astype(float), 1.0)[:, None]
-        #: ``used``: utilisation of each link, 0 to 1; ``drops``: dropped packets. Both have the
-        #: shape (links, bins).
+        #: Utilisation of each link from 0 to 1, an array (links, bins).
         self.used = np.minimum(carried * 8 / (rate * self.bins.step), 1.0)
+        #: Packets dropped at each link, an array (links, bins).
         self.drops = lost
 
 

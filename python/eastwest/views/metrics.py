@@ -20,7 +20,9 @@ class Metric:
     """A row of the comparison: a number of the summary, and the format of its values."""
 
     title: str
+    #: Keys that lead to the number in the nested summary.
     path: tuple[str, ...]
+    #: Function that formats a value as text with its unit.
     write: Callable[[float | None], str]
     #: Factor from the value in the summary to the unit that ``write`` needs.
     factor: float = 1.0

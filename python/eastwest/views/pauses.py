@@ -37,13 +37,19 @@ def places(pauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return the ``most`` rows of :func:`places` with the longest pauses, by first pause."""
+    """Return the ``most`` rows of :func:`places` with the most time in pause.
+
+    They are in the order of their first pause.
+    """
     kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
     return kept.sort("first_s", "link", "priority")
 
 
 def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
-    """Return the share of time in pause, (rows of :func:`places`, intervals between edges)."""
+    """Return an array (rows of :func:`places`, intervals): share of time in pause, 0 to 1.
+
+    ``edges`` are the borders of the intervals in simulated s.
+    """
     parts = pauses.partition_by("link", "priority", as_dict=True)
     own = (parts[key] for key in rows.select("link", "priority").iter_rows())
     paused = [in_progress(p["began_s"].to_numpy(), p["until_s"].to_numpy(), edges) for p in own]

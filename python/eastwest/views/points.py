@@ -21,6 +21,7 @@ class Cells:
     """A table of text: headings and rows, with settings in the first columns."""
 
     headings: list[str]
+    #: Number of columns of settings, which come first.
     settings: int
     rows: list[list[str]]
 

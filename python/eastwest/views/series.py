@@ -17,7 +17,9 @@ Floats = npt.NDArray[np.float64]
 class Bins:
     """Equal intervals of simulated time from 0 on."""
 
+    #: Length of an interval in s.
     step: float
+    #: Number of intervals.
     count: int
 
     @property
@@ -26,9 +28,9 @@ class Bins:
         return np.asarray(np.arange(self.count + 1) * self.step)
 
     def of(self, times: Floats) -> npt.NDArray[np.int64]:
-        """Return the number of the interval of each time.
+        """Return the number of the interval of each time in s.
 
-        A time at an end belongs to the interval.
+        A time at the border of two intervals belongs to the earlier one, which it ends.
         """
         place = np.ceil(times / self.step - 1e-6) - 1
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
@@ -76,7 +78,10 @@ def covered(spans: list[tuple[float, float]]) -> float:
 
 
 def percentile(values: Floats, share: float) -> float | None:
-    """Return the percentile of the finite values as summaries define it; None without values."""
+    """Return the percentile of the finite values as summaries define it; None without values.
+
+    ``share`` is from 0 to 1, such as 0.99.
+    """
     ordered = np.sort(values[np.isfinite(values)])
     return stats.percentile_of_ordered(ordered, share) if ordered.size else None
 

@@ -24,15 +24,18 @@ def tree(result: Result) -> dict[str, Any]:
 
 
 def settings(result: Result) -> dict[str, str]:
-    """Return all settings of the resolved scenario by path; none if it cannot be read."""
+    """Return all settings of the resolved scenario as text, by dotted key; empty if unreadable.
+
+    An example of a dotted key is ``fabric.queue.limit``.
+    """
     return dict(flat(tree(result), ""))
 
 
 def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value of a nested mapping with its path, which begins with ``path``.
+    """Yield the dotted key and the value of each setting in nested tables.
 
-    Items of a list are named as ``--set`` names them: by their ``name`` where each has its own,
-    otherwise by their number.
+    ``path`` is the key of ``tree`` itself, with which all keys begin. Items of a list are named as
+    ``--set`` names them: by their ``name`` where each has its own, otherwise by their number.
     """
     if isinstance(tree, dict) and tree:
         for key, value in tree.items():
@@ -48,13 +51,16 @@ def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield each value of a nested mapping as text with its path, which begins with ``path``."""
+    """Yield the dotted key of each setting in nested tables, and its value as text.
+
+    ``path`` is the key of ``tree`` itself, with which all keys begin.
+    """
     for place, value in values(tree, path):
         yield place, clean(text(value), 200)
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
-    """Return the settings in which the scenarios differ, with the values of each."""
+    """Return the settings in which the scenarios differ: dotted key, and its text in each."""
     everything = [settings(result) for result in results]
     paths = dict.fromkeys(path for each in everything for path in each)
     rows = [(path, [each.get(path, ABSENT) for each in everything]) for path in paths]

@@ -230,7 +230,8 @@ def _application(own: Mapping[str, Any]) -> list[str]:
 def spread(tree: Any, stem: str, unit_s: float) -> str:
     """Return mean, median and tail of a quantity as text.
 
-    ``unit_s`` is the quantity's unit in s.
+    The numbers are in ``tree[stem]``, or in ``tree`` under names such as ``stem_p50``; ``unit_s``
+    is the length of their unit in s.
     """
     nested = tree.get(stem) if isinstance(tree, Mapping) else None
     words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
@@ -285,7 +286,10 @@ def by_kind(drops: Any) -> dict[str, float]:
 
 
 def tally(tree: Any, most: int = 3) -> str:
-    """Return counters that are not zero with their names, the largest first."""
+    """Return the ``most`` largest counters as text with their names; the sum of all others last.
+
+    Counters of 0 are left out; the keys of nested mappings are joined to one name.
+    """
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
     parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]

@@ -38,7 +38,8 @@ class Shown:
     def share(self, part: str) -> float | None:
         """Return the mean share (0 to 1) of one part in the response time.
 
-        None if it is missing.
+        ``part`` is a key of ``transactions`` in the summary, such as ``network_us``. None if a run
+        does not have it.
         """
         shares = []
         for result in self.results:

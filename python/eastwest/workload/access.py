@@ -46,8 +46,11 @@ _RE_ACCESS = {
 class Sizes:
     """Distribution of input, shuffle or output bytes over the jobs for which they are known."""
 
+    #: Number of jobs for which the bytes are known.
     jobs: int
+    #: Number of jobs for which the bytes are not known.
     missing: int
+    #: Share of the jobs with known bytes that have 0 bytes.
     zero_share: float
     total: float
     mean: float

@@ -31,13 +31,17 @@ SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
 _LEAST_INTERVALS = 8
 #: Allowed lengths in seconds of the intervals in which jobs are counted.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+#: Maximum number of intervals of a series that is analysed.
 _MOST_VALUES = 1 << 15
 #: Maximum number of intervals in the chart of the rate.
 _DRAWN = 288
+#: Minimum number of times that a period must fit into the trace.
 _LEAST_PERIODS = 3
+#: Largest p-value at which a period is significant.
 _LEVEL = 0.01
 #: Mean of the logarithm of an exponential variable: minus Euler's constant.
 _LOG_BIAS = -0.5772156649015329
+#: Maximum number of lags of the autocorrelation that are stored.
 _MOST_LAGS = 1000
 #: Maximum number of frequencies on either side with which a peak is compared.
 _MOST_AROUND = 50
@@ -74,10 +78,11 @@ class Arrival:
     jobs: int
     span_s: float
     mean_gap_s: float
-    #: Length in seconds of the intervals of the rate, number of jobs in each interval, and bytes of
-    #: these jobs.
+    #: Length in seconds of the intervals of ``counts`` and ``moved_bytes``.
     step_s: float
+    #: Number of jobs submitted in each interval.
     counts: Floats
+    #: Input, shuffle and output bytes of the jobs submitted in each interval.
     moved_bytes: Floats
     bursts: tuple[Burst, ...]
     #: Lags in seconds, and autocorrelation at each.
@@ -224,7 +229,11 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """Return (lag, correlation) of the greatest correlation at lags with ``number`` periods."""
+    """Return the lag with the greatest correlation near a period, and this correlation.
+
+    ``number`` is the number of periods in the trace; ``correlation`` is an array by lag. The lag
+    counts intervals.
+    """
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
     lags = lags[(lags >= 2) & (lags < size)]

@@ -132,12 +132,15 @@ class Jobs:
         return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
 
     def windows(self, length_s: float) -> int:
-        """Return the number of whole windows of this length in the trace."""
+        """Return the number of whole windows of ``length_s`` seconds in the trace.
+
+        Raises ``InputError`` for a length for which there would be too many windows.
+        """
         if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):
             raise InputError(
                 f"windows of {length_s:g} s do not suit a trace of {self.last_s:g} s: a "
                 "window must be longer than 0 s, and there may be at most "
-                f"{MOST_WINDOWS:,}"
+                f"{MOST_WINDOWS:,} windows"
             )
         if self.length_s is not None:
             return int(self.length_s / length_s + 1e-9)
@@ -145,7 +148,10 @@ class Jobs:
         return int(full) + (rest >= _WHOLE * length_s)
 
     def window(self, length_s: float) -> Whole:
-        """Return for each job the number of the window in which it was submitted."""
+        """Return for each job the number of the window in which it was submitted, from 0.
+
+        ``length_s`` is the length of a window in seconds.
+        """
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:

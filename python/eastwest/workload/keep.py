@@ -50,7 +50,10 @@ def keep(
     files: pl.LazyFrame | None = None,
     force: bool = False,
 ) -> int:
-    """Write a trace; return the number of unknown sizes that were written as 0."""
+    """Write a trace; return the number of unknown sizes that were written as 0 (SWIM only).
+
+    ``about`` is content for ``trace.json``; ``files`` is the table of files, None without one.
+    """
     if form == Form.SWIM:
         text, unknown = text_of(jobs)
         check_free(out, form, force)

@@ -27,9 +27,9 @@ REPLICATES = 1000
 CONFIDENCE = 0.95
 #: Number of windows below which the source's variation is represented badly.
 FEW_WINDOWS = 10
-#: Default length of a window in seconds, and number of windows into which a trace shorter than a
-#: day is cut.
+#: Default length of a window, in seconds.
 WINDOW_S = 3600.0
+#: Number of windows into which a trace shorter than a day is cut by default.
 _CUTS = 24
 _BATCH = 50
 
@@ -41,9 +41,11 @@ class Row:
     quantity: str
     measure: str
     value: float
-    #: Median and 95th percentile of the distances of the source's own resamples to the source.
+    #: Median of the distances of the source's own resamples to the source.
     typical: float
+    #: 95th percentile of the distances of the source's own resamples to the source.
     limit: float
+    #: Whether ``value`` is at most ``limit``.
     inside: bool
 
 
@@ -53,8 +55,9 @@ class Quality:
 
     rows: tuple[Row, ...]
     window_s: float
-    #: Number of windows of the source, and number of windows in a resample.
+    #: Number of windows of the source.
     windows: int
+    #: Number of windows of the trace, and so of each resample.
     drawn: int
     #: Share of the source's own resamples that are inside in every row.
     own_share: float
@@ -140,5 +143,9 @@ class ReferenceInterval:
 
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
-    """Return the distances of a trace to its source, compared with those of resamples."""
+    """Return the distances of a trace to its source, compared with those of resamples.
+
+    ``first`` is the source, ``second`` the trace; ``window_s`` is the length of a window in s, by
+    default that of ``window_for``.
+    """
     return ReferenceInterval(first, window_s, seed).measure(second)

@@ -59,7 +59,8 @@ class Factor:
             value = Fraction(0)
         if value <= 0 or max(value.numerator, value.denominator) >= _MOST_PART:
             raise InputError(
-                f"{what} {clean(text, 60)!r}: expected a positive number, such as 0.5, 2 or 1/30"
+                f"{what} {clean(text, 60)!r}: expected a positive number such as 0.5, 2 or "
+                "1/30, whose numerator and denominator are below 2^31"
             )
         return cls(value)
 
@@ -72,7 +73,7 @@ class Factor:
         if not whole or not all(0 < int(p) < _MOST_PART for p in parts):
             raise InputError(
                 f"--nodes {clean(text, 60)!r}: expected two numbers of nodes, recorded and wanted, "
-                "such as 600:20"
+                "such as 600:20, each from 1 to 2^31 - 1"
             )
         return cls(Fraction(int(parts[1]), int(parts[0])))
 
@@ -87,7 +88,11 @@ def _small(text: str) -> bool:
 
 
 def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Return a table of jobs with scaled sizes, for other nodes or other data."""
+    """Return a table of jobs with scaled sizes, for other nodes or other data.
+
+    Columns that were measured on the recorded cluster become null. Raises ``InputError`` if a
+    scaled size exceeds 64 bits.
+    """
     there = [name for name in _SIZES if name in jobs.columns]
     for name in there:
         most = jobs[name].max()

@@ -78,9 +78,11 @@ def synthesize(
     seed: int = 1,
     draws: int = DRAWS,
 ) -> Synthetic:
-    """Return a trace of this length in s, synthesised from ``table``, the jobs of a source.
+    """Return a trace of ``length_s`` seconds, synthesised from ``table``, the jobs of a source.
 
-    Raises ``InputError`` where the source has no whole window, or the trace would have no jobs.
+    ``window_s`` is the length of the windows, by default that of ``window_for``; ``draws`` is the
+    maximum number of draws. Raises ``InputError`` where the source has no whole window, or the
+    trace would have no jobs.
     """
     table = usable(table.lazy()).collect()
     source = Jobs.of(table)
@@ -116,7 +118,10 @@ def synthesize(
 def _windows(
     source: Jobs, length_s: float, window_s: float, random: np.random.Generator
 ) -> tuple[Whole, Floats]:
-    """Return the numbers of the drawn jobs of the source, and their new submission times."""
+    """Return the numbers of the drawn jobs of the source, and their new submission times (s).
+
+    Raises ``InputError`` where the source has no whole window, or for too many jobs.
+    """
     there = source.windows(window_s)
     if there < 1:
         raise InputError(

@@ -24,11 +24,15 @@ _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 class Durations:
     """Durations of the attempts of one kind of task."""
 
+    #: Number of all attempts of this kind.
     attempts: int
+    #: Number of attempts that succeeded and have a duration.
     succeeded: int
     #: Durations in seconds, by name of the percentile.
     seconds: Mapping[str, float]
+    #: Share of the attempts that succeeded and took more than ``SLOW`` times the median.
     slow_share: float
+    #: Cumulative distribution: durations in s, and the share of attempts up to each of them.
     curve: tuple[Floats, Floats]
 
 

@@ -50,7 +50,7 @@ class RankFiles(FolderWriter):
         self.account = Account(lossy=lossy)
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
-        """Add a call of a rank."""
+        """Add a call of a rank; ``numbers`` are its arguments, in the order of the format."""
         if not 0 <= rank < MOST_RANKS:
             raise InputError(f"the trace has a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
