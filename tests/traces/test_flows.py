@@ -428,7 +428,7 @@ def test_addresses_that_are_no_hosts_of_the_list(tmp_path: Path) -> None:
         ("host\nh0\n", ":1: has no column address"),
         ("host,address\nh0,10.0.0.300\n", ":2: '10.0.0.300' is not an address"),
         ("host,address\n,10.0.0.3\n", ":2: host must be a name"),
-        ("host,address\na,10.0.0.3\nb,10.0.0.3\n", ":3: 10.0.0.3 already belongs to a"),
+        ("host,address\na,10.0.0.3\nb,10.0.0.3\n", ":3: the address 10.0.0.3 already belongs to the host a"),
         ("host,address\n", "has no row with a host"),
     ],
 )

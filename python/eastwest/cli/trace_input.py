@@ -64,7 +64,10 @@ def opened(given: Path) -> Trace:
 
 
 def seconds(option: str, text: str) -> float:
-    """Return a duration such as ``1 h``, ``90min`` or ``1day`` in s."""
+    """Return a duration such as ``1 h``, ``90min`` or ``1day`` in s.
+
+    ``option`` is the name of the option in the message for other texts.
+    """
     match = _LENGTH.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS or not float(match[1]):
         fail(f"{option} {text!r:.60}: expected a length of time, such as 1 h, 90 min or 1 day")

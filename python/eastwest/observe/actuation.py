@@ -71,7 +71,7 @@ BUILT_IN = (
 
 
 def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
-    """Return the first rule that matches a metric; ``UNKNOWN`` where none does."""
+    """Return the first rule with a glob that matches a metric's name; ``UNKNOWN`` without one."""
     return next((rule for rule in rules if rule.fits(metric)), UNKNOWN)
 
 

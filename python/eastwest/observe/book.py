@@ -83,9 +83,11 @@ class Call:
     waited: bool
     #: Payload of the request in bytes; 0 where it is not known.
     request_bytes: int = 0
+    #: Payload of the response in bytes; 0 where it is not known.
     response_bytes: int = 0
-    #: Departure of the request and arrival of the response, in ns after the transaction's start.
+    #: Departure of the request, in ns after the transaction's start.
     sent_ns: int = 0
+    #: Arrival of the response, in ns after the transaction's start.
     done_ns: int = 0
 
 

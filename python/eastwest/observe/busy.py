@@ -55,7 +55,11 @@ def _tables(result: Result) -> list[tuple[str, Path]]:
 
 
 def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls of a run, with the columns of computing times from the replayed table."""
+    """Return the calls of a run, with the columns of computing times from the replayed table.
+
+    ``calls`` are the rows of the run's table ``calls`` of one workload; ``file`` is the table that
+    this workload replays.
+    """
     book = pl.read_csv(
         io.BytesIO(file.read_bytes()), separator="\t", quote_char=None, infer_schema=False
     )
@@ -112,7 +116,10 @@ def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passed(at: Numbers, times: Numbers) -> Numbers:
-    """Return for each of ``times`` the sum of the seconds passed since every earlier ``at``."""
+    """Return for each of ``times`` the sum of the seconds passed since every earlier ``at``.
+
+    Both arrays are in simulated seconds.
+    """
     order = np.sort(at)
     sums = np.concatenate(([0.0], np.cumsum(order)))
     count = np.searchsorted(order, times, side="right")

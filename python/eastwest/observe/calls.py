@@ -155,7 +155,10 @@ def _nodes(spans: pl.DataFrame) -> tuple[tuple[str, ...], Integers]:
 
 
 def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
-    """Return a mask of the spans that are the client side of a call to another node."""
+    """Return a mask of the spans that are the client side of a call to another node.
+
+    ``parents`` has the row of each span's parent, or −1.
+    """
     children = np.bincount(parents[parents >= 0], minlength=len(parents))
     kind = spans["kind"].fill_null("")
     client = kind.is_in(["client", "producer"]).to_numpy()
@@ -165,7 +168,11 @@ def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
 
 
 def _entries(parents: Integers, remote: Flags) -> Integers:
-    """Return for each span the row of the span that entered its node: itself or an ancestor."""
+    """Return for each span the row of the span by which the transaction entered its node.
+
+    It is the span itself or an ancestor. ``parents`` has the row of each span's parent, or −1;
+    ``remote`` marks spans whose parent is on another node.
+    """
     return _ends(np.where(remote | (parents < 0), np.arange(len(parents)), parents))
 
 

@@ -63,7 +63,11 @@ NOTHING = Shared()
 
 
 def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Shared:
-    """Return the shared fields of the spans of an ``InstrumentationScope`` and its resource."""
+    """Return the fields of ``extra`` that all spans of a scope share.
+
+    ``scope`` is the ``InstrumentationScope`` of the spans; ``resource_rest`` has the fields of
+    their resource except its attributes.
+    """
     fields: dict[str, Any] = {}
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
@@ -113,7 +117,7 @@ def with_parent(extra: str | None, parent: str) -> str:
 
 
 def link(trace: str, span: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a link of OTLP's JSON."""
+    """Return a link of OTLP's JSON to the span with the id ``span`` of the trace ``trace``."""
     return {"traceId": trace, "spanId": span, "attributes": pairs(attributes)}
 
 

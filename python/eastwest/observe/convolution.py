@@ -53,8 +53,9 @@ class Messages:
     nodes: tuple[str, ...]
     source: Integers
     target: Integers
-    #: Departure on the source's clock, and arrival on the destination's clock.
+    #: Departure in ns since 1970 on the source's clock.
     left_ns: Integers
+    #: Arrival in ns since 1970 on the destination's clock.
     came_ns: Integers
 
 
@@ -137,7 +138,10 @@ def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.ND
 
 
 def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, float] | None:
-    """Return delay (steps) and height (standard deviations) of the highest spike, or None."""
+    """Return delay (steps) and height (standard deviations) of the highest spike, or None.
+
+    ``signal`` is a cross-correlation by delay; a spike has a height of at least ``deviations``.
+    """
     spread = float(signal.std())
     if not spread:
         return None
@@ -188,8 +192,9 @@ class CauseAccuracy:
     found: int
     #: Number of found causes whose two messages belong to one call.
     right: int
-    #: Number of true direct causes, and of those found among them.
+    #: Number of true direct causes.
     direct: int
+    #: Number of true direct causes that were found.
     direct_found: int
 
     @property

@@ -191,7 +191,10 @@ def _near(meant: str, names: Sequence[str]) -> str:
 def _parsed(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Return rows as a frame of text, with their line numbers in the column ``line``."""
+    """Return rows as a frame of text, with their line numbers in the column ``line``.
+
+    ``block`` has whole rows of ``file``; ``line`` is the number of the first one.
+    """
     texts = dict.fromkeys(columns.names, pl.String())
     try:
         frame = pl.read_csv(
@@ -212,7 +215,10 @@ def _parsed(
 def _parsed_slowly(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Parse row by row, and report rows of the wrong length to the account."""
+    """Return rows as a frame of text, as ``_parsed`` does, but parse row by row.
+
+    Rows with a wrong number of values are reported to the account of the import.
+    """
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)
     rows: list[list[str | None]] = []
@@ -279,7 +285,7 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
 
 
 def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
-    """Return the columns of the normal form; null where a value cannot be read."""
+    """Return the columns of the normal form from text; null where a value cannot be read."""
 
     def text(name: str) -> pl.Expr:
         column = columns.known.get(name)
@@ -335,13 +341,19 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
 
 
 def _rough(given: pl.Expr, unit: int) -> pl.Expr:
-    """Return nanoseconds of texts in floating point (1.7e9), with a relative error of 2⁻⁵³."""
+    """Return an expression: texts in floating point (1.7e9) as ns, relative error 2⁻⁵³.
+
+    ``unit`` is the length of the texts' unit in ns.
+    """
     time = given.cast(pl.Float64, strict=False) * float(unit)
     return pl.when(time.abs() < 9e18).then(time).round(0).cast(pl.Int64, strict=False)
 
 
 def _decimal(given: pl.Expr, unit: int) -> pl.Expr:
-    """Return nanoseconds of texts in decimals (1700000000.123456789), exact to one nanosecond."""
+    """Return an expression: texts in decimals (1700000000.123456789) as ns, exact to 1 ns.
+
+    ``unit`` is the length of the texts' unit in ns.
+    """
     whole = given.str.extract(r"^-?([0-9]{1,18})\.[0-9]+$", 1).cast(pl.Int64, strict=False)
     digits = given.str.extract(r"^-?[0-9]{1,18}\.([0-9]+)$", 1).str.pad_end(9, "0")
     part = digits.str.slice(0, 9).cast(pl.Int64, strict=False)
@@ -357,7 +369,10 @@ def _tell(
     file: str,
     problems: Account,
 ) -> None:
-    """Report to the account the values that are cut or left out."""
+    """Report to the account of the import the values that are cut or left out.
+
+    ``given`` has the text of the rows in the file, ``cast`` the same rows in the normal form.
+    """
 
     def tell(marks: pl.Series, column: str, reason: str, then: str) -> None:
         if marks.any():
@@ -444,7 +459,10 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
-    """Return spans with a service each: a span that names none gets the service of its pod."""
+    """Return spans with a service each: a span that names none gets the service of its pod.
+
+    ``services`` is a cache of services by the name of the pod.
+    """
     lacking = frame.filter(pl.col("service").is_null())["instance"].unique().drop_nulls()
     if len(lacking):
         for pod in lacking.to_list():

@@ -52,8 +52,9 @@ class Graphs:
     host_of: dict[str, str]
     #: Source of the hosts: ``spans``, ``file`` or ``assumed``.
     placed_by: str
-    #: Component and instance of each span, in the order of the table of spans.
+    #: Component of each span, in the order of the table of spans.
     component: list[str] = field(repr=False, default_factory=list)
+    #: Instance of each span, in the order of the table of spans.
     instance: list[str] = field(repr=False, default_factory=list)
 
     def write(self, folder: Path) -> list[Path]:
@@ -123,7 +124,11 @@ def build(
 
 
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
-    """Return the graph of calls between services or components; ``level`` says which."""
+    """Return the graph of calls between services or between components.
+
+    ``named`` has a row for each span; ``parents`` the row of each span's parent, or −1; ``level``
+    is its column with the nodes: ``service`` or ``component``.
+    """
     graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
         pl.len().alias("spans"),

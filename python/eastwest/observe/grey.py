@@ -54,7 +54,8 @@ class Joined:
     parent: Integers
     #: Number of each span's transaction.
     transaction: Integers
-    #: Number of spans without the attribute; each is a transaction of its own.
+    #: Number of spans without the attribute by which spans are linked; each is a transaction of its
+    #: own.
     alone: int = 0
 
 
@@ -119,7 +120,7 @@ def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
 
 
 def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
-    """Set in ``parent`` the parents that one rule finds for spans without a parent."""
+    """Set in ``parent`` (rows, or −1) the parents that one rule finds for spans without one."""
     above = pl.concat_list([_value(name, rule.strip) for name in rule.match])
     below = pl.concat_list([_value(name, rule.strip) for name in rule.match.values()])
     keys = spans.select(above.alias("above"), below.alias("below"))

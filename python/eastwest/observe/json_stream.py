@@ -167,7 +167,11 @@ class JsonStream:
 def read_documents(
     source: Source, problems: Account, document: Callable[[JsonStream], None]
 ) -> None:
-    """Call ``document`` for each JSON document of a file; report invalid JSON to the account."""
+    """Call ``document`` for each JSON document of a file.
+
+    ``document`` reads one document from the stream. Invalid JSON is reported to the account of the
+    import, ``problems``, and the reading continues on the next line.
+    """
     stream = JsonStream(source)
     while stream.more():
         try:

@@ -17,7 +17,7 @@ from typing import Any
 from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Maximum number of accounts in a result, where folders were made from other folders.
+#: Maximum number of accounts of imports in a result, where folders were made from other folders.
 MOST_ACCOUNTS = 8
 #: Maximum size in bytes of a file with accounts; a larger file is ignored.
 _MOST_BYTES = 16 << 20
@@ -28,7 +28,11 @@ Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """Return the accounts in a folder's JSON: its own, and those of the spans it was made from."""
+    """Return the accounts in a folder's JSON: its own, and those of the spans it was made from.
+
+    ``about`` is the content of the JSON file, ``name`` the folder's name. An account without any
+    remark is left out.
+    """
     own = _account(about, name)
     before = about.get("accounts")
     found = [own] if any(own[kind] for kind in KINDS) else []

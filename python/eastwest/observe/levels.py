@@ -163,7 +163,10 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 
 
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
-    """Return random values from the best distribution, or from the sample if none is close."""
+    """Return ``count`` random values of a size or gap of a workload.
+
+    They come from its best distribution, or from its sample if no distribution is close.
+    """
     best = of.best
     if best is None:
         return random.choice(of.values, count) if len(of.values) else np.zeros(count)

@@ -50,7 +50,10 @@ class Mended:
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Record the first of ``rows`` as the example of a repair; return the number of rows."""
+        """Record the first of ``rows`` as the example of a repair; return the number of rows.
+
+        ``what`` is the kind of repair, such as ``lost``.
+        """
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height
@@ -128,14 +131,21 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
 
 
 def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
-    """Return ``extra`` of all spans; spans that lose their parent keep its id in ``extra``."""
+    """Return ``extra`` of all spans; the spans marked in ``cut`` keep their parent's id in it.
+
+    These spans lose their parent.
+    """
     rows = np.flatnonzero(cut)
     some = frame[rows].select("extra", "parent_id").rows()
     return frame["extra"].scatter(rows, [with_parent(extra, parent) for extra, parent in some])
 
 
 def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
-    """Rename the client span of each shared id, and remove other spans with a repeated id."""
+    """Return ``frame`` with one span for each id.
+
+    The client span of an id that client and server share is renamed; other spans with a repeated id
+    are removed. The repairs are counted in ``found``.
+    """
     double = frame.filter(pl.struct(_KEY).is_duplicated())
     if not double.height:
         return frame

@@ -200,7 +200,10 @@ def _refuse_doubles(path: Path) -> None:
 
 
 def room(rows: int, columns: int, where: str) -> None:
-    """Raise ``InputError`` for a table that exceeds the limit of values in memory."""
+    """Raise ``InputError`` for a table of more than ``MOST_VALUES`` values.
+
+    ``where`` is the name of its source in the message.
+    """
     if rows * columns > MOST_VALUES:
         raise InputError(
             f"{where}: {rows:,} rows of {columns:,} metrics are more than {MOST_VALUES:,} values; "
@@ -209,7 +212,10 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """Return the name of the column of times (or None), and the names of the numeric columns."""
+    """Return the name of the column of times (or None), and the names of the numeric columns.
+
+    ``time`` is the name that the user gave for the column of times, or None.
+    """
     import polars as pl  # noqa: PLC0415
 
     column = _time_column(frame.columns, time, path)
@@ -221,7 +227,11 @@ def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str |
 
 
 def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
-    """Return the metrics of a table, in the order of their times."""
+    """Return the metrics of a table, in the order of their times.
+
+    ``time`` is the name that the user gave for the column of times, or None; ``path`` is the file,
+    for messages.
+    """
     import polars as pl  # noqa: PLC0415
 
     column, numeric = columns_of(frame, time, path)
@@ -244,7 +254,10 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
 
 
 def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> tuple[str, ...]:
-    """Return a remark on the columns that are not numbers, with their types."""
+    """Return a remark on the columns that are not numbers, with their types.
+
+    ``time`` is the column of times, ``numeric`` are the columns of numbers.
+    """
     import polars as pl  # noqa: PLC0415
 
     others = [name for name in frame.columns if name != time and name not in numeric]

@@ -51,7 +51,11 @@ Information = Callable[[int, int], float]
 def select(
     relevance: list[float], information: Information, count: int, scheme: Scheme
 ) -> list[Pick]:
-    """Return up to ``count`` chosen candidates, given their relevance for the target."""
+    """Return up to ``count`` chosen candidates, in the order of their choice.
+
+    ``relevance`` has each candidate's mutual information with the target, in nats; ``information``
+    returns that of two candidates.
+    """
     # For candidate i: sum of its mutual information with the first ``known[i]`` chosen metrics.
     shared = [0.0] * len(relevance)
     known = [0] * len(relevance)

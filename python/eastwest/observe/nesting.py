@@ -58,7 +58,11 @@ State = tuple[int, ...]
 
 
 def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Integers:
-    """Return the parent of each call (row, or −1); with ``rounds`` 0 by the published algorithm."""
+    """Return the inferred parent of each call: its row, or −1.
+
+    ``rounds`` is the maximum number of rounds of assignment and estimate; with 0 the result is that
+    of the published algorithm. ``told`` is called with the share of the rounds done.
+    """
     found = candidates(calls)
     parents = scoreboard(calls, found)
     for turn in range(rounds):
@@ -102,7 +106,10 @@ def candidates(calls: Calls) -> list[list[int]]:
 
 
 def scoreboard(calls: Calls, found: list[list[int]]) -> Integers:
-    """Return each call's parent (row, or −1) by the published algorithm (Aguilera et al. 2003)."""
+    """Return each call's parent (row, or −1) by the published algorithm (Aguilera et al. 2003).
+
+    ``found`` has the possible parents of each call (``candidates``).
+    """
     caller, callee, sent, received = _lists(calls)
     log = math.log(RATIO)
 
@@ -154,7 +161,11 @@ class _Hazards:
 
     @classmethod
     def of(cls, calls: Calls, parents: Integers, history: int) -> _Hazards:
-        """Return the hazards estimated from an assignment of parents."""
+        """Return the hazards estimated from an assignment of parents.
+
+        ``parents`` has the row of each call's parent, or −1; ``history`` is the number of earlier
+        destinations on which a hazard may depend.
+        """
         events: dict[State, dict[tuple[int, int], int]] = {}
         risks: dict[State, list[int]] = {}
         for states, (kind, to), bucket in _steps(calls, parents, history):

@@ -51,7 +51,11 @@ def _stamps(times_s: list[float]) -> list[str]:
 
 
 def snapshot(families: Iterable[Family], place: int) -> str:
-    """Return the values at the end of interval ``place`` as text; −1: before the first interval."""
+    """Return the values of all metrics at one time, as text without times.
+
+    ``place`` is the number of the sampled interval at whose end the values are taken; −1: before
+    the first interval, where all are 0.
+    """
     lines = []
     for family in families:
         lines += _head(family)

@@ -113,7 +113,7 @@ def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
 
 
 def late_resource(spans: int, remarks: Remarks) -> None:
-    """Report spans that came before their resource; refuse them unless lossy."""
+    """Report ``spans`` spans that came before their resource; refuse them unless lossy."""
     if spans:
         remarks.change(
             "a resource that follows its spans",
@@ -123,7 +123,7 @@ def late_resource(spans: int, remarks: Remarks) -> None:
 
 
 def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
-    """Report a field of a resource or scope that is left out."""
+    """Report a field of a resource or scope that is left out; ``spans`` counts its spans."""
     if not value:
         return
     if key in {"schemaUrl", "schema_url"}:
@@ -311,7 +311,11 @@ def named(
     what: str,
     remarks: Remarks,
 ) -> str | None:
-    """Return the name of a kind or status, from its number or its name in OTLP; None if unknown."""
+    """Return the name of a kind or status, from its number or its name in OTLP; None if unknown.
+
+    ``names`` has our name by number, ``texts`` our name by OTLP's name; ``what`` is ``kind`` or
+    ``status``.
+    """
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
         return names[value]
     if isinstance(value, str) and (value in texts or value.endswith(_OPEN)):
@@ -322,7 +326,10 @@ def named(
 
 
 def unknown(what: str, value: object, remarks: Remarks) -> str | None:
-    """Report an unknown kind or status, and return None for it."""
+    """Report an unknown kind or status of a span, and return None for it.
+
+    ``what`` is ``kind`` or ``status``.
+    """
     then = {
         "kind": "its side of a call is inferred from the spans around it",
         "status": "it counts neither as done nor as failed",
@@ -366,7 +373,10 @@ def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str
 
 
 def _value(value: object, depth: int, remarks: Remarks) -> Any:
-    """Return the Python value of an ``AnyValue``; arrays and key-value lists may be nested."""
+    """Return the Python value of an ``AnyValue``; arrays and key-value lists may be nested.
+
+    ``depth`` is the number of arrays and lists around it.
+    """
     if not isinstance(value, dict) or not value:
         return None
     name, held = next(iter(value.items()))

@@ -210,7 +210,11 @@ class _Reader:
             raise WireError("a field is longer than its message")
 
     def _left(self, tag: int, length: int, spans: int) -> None:
-        """Skip a field that is not used, and report it."""
+        """Skip a field that is not used, and report it.
+
+        ``tag`` is its number and type, ``length`` its bytes, ``spans`` the number of spans read
+        before it.
+        """
         schema = tag == _SCHEMA and length < _BLOCK
         found = self._wire.take(length).decode(errors="replace") if schema else str(tag >> 3)
         if not schema:
@@ -230,7 +234,10 @@ class _Reader:
                 self._left(tag, inner, spans)
 
     def _scope_spans(self, length: int, place: Place, rest: Mapping[str, Any]) -> int:
-        """Read the spans of a scope; return their number."""
+        """Read the spans of a ``ScopeSpans`` message of ``length`` bytes; return their number.
+
+        ``place`` and ``rest`` are the place and the other fields of their resource.
+        """
         spans = 0
         of = shared(None, rest, self._remarks) if rest else NOTHING
         for tag, inner in self._fields(length):

@@ -49,7 +49,11 @@ def lines(spans: Spans) -> Iterator[str]:
 
 
 def _document(frame: pl.DataFrame, resources: list[dict[str, Any]], name: str) -> str:
-    """Return one document of spans, grouped by their resource and scope."""
+    """Return one document of spans, grouped by their resource and scope.
+
+    ``resources`` has the attributes of each resource by number; ``name`` is the folder's name in
+    messages.
+    """
     found: dict[str, dict[str, Any]] = {}
     scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):

@@ -47,7 +47,10 @@ _AT_CLIENT = _Side(3, ("sent_s", "done_s"))
 
 
 def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
-    """Yield documents of a run's transactions, one per line; raise ``InputError`` without any."""
+    """Yield documents of a run's transactions, one per line; raise ``InputError`` without any.
+
+    ``began_s`` is the time of the run's start in seconds since 1970.
+    """
     calls = result.calls
     if not calls.height:
         raise InputError(f'{result.path} has no transactions: they come from kind = "transactions"')
@@ -83,7 +86,11 @@ class _Writer:
         self.count = 0
 
     def add(self, row: dict[str, Any], caller: dict[str, Any] | None, client: int) -> None:
-        """Add the spans of a call; ``client`` is the host that sent the first request, or −1."""
+        """Add the spans of a call, a row of the run's table ``calls``.
+
+        ``caller`` is the row of the calling call, None for the first call; ``client`` is the number
+        of the host that sent the first request, or −1.
+        """
         number = row["transaction"]
         trace = self._id(row["workload"], number, -1, "trace")[:32]
         server = self._id(row["workload"], number, row["call"], "called")[:16]
@@ -121,7 +128,11 @@ class _Writer:
         side: _Side,
         attributes: list[dict[str, Any]],
     ) -> None:
-        """Add a span of a call; ``ids`` are the ids of its trace, itself and its parent."""
+        """Add a span of a call, a row of the run's table ``calls``.
+
+        ``where``: service, component and host; ``ids``: ids of its trace, itself and its parent
+        (empty: none); ``side``: the side of the call on which it is recorded.
+        """
         begin, end = (self.began_ns + round(row[time] * 1e9) for time in side.times)
         self.spans[where].append(
             {

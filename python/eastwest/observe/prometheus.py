@@ -142,7 +142,10 @@ def series_name(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) -> _Answer:
-    """Return one answer of the server: labels and points of each series, and its remarks."""
+    """Return one answer of the server: labels and points of each series, and its remarks.
+
+    Times are in seconds since 1970; ``step_s`` is the time between points.
+    """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InputError(
@@ -181,7 +184,11 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
-    """Return the series of an answer; native histograms are left out and counted in a note."""
+    """Return the series of an answer; native histograms are left out and counted in a note.
+
+    ``result`` is the list ``data.result`` of the JSON; ``notes`` are remarks to which others are
+    added.
+    """
     found, histograms = [], 0
     for each in result:
         histograms += "histograms" in each
@@ -200,7 +207,10 @@ def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
 
 
 def _remarks(answer: dict[str, Any], kind: str) -> list[str]:
-    """Return the server's remarks on its answer, for instance that a part of it is missing."""
+    """Return the server's remarks on its answer, for instance that a part of it is missing.
+
+    ``kind`` is the key of the remarks: ``warnings`` or ``infos``.
+    """
     said = answer.get(kind) or []
     some = said[:_MOST_REMARKS] if isinstance(said, list) else [said]
     return [f"the server says ({kind}): {clean(str(each), 200)}" for each in some]

@@ -19,12 +19,18 @@ class Remarks:
         self.line = 0
 
     def note(self, reason: str, found: object = "", consequence: str = "", rows: int = 1) -> None:
-        """Report a remark on ``rows`` spans or parts of spans; the spans stay in the data."""
+        """Report a remark on ``rows`` spans or parts of spans; the spans stay in the data.
+
+        ``found`` is an example of a value, ``consequence`` what the remark means for results.
+        """
         text = str(found)[:60] if found != "" else ""
         self.problems.note(self.file, self.line, reason, text, rows, consequence)
 
     def change(self, reason: str, consequence: str, found: object = "", rows: int = 1) -> None:
-        """Report ``rows`` spans whose meaning changes; raises ``InputError`` unless lossy."""
+        """Report ``rows`` spans whose meaning changes; raises ``InputError`` unless lossy.
+
+        ``consequence`` says what they become, ``found`` is an example of a value.
+        """
         text = str(found)[:60] if found != "" else ""
         self.problems.change(self.file, self.line, reason, consequence, text, rows)
 

@@ -125,7 +125,10 @@ def _links(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _flows(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the families of messages by workload and purpose, and by class and purpose."""
+    """Yield the families of messages by workload and purpose, and by class and purpose.
+
+    ``times`` are the ends of the sampled intervals in simulated seconds.
+    """
     flows = result.flows.sort("finish_s")
     for by in ("workload", "class"):
         keys = flows.select(by, "purpose").unique().sort(by, "purpose")
@@ -207,7 +210,10 @@ def _power(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the families of transactions by workload."""
+    """Yield the families of transactions by workload.
+
+    ``times`` are the ends of the sampled intervals in simulated seconds.
+    """
     ended = result.table("transactions").sort("finished_s")
     for name, text, column in (
         ("completed", "Transactions whose response has arrived, by workload.", None),
@@ -222,7 +228,10 @@ def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _components(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the family of core time by component."""
+    """Yield the family of core time by component.
+
+    ``times`` are the ends of the sampled intervals in simulated seconds.
+    """
     names = host_names(result)
     series = [
         Series({"component": component, "host": names[host], "workload": workload}, values)
@@ -233,7 +242,10 @@ def _components(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _packets(result: Result, times: Numbers) -> Iterator[Family]:
-    """Yield the family of packets at captured ports (``measure.capture``)."""
+    """Yield the family of packets at captured ports (``measure.capture``).
+
+    ``times`` are the ends of the sampled intervals in simulated seconds.
+    """
     path = result.path / "capture.pcapng"
     captured = packet_times(path) if path.is_file() else {}
     tiers = dict(result.links.select("name", "tier").iter_rows())
@@ -246,7 +258,10 @@ def _packets(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the index of the interval of each time in ``at``; ``len(times)`` if after the last."""
+    """Return the index of the interval of each time in ``at``; ``len(times)`` if after the last.
+
+    ``times`` are the ends of the intervals; all times are in simulated seconds.
+    """
     # Rounding must not move a time at the end of an interval into the next one.
     slack = 1e-9 * max(1.0, float(times[-1]))
     return np.searchsorted(times, at - slack, side="left")

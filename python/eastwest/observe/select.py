@@ -269,7 +269,10 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
 
 
 def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, ...]:
-    """Return the columns with ties: fewer used classes than requested and than distinct values."""
+    """Return the metrics with ties: fewer used classes than requested and than distinct values.
+
+    ``values`` has a column for each of ``names``; ``bins`` is the requested number of classes.
+    """
     found = ((name, shared_classes(values[:, i], bins)) for i, name in enumerate(names))
     return tuple(Merged(name, *counts) for name, counts in found if counts is not None)
 
@@ -339,7 +342,11 @@ class _Table:
 
 
 def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
-    """Return the candidates with gaps filled, and the target, in rows with a target value."""
+    """Return the candidates with gaps filled, and the target, in rows with a target value.
+
+    Candidates that are constant, or lack more than the share ``most_missing`` of their values, are
+    excluded.
+    """
     place = metrics.place(target)
     there = ~np.isnan(metrics.values[:, place])
     aim = metrics.values[there, place]
@@ -367,7 +374,10 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
 
 
 def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numbers:
-    """Return values with gaps filled by the previous value; at the start by the first value."""
+    """Return values with gaps filled by the previous value; at the start by the first value.
+
+    ``gaps`` marks the missing values.
+    """
     at = np.where(gaps, -1, np.arange(len(values)))
     at = np.maximum.accumulate(at)
     return values[np.where(at < 0, int(np.flatnonzero(~gaps)[0]), at)]

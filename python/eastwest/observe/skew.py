@@ -224,7 +224,11 @@ def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFr
 
 
 def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
-    """Return the number of calls outside their callers by more than a slack, after a shift."""
+    """Return the number of calls outside their callers by more than a slack, after a shift.
+
+    ``shift`` and ``slack`` are expressions in ns on the columns of ``calls``; the shift is added to
+    the called clock.
+    """
     late = (pl.col("low") - slack > shift) | (pl.col("high") + slack < shift)
     return int(calls.select(late.sum()).item() or 0)
 
@@ -289,7 +293,11 @@ def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
 
 
 def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str, int]:
-    """Return the shift of each clock: the sum from the first clock of its connected set."""
+    """Return the shift in ns of each clock: a sum along the tree.
+
+    The first of ``names`` in each connected set of clocks has the shift 0; ``tree`` has the
+    neighbours and shifts of each clock.
+    """
     shift: dict[str, int] = {}
     for name in names:
         if name in shift:
@@ -306,7 +314,7 @@ def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str,
 
 
 def correct(spans: pl.LazyFrame, skew: Skew) -> pl.LazyFrame:
-    """Return spans with the shifts added to their times."""
+    """Return spans with the shifts of their clocks, in ns, added to their times."""
     if not skew.shift_ns:
         return spans
     shift = _clock().replace_strict(skew.shift_ns, default=0, return_dtype=pl.Int64)

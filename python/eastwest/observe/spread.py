@@ -192,7 +192,7 @@ class _Spread:
 
 
 def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:
-    """Return a block of candidates, read and prepared by a worker."""
+    """Return a block of candidates, the metrics ``names``, read and prepared by a worker."""
     lost = next((path for path in parts.files if not path.is_file()), None)
     if lost is not None:
         from distributed import get_worker  # noqa: PLC0415  only where Dask is
@@ -220,7 +220,11 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Return the candidates of a block that are not constant on all or a replicate's rows."""
+    """Return the candidates of a block that are not constant, with their estimator.
+
+    Only the rows of the bootstrap replicate with the number ``replicate`` are used; all rows for
+    None.
+    """
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
     last = drawn.shape[1] - 1
@@ -235,7 +239,10 @@ def _column(cut: _Cut, place: int) -> Any:
 
 
 def _against(cut: _Cut, column: Any) -> list[float]:
-    """Return the mutual information of each candidate of a block with a column."""
+    """Return the mutual information of each candidate of a block with a column.
+
+    ``column`` comes from ``Estimator.column``, perhaps of another block.
+    """
     if cut.estimator is None:
         return []
     return [cut.estimator.against(place, column) for place in range(len(cut.varied))]

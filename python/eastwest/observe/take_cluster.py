@@ -104,7 +104,10 @@ def read_files(
 
 
 def _take(found: FileRead, into: Gathering, problems: Account) -> None:
-    """Add the spans of a file, with attributes renumbered for all files."""
+    """Add the spans of a file to ``into``, with shared attributes numbered for all files.
+
+    The account of the file is added to ``problems``.
+    """
     numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
     for part in found.parts:
         frame = pl.read_parquet(io.BytesIO(part))

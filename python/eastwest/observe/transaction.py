@@ -18,15 +18,17 @@ from eastwest.units import clean
 class Transaction:
     """Transaction with its path through the graphs of services, components and cables."""
 
+    #: Row of its root span.
     root: int
     trace_id: str
     #: Rows of its spans, parents before children.
     rows: list[int]
     critical: list[Piece]
-    #: Edges on its path in each graph, with the number of times that each is used; a cable is a
-    #: sorted pair of nodes.
+    #: Calls from service to service in the transaction, with their numbers.
     services: Counter[tuple[str, str]]
+    #: Calls from component to component in the transaction, with their numbers.
     components: Counter[tuple[str, str]]
+    #: Number of calls whose shortest path uses a cable, by the cable's nodes in sorted order.
     cables: Counter[tuple[str, str]]
 
 
@@ -47,7 +49,7 @@ def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
 
 
 def follow(forest: Forest, spans: pl.DataFrame, graphs: Graphs, root: int) -> Transaction:
-    """Return a transaction with its path through the graphs."""
+    """Return the transaction with the root row ``root``, and its path through the graphs."""
     rows = forest.tree(root)
     services: Counter[tuple[str, str]] = Counter()
     components: Counter[tuple[str, str]] = Counter()

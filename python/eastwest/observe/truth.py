@@ -64,7 +64,10 @@ def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0
 def over_speeds(
     calls: Calls, speeds: Sequence[float], infer: Callable[[Calls], Integers]
 ) -> Iterator[Accuracy]:
-    """Yield the accuracy at each speed: factor by which transactions start faster than recorded."""
+    """Yield the accuracy at each speed: factor by which transactions start faster than recorded.
+
+    ``infer`` returns the row of each call's inferred parent, or −1.
+    """
     from eastwest.observe.nesting import candidates  # noqa: PLC0415  it is no part of a method
 
     for speed in speeds:

@@ -234,7 +234,7 @@ def _own_seed(case: Case) -> int:
 
 
 def check(result: Result, name: str) -> None:
-    """Raise ``InputError`` for a result without finished transactions."""
+    """Raise ``InputError`` for a result without finished transactions; ``name`` is its case."""
     if not result.transactions.height:
         raise InputError(
             f"case {clean(name, 60)!r}: no transaction has finished ({result.path}); "

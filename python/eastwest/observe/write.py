@@ -48,7 +48,11 @@ class SpanWriter(Gathering, FolderWriter):
         self._parts.append(path)
 
     def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
-        """Mend the spans, give the folder its name, and return the content of ``spans.json``."""
+        """Mend the spans, give the folder its name, and return the content of ``spans.json``.
+
+        ``about`` is content to add; repairs and remarks go to ``problems``, with ``file`` as the
+        name of the source.
+        """
         self.flush()
         mended, found = self._mend(problems, file)
         found.tell(problems, file)
@@ -63,7 +67,10 @@ class SpanWriter(Gathering, FolderWriter):
         return self.place(SPANS_FORMAT, said)
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
-        """Write mended files, each of whole traces; return their paths and the clock skew."""
+        """Write mended files, each of whole traces; return their paths and the clock skew.
+
+        Repairs go to ``problems``, with ``file`` as the name of the source.
+        """
         buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
         new: list[Path] = []
@@ -86,7 +93,10 @@ class SpanWriter(Gathering, FolderWriter):
         return new, skew.estimate(pl.concat(clocks), skew.joined(divisors))
 
     def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
-        """Write ``spans.parquet`` from all mended files; return its entry of ``spans.json``."""
+        """Write ``spans.parquet`` from all mended files; return its entry of ``spans.json``.
+
+        ``found`` has the shifts of the clocks, which are added to the times.
+        """
         spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
         path = self._partial / "spans.parquet"
         with polars_writes(path):

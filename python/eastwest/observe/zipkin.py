@@ -135,7 +135,7 @@ def _tags(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
-    """Return annotations as events of OTLP."""
+    """Return the annotations of a span as events of OTLP."""
     found = []
     annotations = span.get("annotations") or []
     for each in annotations if isinstance(annotations, list) else [annotations]:

@@ -27,7 +27,7 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Maximum number of pairs: the simulator's limit of routes.
+#: Maximum number of pairs of hosts: the simulator's limit of routes.
 MOST_PAIRS = 32_767
 #: Maximum number of paths that are considered: for one pair of hosts, and for all pairs together.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000

@@ -110,7 +110,10 @@ def _object(file: Described, tree: Any, key: str) -> dict[str, Any]:
 
 
 def _kinds(topology: dict[str, Any], nodes: dict[str, Any]) -> dict[str, str]:
-    """Return the kind of each node: its own, that of its group, or the default."""
+    """Return the kind of each node: its own, that of its group, or the default.
+
+    ``topology`` is the object of this name in the file, ``nodes`` its nodes.
+    """
     defaults = topology.get("defaults")
     otherwise = defaults.get("kind") if isinstance(defaults, dict) else None
     groups = topology.get("groups")
@@ -125,7 +128,10 @@ def _kinds(topology: dict[str, Any], nodes: dict[str, Any]) -> dict[str, str]:
 
 
 def _ends(where: str, link: Any) -> tuple[tuple[str, str], tuple[str, str]] | None:
-    """Return node and interface of both ends; None for links that leave the topology."""
+    """Return node and interface of both ends of a link; None if it leaves the topology.
+
+    ``where`` is the place of the link in messages.
+    """
     if not isinstance(link, dict):
         raise InputError(f"{where}: is not an object with endpoints")
     if link.get("type") in _NO_NODES or "endpoint" in link:

@@ -175,7 +175,7 @@ class _Paths:
         return Routes(found, notes)
 
     def _path(self, a: str, b: str) -> list[str] | str:
-        """Return the switches from one host to another, or the reason why there are none."""
+        """Return the switches from host ``a`` to host ``b``, or the reason why there are none."""
         address = ipaddress.ip_address(self.hosts[b])
         last = self.ports.of[b][0]
         path = [self.ports.of[a][0]]
@@ -198,7 +198,11 @@ class _Paths:
         return f"the path has more than {MOST_HOPS} switches"
 
     def _nexts(self, at: str, hops: tuple[_Hop, ...] | None) -> list[str] | str:
-        """Return the devices of the next hops of a switch, or the reason why there are none."""
+        """Return the devices of the next hops of a switch, or the reason why there are none.
+
+        ``at`` is the switch; ``hops`` are its next hops to the receiver: empty for a connected
+        network, None without a route.
+        """
         if at not in self.tables:
             return f"there is no routing table of {at}"
         if hops is None:
@@ -212,7 +216,7 @@ class _Paths:
         )
 
     def _next(self, at: str, hop: _Hop) -> str:
-        """Return the device of a next hop; empty if it is not known."""
+        """Return the device of a next hop of the switch ``at``; empty if it is not known."""
         name = hop.interface
         found = self.ports.at.get((at, name)) or self.ports.at.get((at, name.partition(".")[0]))
         found = found or self.owners.get(hop.address, "")
@@ -273,7 +277,7 @@ def _selected(file: Described, tree: Any) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
-    """Add a route to a table."""
+    """Add a route of FRR's JSON to a table; ``where`` is its place in messages."""
     try:
         network = ipaddress.ip_network(str(route["prefix"]), strict=False)
     except ValueError:
@@ -322,7 +326,10 @@ def read_ports(path: Path) -> Ports:
 
 
 def read_pairs(path: Path, hosts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of hosts of a CSV file with the columns from and to."""
+    """Return the pairs of hosts of a CSV file with the columns from and to.
+
+    Raises ``InputError`` for a host that is not in ``hosts``, the addresses by name.
+    """
     pairs: dict[tuple[str, str], None] = {}
     for where, (a, b) in _rows(path, ("from", "to")):
         for name in (a, b):

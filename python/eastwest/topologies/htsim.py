@@ -168,7 +168,10 @@ def _demand_radix(tier: dict[str, int], ports: int) -> None:
 def _join(
     fabric: Fabric, tiers: list[dict[str, int]], level: int, pairs: list[tuple[str, str]]
 ) -> None:
-    """Add to the fabric the cables below a tier, one bundle for each pair of nodes."""
+    """Add to the fabric the cables below a tier, one bundle for each pair of nodes.
+
+    ``level`` is the number of the tier; ``pairs`` are (lower node, switch of the tier).
+    """
     tier = tiers[level]
     ends = [tier["switch_latency_ns"], tiers[level - 1]["switch_latency_ns"] if level else 0]
     delay_s = (tier["downlink_latency_ns"] + sum(ends) / 2) * 1e-9

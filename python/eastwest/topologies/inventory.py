@@ -129,7 +129,10 @@ def load_json(file: Described) -> Any:
 
 
 def fabric(found: Inventory, assumed: Assumed) -> Fabric:
-    """Return the fabric of an inventory, with notes on what was left out or assumed."""
+    """Return the fabric of an inventory, with notes on what was left out or assumed.
+
+    ``assumed`` has the user's values for what the inventory does not state.
+    """
     if not found.links:
         raise InputError("the inventory has no link between two devices")
     made = Fabric()
@@ -219,7 +222,7 @@ def _turned(link: Link) -> Link:
 
 
 def _names(used: list[str], made: Fabric) -> dict[str, str]:
-    """Return valid names of nodes by the names of the devices."""
+    """Return a valid name of a node for each device; ``made`` gets a note on changed names."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, device in enumerate(used):

@@ -132,7 +132,7 @@ def _own_purpose(tree: Any) -> str:
 
 
 def _ports(file: Described, tree: list[Any], device: _Device) -> None:
-    """Read the ports of ``ip -j link`` or ``ethtool --json``."""
+    """Read the ports of ``device`` from the output of ``ip -j link`` or ``ethtool --json``."""
     for number, port in enumerate(tree):
         name = _get(port, "ifname")
         if not isinstance(name, str):
@@ -150,7 +150,7 @@ def _ports(file: Described, tree: list[Any], device: _Device) -> None:
 
 
 def _reports(file: Described, tree: Any) -> Iterator[_Report]:
-    """Yield the neighbours in one file."""
+    """Yield the neighbours that the output of ``lldpctl`` or ``networkctl`` in one file reports."""
     if isinstance(_get(tree, "Neighbors"), list):
         yield from _networkctl(tree["Neighbors"])
         return
@@ -236,7 +236,7 @@ def _rate_of_mau(text: str) -> float | None:
 
 
 def _join(found: Inventory, devices: dict[str, _Device]) -> None:
-    """Add the devices and their links to the inventory."""
+    """Add the devices and their links to the inventory ``found``."""
     full = {r.device for device in devices.values() for r in device.reports}
     short: dict[str, list[str]] = {}
     for name in full - devices.keys():

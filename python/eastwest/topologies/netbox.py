@@ -95,7 +95,11 @@ def _add(
     rates: Mapping[tuple[str, str], float],
     seen: set[frozenset[tuple[str, str]]],
 ) -> None:
-    """Add the link of a cable or of a connected interface."""
+    """Add the link of a cable or of a connected interface to the inventory ``found``.
+
+    ``rates`` has the rate in bit/s of each (device, interface); ``seen`` has the ends of the links
+    added before.
+    """
     a, b = ((record.get(f"{side}_device", ""), record.get(f"{side}_port", "")) for side in "ab")
     kinds = [record.get(f"{side}_type", "") for side in "ab"]
     if any(kind and not _INTERFACE.search(kind) for kind in kinds) or not a[0] or not b[0]:

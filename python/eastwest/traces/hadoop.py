@@ -238,7 +238,11 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
 def note_counters(
     account: Account, file: str, line: int, counters: Mapping[str, int], kind: str
 ) -> None:
-    """Report counters of an attempt that have no column, and negative counters."""
+    """Report counters of an attempt that have no column, and negative counters.
+
+    ``kind`` is the kind of the attempt (``map``, ``reduce`` …); ``file`` and ``line`` are its
+    place.
+    """
     names = unread(counters, kind)
     if names:
         reason = "counter of an attempt for which there is no column"
@@ -251,7 +255,11 @@ def note_counters(
 
 
 def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
-    """Write a job with its attempts; return False if the job cannot be used."""
+    """Write a job with its attempts; return False if the job cannot be used.
+
+    ``file`` is the name of the history for the account of the import; ``confs`` has the
+    configurations given with it.
+    """
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
         account.bad(file, job.line, "job with an id that an earlier job has", job.source_id)

@@ -24,7 +24,7 @@ from eastwest.units import clean
 class Trace(Opened):
     """Open trace; close it by ``with`` or ``close``, because its folder may be temporary."""
 
-    #: Names of the tables in the folder.
+    #: Names of the tables that the trace's folder has, such as ``jobs``.
     tables: tuple[str, ...]
 
     @property
@@ -39,7 +39,10 @@ class Trace(Opened):
         return pl.LazyFrame(schema=schema(name))
 
     def lacks(self, table: str, column: str = "") -> bool:
-        """Whether the source states nothing for a table, or for one column of it."""
+        """Whether the source states nothing for a table, or for one column of it.
+
+        Without ``column``, the answer is for the whole table.
+        """
         if table not in self.tables:
             return True
         return bool(column) and f"{table}.{column}" in self.about["lacks"]

@@ -57,7 +57,10 @@ class FolderWriter:
         self._made.close()
 
     def place(self, version: int | str, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the description of the folder, give it its final name; return the description."""
+        """Write the description of the folder, give it its final name; return the description.
+
+        ``version`` is the version of the format, ``about`` the content of the description.
+        """
         text = {"format": version, "eastwest": core.version(), **about}
         data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
         (self._partial / self._marker).write_text(data + "\n", "utf-8")
@@ -87,19 +90,28 @@ def start_of(source: Source) -> bytes:
 
 
 def unknown(source: Source, what: str = "has no known format") -> InputError:
-    """Return the error for a file whose format is not known."""
+    """Return the error for a file whose format is not known.
+
+    ``what`` is the text of the error between the file's name and its first bytes.
+    """
     shown = repr(clean(source.peek(START)[:40].decode(errors="replace"), 30))
     return InputError(f"{source.name}: {what}; it starts with {shown}")
 
 
 def unusable(file: str | Path, what: str, account: Account) -> InputError:
-    """Return the error for a file without usable content, with the account's first reason."""
+    """Return the error for a file without usable content, with the account's first reason.
+
+    ``what`` is a word for the missing content, such as ``job``.
+    """
     why = next(account.lines(), "it is empty")
     return InputError(f"{file}: has no usable {what}: {why}")
 
 
 def entry(source: Source, kind: str, **counts: int) -> dict[str, Any]:
-    """Return the description of a file that was read, with counts of its contents."""
+    """Return the description of a file that was read, with counts of its contents.
+
+    ``kind`` is the name of its format.
+    """
     digest = source.drain()
     named = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
     return {**named, **counts, "sha256": digest}

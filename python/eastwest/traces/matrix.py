@@ -87,7 +87,10 @@ def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
 
 
 def write(matrix: Matrix, out: Path) -> None:
-    """Write a list of flows atomically: a failure leaves no partial file."""
+    """Write the connections of a matrix as a list of flows (CSV) to ``out``.
+
+    A failure leaves no partial file.
+    """
     made = io.StringIO()
     rows = csv.writer(made, lineterminator="\n")
     rows.writerow(["src", "dst", "bytes", "start_s"])

@@ -96,7 +96,7 @@ class _Reader:
         self.conf: str | None = None
 
     def take(self, line: int, text: str) -> None:
-        """Read one record."""
+        """Read one record, or a line between two histories; ``line`` is its number in the file."""
         kind = _KIND.match(text)
         if not kind:
             self._other(line, text)
@@ -120,7 +120,10 @@ class _Reader:
             self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
-        """Read a line between histories: the name of a file, or part of a configuration."""
+        """Read a line between histories: the name of a file, or part of a configuration.
+
+        ``line`` is its number in the file.
+        """
         first, _, rest = text.partition("\n")
         file = _FILE.match(first)
         if file:

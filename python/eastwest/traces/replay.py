@@ -27,9 +27,10 @@ _MOST_TASKS = 1_000_000
 
 
 def write(jobs: Path, out: Path, account: Account) -> bool:
-    """Write the file from a table of jobs; return whether it was written.
+    """Write ``jobs.tsv`` to ``out``; return whether it was written.
 
-    Jobs and values of the table that the file does not have are reported to ``account``.
+    ``jobs`` is the Parquet file of the table of jobs. Jobs and values that ``jobs.tsv`` cannot have
+    are reported to ``account``.
     """
     table = pl.scan_parquet(jobs)
     inside = pl.col("submit_s").is_between(0.0, MOST_S - 1)

@@ -86,7 +86,8 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
             line += held.count(b"\n", start, end)
             start = end
         del held[:start]
-        # The gap between two objects may be divided between two blocks.
+        # The closing brace of a job may end this block, and the opening brace of the next job begin
+        # the next block, so the search starts again at the last byte.
         looked = len(held.rstrip()) - 1
         if len(held) > MOST_JOB_BYTES:
             raise InputError(

@@ -113,14 +113,14 @@ class Writer(FolderWriter):
         return (since_1970_ms - self._zero_ms) / 1000
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row; missing columns are null."""
+        """Add a row to a table; columns that are missing in ``row`` are null."""
         rows = self._rows[table]
         rows.append(tuple(row.get(name) for name in TABLES[table]))
         if len(rows) >= self._flush_rows:
             self._flush(table)
 
     def add_frame(self, table: str, frame: pl.DataFrame) -> None:
-        """Add rows with some columns of the table; the others are null."""
+        """Add rows to a table; columns that are missing in ``frame`` are null."""
         self._flush(table)
         if not frame.height:
             return

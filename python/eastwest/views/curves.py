@@ -128,7 +128,10 @@ def curves(
 
 
 def measured(sweep: SweepResult, measure: str | None) -> str:
-    """Return the full name of a metric of a sweep; without a name, the first of its table."""
+    """Return the full name of a metric of a sweep, such as ``flows.fct_us.p99``.
+
+    ``measure`` may be the last part of the name; None: the first metric of the sweep's table.
+    """
     if measure is None:
         chosen, _ = points.metrics(sweep, 1)
         if not chosen:
@@ -148,7 +151,10 @@ def _row(sweep: SweepResult, point: int) -> list[Any]:
 
 
 def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, str]:
-    """Return the path of a setting by its column of numbers, such as ``…limit_packets``."""
+    """Return the path of a setting by its column of numbers, such as ``…limit_packets``.
+
+    ``columns`` are the paths of the settings, ``rows`` their values at each point.
+    """
     given = [*rows]
     read = ((path, numbers([row[place] for row in given])) for place, path in enumerate(columns))
     return {path + found[0]: path for path, found in read if found is not None}
@@ -174,7 +180,10 @@ def _last(path: str) -> str:
 
 
 def _determined(rows: Iterable[Sequence[Any]], across: int, place: int) -> bool:
-    """Whether points that are equal in the column ``across`` are also equal in ``place``."""
+    """Whether points that are equal in the column ``across`` are also equal in ``place``.
+
+    Both are indices of columns of settings; ``rows`` has the settings of each point.
+    """
     seen: dict[str, str] = {}
     return all(seen.setdefault(text(r[across]), text(r[place])) == text(r[place]) for r in rows)
 

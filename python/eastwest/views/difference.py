@@ -207,7 +207,7 @@ def _cut_off_note(cut_off: Sequence[Evidence]) -> str:
 
 
 def _why_not(both: Sequence[Evidence], table: str) -> str | None:
-    """Return why a table of two runs cannot be compared, or None."""
+    """Return a sentence on why a table of both runs cannot be compared, or None if it can."""
     if table == "events":
         if len({fidelity.is_flow(each.result.summary) for each in both}) > 1:
             return "Losses and timeouts: one of the runs simulates flows without packets."
@@ -292,7 +292,10 @@ def _add(
 
 
 def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) -> None:
-    """Compare a sampled table at the longer of both sampling intervals."""
+    """Compare a sampled table at the longer of both sampling intervals.
+
+    A difference is added to ``found``, or a sentence on why the table cannot be compared.
+    """
     steps = [each.sample_s for each in both]
     if steps[0] is None or steps[1] is None:
         return

@@ -34,7 +34,8 @@ class Event:
     kind: str
     #: Position of the packet's first payload byte in its stream (one direction of a connection).
     stream_start: int
-    #: Payload of the packet in bytes.
+    #: Payload bytes of the event: of a dropped packet; for a timeout or the start of a recovery all
+    #: unacknowledged bytes.
     bytes: int
     #: Number of the link at which the packet was dropped; −1 for an event that is not a drop.
     link: int
@@ -126,7 +127,11 @@ class Evidence:
         return None
 
     def events_of(self, connection: int | None, start_s: float, finish_s: float) -> list[Event]:
-        """Return events of both directions of a connection in an interval of time, in order."""
+        """Return events of both directions of a connection in an interval of time, in order.
+
+        ``start_s`` and ``finish_s`` are in simulated s. Empty for the connection None, or if the
+        run recorded no events.
+        """
         if connection is None or self.events_until_s is None:
             return []
         rows = self._events.filter(
@@ -152,7 +157,10 @@ class Evidence:
         return row
 
     def sound(self, table: str, row: dict[str, Any]) -> None:
-        """Raise ``InputError`` for a row in which a number is missing or not finite."""
+        """Raise ``InputError`` for a row in which a number is missing or not finite.
+
+        ``table`` is the name of the table, for the message.
+        """
         for name, value in row.items():
             if name in {"connection", "stream_start"}:
                 continue
@@ -242,7 +250,10 @@ def number(value: object) -> float:
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
-    """Return the least propagation delay in µs between nodes, over paths of fewest hops."""
+    """Return the least propagation delay in µs between nodes, over paths of fewest hops.
+
+    ``shape`` has the nodes and cables of the fabric (``core.topology``); None without a path.
+    """
     if shape is None:
         return None
     neighbours: dict[str, list[tuple[str, float]]] = {}

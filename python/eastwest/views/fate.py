@@ -132,7 +132,7 @@ def silences(events: list[Event], message: Message, least_rto_s: float) -> list[
 
 
 def _lost(loss: Event, timeout: Event, message: Message) -> bool:
-    """Whether a timeout retransmits the lost packet of ``loss``."""
+    """Whether the packet that ``timeout`` retransmits is the lost packet of ``loss``."""
     if loss.kind in _HANDSHAKE:
         return is_handshake(timeout)
     return not is_handshake(timeout) and loss.covers(timeout.stream_start)
@@ -181,7 +181,11 @@ def unnoticed(events: list[Event], message: Message) -> list[tuple[float, float]
 
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
-    """Return the time of a message in µs by label; the values add up to ``total_us``."""
+    """Return the time of a message in µs by label; the values add up to ``total_us``.
+
+    Where ``intervals`` overlap, the first label in the list of this module counts; the rest is
+    ``sending``.
+    """
     spans: dict[str, list[tuple[float, float]]] = {label: [] for label in _ORDER}
     for interval in intervals:
         begin = max(0.0, message.at_us(interval.begin_s))

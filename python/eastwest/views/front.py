@@ -101,7 +101,10 @@ def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 
 def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Return the name of the group to which a finalist belongs."""
+    """Return the name of the group (one of ``GROUPS``) to which a finalist belongs.
+
+    ``summary`` is the summary of the optimisation.
+    """
     chosen = summary["recommended"]
     if chosen is not None and point["point"] == chosen["point"]:
         return "recommended"

@@ -167,7 +167,7 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
 
 
 def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
-    """Return sentences on the goals of a sweep, from its summary."""
+    """Return sentences on the goals of a sweep, from its summary; ``names`` names the points."""
     goals = summary.get("goals")
     if not isinstance(goals, Mapping):
         return []
@@ -230,7 +230,7 @@ def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """Yield which points meet all limits, which miss one, and which are undecided."""
+    """Yield one sentence: which points meet all limits, which miss one, which are undecided."""
     goal = " and ".join(shown(limit.text(), 120) for limit in wanted.limits)
     parts = []
     several = len(wanted.limits) > 1
@@ -289,7 +289,11 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
 
 
 def _apart(others: int, alike: str, has_limits: bool) -> str:
-    """Return the end of a sentence: whether the best point is clearly better than all others."""
+    """Return the end of a sentence: whether the best point is clearly better than all others.
+
+    ``others`` is the number of other points that meet the limits; ``alike`` lists those that do not
+    differ clearly from the best.
+    """
     if alike:
         return f"; with these seeds it does not differ clearly from {alike}"
     if not others:

@@ -132,7 +132,7 @@ def upward(traffic: pl.DataFrame) -> list[str]:
 
 
 def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
-    """Return a title with mean and peak of the rate that a tier carries."""
+    """Return a title with mean and peak of the rate at which a tier sends, all links together."""
     source = "Hosts" if tier == "host-up" else tier_words(tier).capitalize()
     return f"{source} together send {rate(mean_bps)} on average, {rate(peak_bps)} at the peak"
 

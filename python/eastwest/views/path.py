@@ -61,7 +61,10 @@ def critical_path(
 
 
 def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[Stretch]:
-    """Return the intervals before the assignment of the path's first task, in reverse order."""
+    """Return the intervals before the assignment of the path's first task, latest first.
+
+    ``maps`` are the maps of the job, ``until_s`` is the time of that assignment.
+    """
     before = maps.filter(pl.col("assigned_s") < until_s).sort("assigned_s")
     if before.height == 0:
         return [Stretch("set-up, heartbeats, waiting for a slot", job["submitted_s"], until_s)]
@@ -80,7 +83,10 @@ def _by_end(tasks: pl.DataFrame) -> pl.DataFrame:
 def _shuffle(
     way: list[Stretch], reduce: dict[str, Any], last_map: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Add the intervals of a reduce until it had its input; return the map it waited for."""
+    """Add to ``way`` the intervals of a reduce until it had its input; return the map before it.
+
+    ``last_map`` is the map of the job that finished last.
+    """
     name = f"reduce {reduce['task']}"
     if last_map is not None and last_map["finished_s"] > reduce["assigned_s"]:
         words = f"{name}: notice of the last map's end, and fetching"
@@ -105,7 +111,11 @@ def _shuffle(
 def _ending(
     name: str, work: str, write: str, task: dict[str, Any], wrote_from_s: float | None
 ) -> list[Stretch]:
-    """Return the intervals of a task after it had its input, in reverse order."""
+    """Return the intervals of a task after it had its input, latest first.
+
+    ``name`` is the task, ``work`` and ``write`` its activities in words; ``wrote_from_s`` is the
+    time at which it began to send its output to replicas, or None.
+    """
     begin, end = task["input_done_s"], task["finished_s"]
     if wrote_from_s is None or not begin <= wrote_from_s <= end:
         return [Stretch(f"{name}: {work}, {write}", begin, end)]
@@ -118,7 +128,11 @@ def _ending(
 def _map(
     way: list[Stretch], task: dict[str, Any], wrote_from_s: float | None, writes: bool
 ) -> None:
-    """Add the intervals of a map; ``writes`` if it writes the output of a job without reduces."""
+    """Add to ``way`` the intervals of a map, latest first.
+
+    ``writes`` is true if it writes the output of a job without reduces; ``wrote_from_s`` is the
+    time at which it began to send this output to replicas, or None.
+    """
     name = f"map {task['task']}"
     write = "writing its output" if writes else "spilling"
     way += _ending(name, "computing the rest", write, task, wrote_from_s)

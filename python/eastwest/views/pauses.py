@@ -57,7 +57,10 @@ def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
 
 
 def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
-    """Return the names of the rows of :func:`places`, with priorities where there are several."""
+    """Return the names of the ports in the rows of :func:`places`.
+
+    With ``several``, the priority follows in parentheses.
+    """
     return [
         clean(port, 40) + (f" ({priority})" if several else "")
         for port, priority in rows.select("port", "priority").iter_rows()

@@ -36,13 +36,16 @@ class Bins:
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
 
     def sums(self, times: Floats, values: Floats) -> Floats:
-        """Return an array (intervals): the sum of the values whose times are in each interval."""
+        """Return an array: for each interval the sum of the values whose times (s) are in it."""
         sums = np.bincount(self.of(times), weights=values, minlength=self.count)
         return np.asarray(sums, dtype=np.float64)
 
 
 def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
-    """Return the mean number of intervals in progress, array (len(edges) − 1); times in s."""
+    """Return an array (len(edges) − 1): mean number of intervals in progress between two edges.
+
+    ``starts`` and ``ends`` are those of the intervals, in s as ``edges``.
+    """
     count = edges.size - 1
     widths = np.where(np.diff(edges) > 0, np.diff(edges), 1.0)
     # Number of intervals that have begun and not ended, before each bin. It is a whole number, so

@@ -196,7 +196,11 @@ class Points:
         return self._said(self.settings[point], [self._across])
 
     def _said(self, row: list[str], columns: Iterable[int], sign: str = " = ") -> str:
-        """Return some settings of a point as text, ``limit = 5 packets``; for a case, its name."""
+        """Return some settings of a point as text, ``limit = 5 packets``; for a case, its name.
+
+        ``row`` has the settings of the point, ``columns`` the indices of those to name; ``sign``
+        stands between name and value.
+        """
         named = [axis is not None for _, axis in self.sweep.columns]
         said = (row[i] if named[i] else f"{self.short[i]}{sign}{row[i]}" for i in columns)
         return ", ".join(said)

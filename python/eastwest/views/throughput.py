@@ -67,7 +67,10 @@ class Throughput:
 
 
 def name_of(row: Mapping[str, Any], host: Callable[[int], str]) -> str:
-    """Return the name of a stream, such as ``h0 → h3 (connection 17)``."""
+    """Return the name of a stream, such as ``h0 → h3 (connection 17)``.
+
+    ``row`` is a row of ``streams``; ``host`` returns the name of a host number.
+    """
     number = f"stream {row['stream']}" if row["stream"] >= 0 else f"connection {row['connection']}"
     return f"{host(row['src'])} → {host(row['dst'])} ({number})"
 
@@ -108,7 +111,11 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
 
 
 def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
-    """Return the received bytes of the first streams, an array (streams, bins)."""
+    """Return the received bytes of the first streams, an array (streams, bins).
+
+    ``got`` has the bytes by stream and bin; values before a stream's first and after its last bin
+    are NaN.
+    """
     top = streams.head(MOST_LINES).with_row_index("row")
     bytes_in = np.full((top.height, bins), np.nan)
     for row, first, last in top.select("row", "first", "last").iter_rows():

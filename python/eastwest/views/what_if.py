@@ -105,7 +105,10 @@ def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
 
 
 def ratio(values: Values, base: Values) -> stats.Interval | None:
-    """Return the ratio of the values to the base, paired by seed."""
+    """Return the mean ratio of the values to the base, paired by seed, with its interval.
+
+    None if one of them is missing, or a value of the base is 0.
+    """
     if values is None or base is None or not all(base):
         return None
     return stats.mean_interval([v / b for v, b in zip(values, base, strict=True)])
@@ -150,6 +153,9 @@ def call_times(result: Result) -> dict[str, float]:
 
 
 def of_each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
-    """Return a number of every case, one value for each seed; None if a run does not have it."""
+    """Return a number of every case, one value for each seed; None if a run does not have it.
+
+    ``runs`` has the numbers of each run by name, for every case; ``name`` is the number to return.
+    """
     values = [[one[name] for one in case if name in one] for case in runs]
     return [v if len(v) == len(case) else None for v, case in zip(values, runs, strict=True)]

@@ -146,7 +146,10 @@ def _sizes(values: Floats) -> Sizes:
 
 
 def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
-    """Return popularity and re-access of files; paths are hashed to save memory."""
+    """Return popularity and re-access of files; None if no job names a file.
+
+    ``files`` is the table of files, ``table`` that of jobs. Paths are hashed to save memory.
+    """
     when = table.select("job", pl.col("submit_s").cast(pl.Float64))
     used = (
         files.select("job", _WRITES, pl.col("path").hash(0).alias("file"))

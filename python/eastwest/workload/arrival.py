@@ -98,7 +98,7 @@ class Arrival:
 
 
 def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
-    """Return the analysis of a trace's submissions."""
+    """Return the analysis of a trace's submissions; ``seed`` is for the Hurst intervals."""
     length = max(jobs.span_s, 1e-9)
     step = _drawn_step(length)
     place = np.floor_divide(jobs.submit_s, step).astype(np.int64)
@@ -194,7 +194,11 @@ def autocorrelation(series: Floats) -> Floats:
 
 
 def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
-    """Return the longest period among those nearly as significant as the most significant one."""
+    """Return the longest period among those nearly as significant as the most significant one.
+
+    ``series`` has the counts per interval of ``step`` s, ``correlation`` their autocorrelation by
+    lag; a period with a correlation of at most ``noise`` does not count.
+    """
     power = np.abs(np.fft.rfft(series - series.mean()))[1:] ** 2 / series.size
     number = np.arange(1, power.size + 1)
     there = power > 0

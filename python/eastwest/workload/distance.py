@@ -196,7 +196,10 @@ class Energy:
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """Return an array (resamples): energy distances of the first trace to its resamples."""
+        """Return an array (resamples): energy distances of the first trace to its resamples.
+
+        ``weights`` is an array (resamples, windows): how often each window is in each resample.
+        """
         jobs = np.maximum(weights @ self.counts, 1.0)
         total = max(1.0, float(self.counts.sum()))
         between = (weights @ self.within.sum(axis=1)) / (jobs * total)

@@ -43,7 +43,10 @@ class Hurst:
 
 
 def hurst(series: Floats, seed: int = 1) -> tuple[Hurst, ...]:
-    """Return Hurst parameters by both methods; none for short or constant series."""
+    """Return Hurst parameters by both methods; none for short or constant series.
+
+    ``series`` has counts in consecutive intervals of time; ``seed`` is that of the bootstrap.
+    """
     if series.size < LEAST_VALUES or float(series.std()) == 0:
         return ()
     return tuple(
@@ -104,7 +107,10 @@ def rescaled_range(series: Floats) -> Floats:
 
 
 def _slopes(points: list[float], values: list[Floats]) -> Floats:
-    """Return the slope of each row's line by least squares."""
+    """Return the slope of each row's line by least squares.
+
+    ``points`` are the x values of the line, ``values`` for each of them the y values of all rows.
+    """
     x = np.asarray(points) - np.mean(points)
     return np.asarray((x[:, None] * np.asarray(values)).sum(axis=0) / (x**2).sum())
 

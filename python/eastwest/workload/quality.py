@@ -127,7 +127,11 @@ class ReferenceInterval:
     def _distances(
         self, names: tuple[str, ...], cut: Cut, weights: Floats
     ) -> Iterator[tuple[str, str, float, Floats]]:
-        """Yield (quantity, measure, distance of the trace, distances of the source's resamples)."""
+        """Yield (quantity, measure, distance of the trace, distances of the source's resamples).
+
+        ``names`` are the compared quantities, ``cut`` is the trace; ``weights`` is an array
+        (resamples, windows): how often each window is in each resample.
+        """
         for name in names:
             marginal = Marginal.of(name, self._source, cut)
             ks, wasserstein = marginal.to_second()

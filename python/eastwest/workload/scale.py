@@ -112,7 +112,7 @@ def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
 
 
 def sizes_of_files(files: pl.LazyFrame, factor: Factor) -> pl.LazyFrame:
-    """Return a table of files with scaled sizes."""
+    """Return a table of files with sizes multiplied by a factor, to the nearest byte."""
     return files.with_columns(scaled(pl.col("bytes"), factor))
 
 

@@ -64,7 +64,7 @@ class Shapes:
 
 
 def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
-    """Return the groups of a trace's jobs."""
+    """Return the groups of a trace's jobs; equal seeds give equal groups."""
     names = tuple(
         name
         for name in (*BYTES, *WORK)
@@ -88,7 +88,10 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
 
 
 def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
-    """Return centres (groups, dimensions), and the explained share by number of groups."""
+    """Return centres (groups, dimensions), and the explained share by number of groups.
+
+    ``points`` is an array (jobs, dimensions), standardised.
+    """
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
     distinct = len(np.unique(points, axis=0)) if total else 1
@@ -102,7 +105,10 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """Return the centres (``k``, dimensions) of the best start, and the sum of squares."""
+    """Return the centres (``k``, dimensions) of the best start, and its within sum of squares.
+
+    ``points`` is an array (jobs, dimensions), standardised.
+    """
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
         random = np.random.default_rng([seed, k, start])
@@ -124,7 +130,10 @@ def _nearest(
     deviation: Floats,
     centres: Floats,
 ) -> Whole:
-    """Return the number of the nearest centre for every job, computed in parts."""
+    """Return the number of the nearest centre for every job in ``place``, computed in parts.
+
+    ``mean`` and ``deviation`` standardise each dimension of ``names`` as for the centres.
+    """
     label = np.empty(place.size, dtype=np.int64)
     for start in range(0, place.size, _CHUNK):
         part = place[start : start + _CHUNK]

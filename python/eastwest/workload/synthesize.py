@@ -145,7 +145,10 @@ def _windows(
 
 
 def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
-    """Return rows of the source with new job numbers, shifted to new submission times."""
+    """Return rows of the source with new job numbers, shifted to new submission times.
+
+    ``place`` has the number of the row for each new job, ``times`` its submission in s.
+    """
     later = pl.Series("later", times) - table["submit_s"].gather(place)
     moved = [c for c in ("submit_s", "launch_s", "finish_s") if c in table.columns]
     rows = table[place].with_columns(later)
@@ -156,7 +159,10 @@ def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
 
 
 def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
-    """Return for each drawn job another job of its window, drawn with replacement."""
+    """Return for each drawn job another job of its window, drawn with replacement.
+
+    ``window`` has the window of each job of the source, ``place`` the rows of the drawn jobs.
+    """
     of = window[place]
     start = np.searchsorted(window, of)
     end = np.searchsorted(window, of, side="right")
@@ -192,7 +198,11 @@ def _groups(known: Floats) -> Iterator[Whole]:
 
 
 def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
-    """Return an array (chosen, quantities) of new values, by the equations of this module."""
+    """Return an array (chosen, quantities) of new values, by the equations of this module.
+
+    ``values`` is an array (jobs of a group, quantities), all positive; ``chosen`` has the row of
+    the job from which each new one starts.
+    """
     n, d = values.shape
     ordered = np.sort(values, axis=0)
     # Equal values share their ranks: one of these ranks is drawn, so that ties keep their

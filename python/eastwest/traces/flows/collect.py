@@ -155,7 +155,10 @@ class Part:
         return fresh + self._filled(seq, min(length, back))
 
     def _filled(self, seq: int, length: int) -> int:
-        """Return the bytes of a segment that lie in gaps, and remove them from the gaps."""
+        """Return the bytes of a segment that lie in gaps, and remove them from the gaps.
+
+        ``seq`` is the sequence number of its first byte, ``length`` the number of its bytes.
+        """
         filled, left = 0, []
         for start, end in self.gaps or ():
             whole = (end - start) % _WRAP
@@ -340,7 +343,11 @@ class Collector:
         return ""
 
     def _part(self, observer: int, key: Key, first: int, last: int, *, starts: bool) -> Part:
-        """Return the part of a flow to which traffic between these times belongs; it may be new."""
+        """Return the part of a flow to which traffic between these times belongs; it may be new.
+
+        ``first`` and ``last`` are in ns; with ``starts`` a SYN begins the traffic, so that the part
+        is new.
+        """
         if last < first:
             first, last = last, first
         idle = round(self.wanted.idle_s * 1e9)
@@ -417,7 +424,10 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield each flow as seen by the observer with the most packets of it."""
+        """Yield each flow as seen by the observer with the most packets of it.
+
+        ``name`` is the name of the files in the account.
+        """
         idle = round(self.wanted.idle_s * 1e9)
         names = {number: name for name, number in self._observers.items()}
         for key, group in groupby(parts, key=lambda p: p[1]):
@@ -440,7 +450,10 @@ class Collector:
                         self.account.note(name, 0, reason, names[observer], part.records, then)
 
     def _enough(self, wholes: list[_Whole], name: str) -> list[_Whole]:
-        """Return the flows with at least the minimum payload."""
+        """Return the flows with at least the minimum payload.
+
+        ``name`` is the name of the files in the account.
+        """
         kept = []
         for whole in wholes:
             if whole.part.bytes >= max(1, self.wanted.least):
@@ -454,7 +467,10 @@ class Collector:
         return kept
 
     def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
-        """Yield only the flows in the direction of each connection that has more bytes."""
+        """Yield only the flows in the direction of each connection that has more bytes.
+
+        ``name`` is the name of the files in the account.
+        """
         idle = round(self.wanted.idle_s * 1e9)
         wholes.sort(key=lambda w: (w.connection, w.part.first))
         for _, group in groupby(wholes, key=lambda w: w.connection):

@@ -313,7 +313,10 @@ class _Sets:
         return None
 
     def _fields(self, body: bytes, at: int, fields: int) -> Iterator[tuple[str, int, bool]]:
-        """Yield (name, length, whether it has an enterprise number) of each field."""
+        """Yield (name, length, whether it has an enterprise number) of each field of a template.
+
+        ``at`` is the position of the first field in ``body``, ``fields`` their number.
+        """
         for _ in range(fields):
             if at + 4 > len(body):
                 return
@@ -393,7 +396,7 @@ class _Sets:
             src, dst = values["src6"], values.get("dst6", b"")
         if len(src) not in {4, 16} or len(src) != len(dst):
             what = (
-                "record of a sampled packet section"
+                "record with the bytes of a sampled packet instead of a flow"
                 if "section" in values
                 else ("record without IP addresses")
             )
@@ -501,7 +504,10 @@ def _rate(values: Mapping[str, bytes]) -> int:
 
 
 def _values(template: _Template, body: bytes, at: int) -> tuple[dict[str, bytes], int]:
-    """Return the known fields of a record by name, and the position after the record."""
+    """Return the known fields of a record by name, and the position after the record.
+
+    ``at`` is the position of the record in ``body``, the content of a set.
+    """
     values: dict[str, bytes] = {}
     for name, length in template.fields:
         if length == _VARIABLE and template.variable:

@@ -122,7 +122,10 @@ class _Rows:
         self.collector.flow_record(place, at, *traffic, octets, packets, 1)
 
     def comma(self, text: bytes, number: int) -> str:
-        """Read a row of CSV; return why it is unusable, or an empty text."""
+        """Read a row of CSV; return why it is unusable, or an empty text.
+
+        ``number`` is the number of its line.
+        """
         cells = [cell.strip() for cell in text.split(b",")]
         if len(cells) <= max(self.columns.values()):
             return "row with too few columns"
@@ -144,7 +147,10 @@ class _Rows:
         return ""
 
     def pipe(self, text: bytes, number: int) -> str:
-        """Read a row of ``-o pipe``, whose cells are all numbers; return why it is unusable."""
+        """Read a row of ``-o pipe``, whose cells are all numbers; return why it is unusable.
+
+        ``number`` is the number of its line; the result is empty if the row is usable.
+        """
         cells = text.split(b"|")
         if len(cells) not in {22, 24}:
             return "row of pipe format whose number of columns is not 22 or 24"

@@ -79,7 +79,10 @@ def known_link(link: int) -> bool:
 
 
 def _network(link: int, data: bytes) -> int | str:
-    """Return the position of the IP header, or the reason why there is none."""
+    """Return the position of the IP header, or the reason why there is none.
+
+    ``link`` is the link-layer type, ``data`` the captured bytes from its header on.
+    """
     if link == ETHERNET:
         return _after_type(data, 12)
     if link in _RAW or link in {_IPV4, _IPV6}:

@@ -157,7 +157,11 @@ def _sflow(collector: Collector) -> _Reader:
 def _datagrams(
     stream: Stream, collector: Collector, looks_like: Callable[[bytes], bool]
 ) -> Iterator[tuple[capture.Captured, packets.Packet, bytes]]:
-    """Yield the export messages in the UDP packets of a capture; other packets are counted."""
+    """Yield the export messages in the UDP packets of a capture; other packets are counted.
+
+    An item is: captured packet, its headers, and the message. ``looks_like`` recognises a message
+    by its first bytes.
+    """
     account = collector.account
     for each in capture.packets(stream, account):
         found = packets.decode(each.link, each.data, each.length)
@@ -237,7 +241,9 @@ def read_hosts(path: Path) -> dict[bytes, str]:
                 if not host or len(host) > 64 or not host.isprintable():
                     raise InputError(f"{where}: host must be a name of 1 to 64 characters")
                 if found.setdefault(address, host) != host:
-                    raise InputError(f"{where}: {text} already belongs to {found[address]}")
+                    raise InputError(
+                        f"{where}: the address {text} already belongs to the host {found[address]}"
+                    )
                 if len(found) > _MOST_HOSTS:
                     raise InputError(
                         f"{path}: has more than {_MOST_HOSTS:,} addresses, which is the maximum"
@@ -265,7 +271,10 @@ def beside(out: Path) -> tuple[Path, Path]:
 
 
 def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
-    """Write a list of flows, with its hosts and its account beside it."""
+    """Write a list of flows as CSV to ``out``, with its hosts and its account beside it.
+
+    ``files`` are the files from which the flows come.
+    """
     hosts, account = beside(out)
     made = io.StringIO()
     rows = csv.writer(made, lineterminator="\n")

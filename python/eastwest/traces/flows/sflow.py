@@ -165,7 +165,10 @@ def _one(stream: Stream) -> tuple[bytes, bool]:
 
 
 def _pieces(stream: Stream, head: int, samples: int) -> Iterator[bytes]:
-    """Yield the head and the samples of a datagram; an empty piece marks an invalid sample."""
+    """Yield the head and the samples of a datagram; an empty piece marks an invalid sample.
+
+    ``head`` is the length of its head in bytes, ``samples`` the number of its samples.
+    """
     yield stream.take(head)
     for _ in range(samples):
         start = stream.peek(8)

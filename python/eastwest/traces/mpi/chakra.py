@@ -109,7 +109,10 @@ def looks_like(start: bytes, name: str) -> bool:
 
 
 def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
-    """Read one trace for each rank, or one for all ``ranks``; return the number of ranks."""
+    """Read one trace for each rank, or one for all ranks; return the number of ranks.
+
+    ``ranks`` is the number of ranks that all execute the only trace; None: each trace is one rank.
+    """
     if ranks is not None and len(sources) > 1:
         raise InputError(
             f"--ranks repeats the trace of one rank, but there are {len(sources)} files: "
@@ -157,7 +160,10 @@ def _group(node: _Node) -> str:
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return the reason why a collective does not have all ranks; empty if it has."""
+    """Return the reason why a collective does not have all ranks; empty if it has.
+
+    ``reading`` has the state of the trace, with the number of all ranks.
+    """
     if _group(node) in reading.partial:
         return "a collective of a process group that is not known to have all ranks"
     for name in _GROUP_RANKS:

@@ -55,7 +55,10 @@ class _Reading:
         self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
 
     def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse a record; with ``lossy``, leave it out and count it."""
+        """Refuse a record; with ``lossy``, leave it out and count it.
+
+        ``reason`` and ``consequence`` go to the account of the import; ``found`` is a wrong value.
+        """
         self.into.account.change(self.name, self.line, reason, consequence, found)
 
     def fail(self, what: str) -> InputError:
@@ -258,7 +261,10 @@ def _members(reading: _Reading, communicator: int) -> frozenset[int]:
 
 
 def _define(reading: _Reading, words: list[str]) -> None:
-    """Read the definition of a communicator: its number, its size, its tasks."""
+    """Read the definition of a communicator: its number, its size, its tasks.
+
+    ``words`` are the fields of the record.
+    """
     if words[:1] != ["1"]:
         what = clean(words[0] if words else "", 40)
         reading.note("definition of something other than a communicator", "it is not read", what)

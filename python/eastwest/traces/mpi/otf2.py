@@ -193,7 +193,10 @@ class _Reading:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse an event; with ``lossy``, leave it out and count it."""
+        """Refuse an event; with ``lossy``, leave it out and count it.
+
+        ``reason`` and ``consequence`` go to the account of the import; ``found`` is an example.
+        """
         self.into.account.change(self.name, 0, reason, consequence, found)
 
     def _other_location(self, event: Any) -> None:

@@ -70,7 +70,10 @@ def read_archive(path: Path, into: RankFiles) -> int:
 
 
 def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
-    """Return the ranks of an archive's files, by the names of the files."""
+    """Return the ranks of an archive's files, by the names of the files.
+
+    ``path`` is the archive; files whose names have no rank are reported to the account of ``into``.
+    """
     ranks: dict[int, str] = {}
     total = 0
     for member in archive:
@@ -180,7 +183,10 @@ class _Calls:
         self._elements: dict[int, int] = {}
 
     def take(self, name: str, rank: int | None, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Add the numbered lines of one rank, or of all ranks if ``rank`` is None."""
+        """Add the numbered lines of one rank, or of all ranks if ``rank`` is None.
+
+        ``name`` is the name of the file in messages.
+        """
         for number, line in lines:
             if len(line) > _LONGEST_LINE:
                 raise InputError(
