@@ -55,7 +55,8 @@ PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", 
 #: Allowed values of ``between``: the time between the client side and the server side of a call
 #: counts as computing of the called component (``host``), or is left out (``network``).
 BETWEEN = ("host", "network")
-#: Maximum number of predecessors stored for a call (``after``).
+#: Maximum number of predecessors stored for a call: siblings that must have ended before it is
+#: made.
 MOST_AFTER = 1000
 #: Size of the largest message, in payload bytes; larger sizes in attributes are reduced to it.
 MOST_BYTES = 10**12

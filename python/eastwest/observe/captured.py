@@ -12,7 +12,7 @@ from eastwest.observe.metrics import Numbers
 
 #: Block types of pcapng (interface description, enhanced packet), and the option if_name.
 _INTERFACE, _PACKET, _NAME = 1, 6, 2
-#: Minimum number of bytes in a block of each type.
+#: Minimum length in bytes of a pcapng block, by its type.
 _LEAST = {_INTERFACE: 20, _PACKET: 32}
 _HEAD = struct.Struct("<II")
 _WHEN = struct.Struct("<III")

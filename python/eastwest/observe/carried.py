@@ -19,7 +19,7 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import SpanError, dumped
 
-#: Longest ``extra`` of one span, in characters.
+#: Longest JSON text of the column ``extra`` of one span, in characters; a longer one is left out.
 MOST_EXTRA = 1 << 18
 
 _UNUSED = "kept for export; graphs, transactions and workloads do not use them"

@@ -32,7 +32,7 @@ from eastwest.observe.calls import Calls, Integers
 DEVIATIONS = 8.0
 #: Time step in nanoseconds, which is the resolution of delays.
 STEP_NS = 1_000_000
-#: Longest delay of the search, in steps.
+#: Longest delay between cause and effect that is searched, in time steps.
 MOST_STEPS = 2000
 #: Number of time steps of one Fourier transform; longer recordings are cut into overlapping pieces.
 _PIECE = 1 << 16
@@ -67,7 +67,7 @@ class Cause:
     node: int
     target: int
     delay_ns: int
-    #: Height of the spike, in standard deviations above the mean.
+    #: Height of the spike of the cross-correlation, in standard deviations above its mean.
     deviations: float
 
 
@@ -192,9 +192,10 @@ class CauseAccuracy:
     found: int
     #: Number of found causes whose two messages belong to one call.
     right: int
-    #: Number of true direct causes.
+    #: Number of kinds of true direct causes: the message that arrived last before a departing
+    #: message.
     direct: int
-    #: Number of true direct causes that were found.
+    #: Number of kinds of true direct causes that the method found.
     direct_found: int
 
     @property

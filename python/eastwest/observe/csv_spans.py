@@ -27,9 +27,9 @@ from eastwest.units import clean
 
 #: Longest line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
-#: Size in bytes of the blocks in which a file is parsed.
+#: Size in bytes of the blocks in which a CSV file is parsed.
 _BLOCK = 4 << 20
-#: Longest identifier, in characters.
+#: Longest identifier of a trace or span, in characters; a span with a longer one cannot be used.
 _MOST_ID = 128
 #: Values that mean an unknown kind or status, in lower case.
 _OPEN = {
@@ -38,7 +38,7 @@ _OPEN = {
 }
 #: Prefixes that OpenTelemetry puts before the names of kinds and status codes.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
-#: Maximum number of columns of a file.
+#: Maximum number of columns of a CSV file.
 _MOST_COLUMNS = 1000
 
 #: Columns of the normal form by their names in sources, in lower case without punctuation.
@@ -72,7 +72,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,12})?")
 
 @dataclass
 class _Columns:
-    """The meaning of each column of a CSV file."""
+    """Columns of a CSV file of spans, and what each of them means."""
 
     names: list[str]
     separator: str
@@ -80,7 +80,7 @@ class _Columns:
     #: Column of each time (start, end, duration), and its unit in ns; None while it is unknown.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Columns (kind, status) whose values have been checked.
+    #: Names (``kind``, ``status``) of columns of which it is known whether they hold such values.
     settled: set[str] = field(default_factory=set)
 
     @property

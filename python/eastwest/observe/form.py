@@ -33,7 +33,7 @@ SOURCES = {
 #: Kinds of spans: the side of a call on which a span was recorded.
 KINDS = ("internal", "server", "client", "producer", "consumer")
 
-#: Outcomes of spans; null where the source does not state it.
+#: Values of the column ``status``: outcomes of spans; null where the source does not state it.
 STATUSES = ("ok", "error")
 
 #: Values of the column ``mended``: how a damaged span was repaired; null where nothing was.
@@ -43,7 +43,7 @@ MENDED = ("lost-parent", "cycle", "shared-id")
 EARLIEST_NS = 315_532_800 * 10**9
 LATEST_NS = 4_102_444_800 * 10**9
 
-#: Tables: their columns, in order, with their types.
+#: Columns of each table of the normal form of spans, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
     # One row for each span. ``service``: the operator's name of the component; ``instance``: the
     # pod, container or process; ``host``: the node it runs on. ``parent_id`` is that of an existing
@@ -75,7 +75,7 @@ TABLES: dict[str, dict[str, str]] = {
 #: Columns that older folders of spans do not have; they are null when such a folder is read.
 LATER = ("extra",)
 
-#: Columns of spans that are never null.
+#: Columns of the table of spans that are never null.
 NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")
 
 

@@ -18,7 +18,7 @@ from eastwest.observe.span import Place, written
 FLUSH_ROWS = 1 << 16
 #: Number of characters of attributes and extras in the buffer at which it is passed on.
 FLUSH_TEXT = 64 << 20
-#: Maximum number of sets of attributes that spans share.
+#: Maximum number of resources: different sets of attributes that spans share.
 MOST_RESOURCES = 100_000
 #: Columns of spans that a reader fills; the other columns come from mending.
 READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]

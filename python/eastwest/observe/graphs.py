@@ -40,17 +40,17 @@ Graph: TypeAlias = "nx.DiGraph[str]"
 
 @dataclass
 class Graphs:
-    """Three graphs and the mappings between them."""
+    """Graphs of services, of components and of the infrastructure, and mappings between them."""
 
     services: Graph
     components: Graph
-    #: Undirected: an edge for each cable.
+    #: Undirected graph of hosts and switches, with an edge for each cable.
     infrastructure: nx.Graph[str]
-    #: Components of each service.
+    #: Names of the components of each service, by its name.
     components_of: dict[str, list[str]]
-    #: Host of each instance.
+    #: Name of the host of each instance, by the instance's name.
     host_of: dict[str, str]
-    #: Source of the hosts: ``spans``, ``file`` or ``assumed``.
+    #: Source of ``host_of``: ``spans``, ``file`` (of the user) or ``assumed``.
     placed_by: str
     #: Component of each span, in the order of the table of spans.
     component: list[str] = field(repr=False, default_factory=list)

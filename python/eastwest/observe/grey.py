@@ -50,9 +50,9 @@ _MOST_RULES_BYTES = 1 << 20
 class Joined:
     """Spans with inferred parents, and their transactions."""
 
-    #: Row of each span's parent, or −1.
+    #: Row of each span's inferred parent, or −1.
     parent: Integers
-    #: Number of each span's transaction.
+    #: Number of the inferred transaction of each span.
     transaction: Integers
     #: Number of spans without the attribute by which spans are linked; each is a transaction of its
     #: own.

@@ -49,7 +49,7 @@ class Wanted:
     method: str
     #: linking: the attribute that all spans of a transaction share.
     by: str = ""
-    #: stitching: the file of stitching rules.
+    #: stitching: file of rules that say which attributes of parent and child must match.
     rules: Path | None = None
     #: nesting: number of times that parents are assigned again and the estimate is repeated.
     rounds: int = nesting.ROUNDS

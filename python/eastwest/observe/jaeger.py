@@ -44,14 +44,14 @@ _MOST_PLACES = 10_000
 #: Kind of a reference to the parent; a reference without a kind has this one.
 _CHILD = "CHILD_OF"
 _PARENTS = (_CHILD, "FOLLOWS_FROM")
-#: Fields of a span that are read: ``_PLAIN`` by the fast and the slow path, ``_USED`` only by the
-#: slow path.
+#: Fields of a span that both the fast and the slow path read.
 _PLAIN = frozenset(
     (
         *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
         *("processID", "logs", "warnings", "flags"),
     )
 )
+#: Further fields of a span that only the slow path reads; all others are left out with a remark.
 _USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
 #: Text of ``extra`` for the usual values of ``flags``: 0 (not sampled) and 1 (sampled).
 _USUAL_FLAGS = {0: None, 1: '{"flags":1}'}

@@ -42,7 +42,7 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._lines = 1
-        #: Offset in ``_text`` up to which newlines were counted.
+        #: Offset in ``_text`` up to which newlines were counted for ``line``.
         self._counted = 0
         self._ended = False
         if source.peek(3) == codecs.BOM_UTF8:

@@ -47,7 +47,7 @@ SEGMENT = 1448
 MOST_VALUES = 5_000
 #: Minimum number of values for a fit; with fewer, no distribution is fitted.
 LEAST_VALUES = 20
-#: Number of quantiles that represent a sample.
+#: Number of quantiles by which ``workload.json`` represents a sample.
 _QUANTILES = 101
 
 _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
@@ -65,7 +65,7 @@ class Fit:
 
     name: str
     parameters: dict[str, float]
-    #: Kolmogorov–Smirnov distance from the sample, 0 to 1.
+    #: Kolmogorov–Smirnov distance of the distribution from the sample, 0 to 1.
     distance: float
 
 
@@ -77,7 +77,7 @@ class Variable:
     what: str
     unit: str
     values: Floats
-    #: Fitted distributions, in ascending order of distance.
+    #: Fitted distributions, in ascending order of their Kolmogorov–Smirnov distance.
     fits: tuple[Fit, ...]
 
     @property

@@ -28,7 +28,7 @@ Numbers = NDArray[np.float64]
 MOST_VALUES = 400_000_000
 #: Number of rows of a CSV file from which the types of its columns are inferred.
 _INFERRED = 10_000
-#: Maximum number of columns that are named in a remark.
+#: Maximum number of left-out columns that a remark names.
 _MOST_TOLD = 3
 #: Names, in lower case, by which the column of times is found if the user names none.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")

@@ -37,9 +37,9 @@ from eastwest.observe.calls import Calls, Integers
 
 #: Ratio of the upper limits of two consecutive buckets of delay on the scoreboard.
 RATIO = 1.3
-#: Number of rounds of assignment and estimate.
+#: Default number of rounds in which parents are assigned and hazards are estimated again.
 ROUNDS = 6
-#: Number of earlier destinations on which a hazard may depend.
+#: Maximum number of earlier destinations in a call on which a hazard may depend.
 HISTORY = 3
 #: Weight of the estimate from a history that is one destination shorter, as a number of
 #: observations.

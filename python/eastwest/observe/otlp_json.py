@@ -35,12 +35,12 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: SpanKind of trace.proto, by number; 0 is unspecified.
+#: Our name of a span's kind by its number in ``SpanKind`` of trace.proto; 0 is unspecified.
 KINDS = (None, "internal", "server", "client", "producer", "consumer")
-#: StatusCode of trace.proto, by number; 0 is unset.
+#: Our name of a span's status by its number in ``StatusCode`` of trace.proto; 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
-#: Ends of the names that mean: kind or status not specified.
+#: Ends of OTLP's names for an unspecified kind and an unset status.
 _OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}

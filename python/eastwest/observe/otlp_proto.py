@@ -60,7 +60,7 @@ class _Wire:
         self._source = source
         self._data = b""
         self._at = 0
-        #: Number of bytes read so far.
+        #: Number of bytes of the file that were read so far.
         self.taken = 0
 
     def ready(self, length: int) -> bool:

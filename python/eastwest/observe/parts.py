@@ -26,7 +26,7 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Maximum number of files of a table.
+#: Maximum number of files of which a table of metrics may consist.
 MOST_FILES = 100_000
 #: Number of rows of each file from which the types of its columns are inferred.
 _LOOKED_AT = 10_000
@@ -41,7 +41,7 @@ class Parts:
     names: tuple[str, ...]
     #: Name of the column of times; None where there is none.
     time: str | None
-    #: Remarks on columns that are left out.
+    #: Remarks on columns that are left out because they are not numbers.
     notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:

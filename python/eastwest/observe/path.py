@@ -23,7 +23,7 @@ from eastwest.observe.calls import Integers, parent_rows
 MOST_SPANS = 100_000
 #: Maximum number of transactions whose times are added; if there are more, every n-th is analysed.
 MOST_TRANSACTIONS = 20_000
-#: Name to which the time between two nodes is attributed.
+#: Name, in place of a service, to which the time on the network is attributed.
 NETWORK = "(network)"
 
 

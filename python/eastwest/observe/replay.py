@@ -34,7 +34,7 @@ from eastwest.observe.load import Spans
 from eastwest.spreadsheet import text_cell
 from eastwest.traces.source import Told
 
-#: Format of the folders that this version writes.
+#: Format of the folders of workloads that this version writes: ``format`` in ``workload.json``.
 WORKLOAD_FORMAT = 1
 #: Name of the file that describes the workload.
 ABOUT = "workload.json"
@@ -61,7 +61,7 @@ COLUMNS = (
     "rest_s",
     "waited",
 )
-#: Columns of spans that a workload does not use.
+#: Columns of spans that are not read, because a workload does not use them.
 _UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200

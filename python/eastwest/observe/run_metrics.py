@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """Types of metric families, by OpenMetrics."""
+    """Type of a metric family, as OpenMetrics defines it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"

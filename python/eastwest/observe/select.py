@@ -27,13 +27,13 @@ from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
 from eastwest.units import clean
 
-#: Minimum number of rows for a selection.
+#: Minimum number of rows from which metrics are selected.
 FEWEST_ROWS = 20
 MOST_REPLICATES = 10_000
 
 
 class Method(StrEnum):
-    """Estimators of mutual information."""
+    """Method by which mutual information is estimated (see ``information``)."""
 
     DISCRETISED = "discretised"
     NEIGHBOURS = "neighbours"
@@ -57,7 +57,7 @@ class Wanted:
     exclude: tuple[str, ...] = ()
     #: Maximum share (0 to 1) of missing values of a candidate; metrics above it are excluded.
     most_missing: float = 0.2
-    #: Number of bootstrap replicates; 0: no bootstrap.
+    #: Number of bootstrap replicates: selections on resampled rows; 0: none.
     bootstrap: int = 0
     seed: int = 1
 
@@ -111,13 +111,13 @@ class Selection:
     constant: tuple[str, ...]
     #: Names of the metrics that were excluded because too many of their values are missing.
     missing: tuple[str, ...]
-    #: Number of metrics with gaps that were filled.
+    #: Number of candidates in which missing values were filled with the previous value.
     filled: int
     notes: tuple[str, ...]
     #: Agreement of the selections on bootstrap replicates: 1 when all are equal, about 0 when they
     #: agree only by chance; None without a bootstrap.
     stability: float | None
-    #: Relevance of every candidate, in nats.
+    #: Relevance of every candidate by its name: mutual information with the target, in nats.
     relevance: dict[str, float]
     #: Metrics with fewer classes than requested, because equal values share a class.
     merged: tuple[Merged, ...] = ()
@@ -215,7 +215,7 @@ class Told:
     constant: tuple[str, ...]
     #: Names of the metrics that were excluded because too many of their values are missing.
     missing: tuple[str, ...]
-    #: Number of metrics with gaps that were filled.
+    #: Number of candidates in which missing values were filled with the previous value.
     filled: int
     #: Candidates whose values equal those of the target in all rows.
     same: tuple[str, ...]

@@ -53,7 +53,7 @@ class Skew:
     clocks: int = 0
     #: Number of awaited calls from a span of one clock to a span of another clock.
     calls: int = 0
-    #: Resolution of each clock in nanoseconds.
+    #: Resolution of each clock in ns: the step in which it counts time.
     resolution_ns: dict[str, int] = field(default_factory=dict)
     #: Number of calls between clocks that lie outside their callers by more than the slack, before
     #: the correction.

@@ -41,7 +41,7 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Maximum number of columns of a block.
+#: Maximum number of metrics (columns) in a block that one worker holds.
 MOST_COLUMNS = 64
 #: Number of blocks for each thread of a worker, if there are enough columns.
 _FOR_EACH = 4

@@ -21,7 +21,7 @@ from eastwest.errors import InputError
 from eastwest.observe.book import Book, Call, Tree
 from eastwest.observe.levels import Variable, draw
 
-#: Methods of drawing transactions.
+#: Methods of drawing transactions: whole recorded ones, or new times and sizes of calls.
 DRAWS = ("trees", "levels")
 #: Maximum number of calls of the synthesised transactions.
 MOST_CALLS = 5_000_000

@@ -25,9 +25,9 @@ from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
-#: Maximum number of bytes of the compressed spans of one file.
+#: Maximum size of the spans of one file as compressed Parquet in a worker's memory, in bytes.
 MOST_PACKED = 1 << 30
-#: Number of files in progress for each thread of the workers.
+#: Maximum number of files in progress, for each thread of the workers.
 _FOR_EACH = 2
 
 

@@ -18,10 +18,10 @@ from eastwest.units import clean
 class Transaction:
     """Transaction with its path through the graphs of services, components and cables."""
 
-    #: Row of its root span.
+    #: Row of the root span of the transaction.
     root: int
     trace_id: str
-    #: Rows of its spans, parents before children.
+    #: Rows of all spans of the transaction, parents before children.
     rows: list[int]
     critical: list[Piece]
     #: Calls from service to service in the transaction, with their numbers.

@@ -21,7 +21,7 @@ from eastwest.observe.calls import Calls, Integers, concurrency
 class Accuracy:
     """Accuracy of inferred parents, compared with the true parents."""
 
-    #: Rate at which transactions start, relative to the recording.
+    #: Rate at which transactions start, as a multiple of the rate in the recording.
     speed: float
     #: Mean number of open transactions, over the time in which any is open.
     concurrency: float

@@ -40,7 +40,7 @@ from eastwest.sweep import State, prepare
 from eastwest.sweep.check import load
 from eastwest.units import clean
 
-#: Name of the file of cases in the folder of a workload.
+#: Name of the file of cases in a folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
 #: Maximum number of seeds of a case: memory holds the transactions of all of them.

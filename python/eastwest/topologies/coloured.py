@@ -45,7 +45,7 @@ class Network:
     hosts: list[str]
     #: Switch to which each host is connected.
     edge: dict[str, str]
-    #: Rate of a host's cable, bit/s.
+    #: Rate of the cable of each host, in bit/s.
     host_rate_bps: dict[str, float]
     #: Distinct neighbours of each switch in the order of their cables.
     neighbours: dict[str, list[str]]
@@ -63,7 +63,7 @@ class Coloured:
     largest_load: float
     #: Lower bound of the largest load of a link, whatever the routes.
     least_possible: float
-    #: Whether the routes are proven to be optimal.
+    #: Whether the solver has proven that no other routes have a smaller largest load.
     proven: bool
     notes: list[str] = field(default_factory=list)
 

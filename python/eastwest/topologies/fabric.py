@@ -41,7 +41,7 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Cable:
-    """Cable between two nodes, by their names."""
+    """Cable between the nodes named ``a`` and ``b``, with its rate and its delay."""
 
     a: str
     b: str
@@ -60,7 +60,7 @@ class Fabric:
     hosts: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)
-    #: Remarks on values that were assumed or left out.
+    #: Remarks, for the user, on values that were assumed or left out.
     notes: list[str] = field(default_factory=list)
     #: Traffic in bit/s from host to host; empty if the file states none.
     demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)

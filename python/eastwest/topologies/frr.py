@@ -52,7 +52,7 @@ class _Table:
     #: Next hops by (IP version, prefix length), then by network number; an empty tuple means a
     #: connected network.
     routes: dict[tuple[int, int], dict[int, tuple[_Hop, ...]]] = field(default_factory=dict)
-    #: Networks to which each interface is connected.
+    #: Networks to which the switch is connected, by its interface.
     connected: dict[str, list[str]] = field(default_factory=dict)
     #: IP addresses of the switch itself.
     own: set[str] = field(default_factory=set)

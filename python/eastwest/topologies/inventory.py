@@ -31,7 +31,7 @@ _RATE_BPS = 10e9
 _S_PER_M = 5e-9
 #: Longest accepted cable, in m; longer ones count as this length.
 _LONGEST_M = 100_000.0
-#: Least and largest rate of a link in bit/s.
+#: Least and largest rate in bit/s that a link can have; other rates count as unknown.
 _RATES = (1e3, 1e13)
 _DIGITS = re.compile(r"(\d+)")
 HOST, SWITCH = "host", "switch"

@@ -33,7 +33,7 @@ from eastwest.topologies.inventory import (
 )
 from eastwest.units import clean
 
-#: Maximum number of reports of neighbours.
+#: Maximum number of reports of neighbours in all files together.
 _MOST_REPORTS = 1_000_000
 _SUFFIXES = re.compile(
     r"(\.(json|json0|txt|lldp|lldpctl|link|links|ethtool|chassis|routes?|neighbou?rs))+$", re.I
@@ -52,7 +52,7 @@ class _Report:
 
     port: str
     device: str
-    #: Names that the neighbour's port may have.
+    #: Names that the port at the neighbour's end may have, the most likely first.
     their_ports: list[str]
     #: Rate in bit/s of the port's medium; None if it is not reported.
     rate_bps: float | None
@@ -63,11 +63,11 @@ class _Report:
 @dataclass
 class _Device:
     reports: list[_Report] = field(default_factory=list)
-    #: Name of the port by its MAC address.
+    #: Name of each port of the device, by the port's MAC address.
     port_of: dict[str, str] = field(default_factory=dict)
-    #: Names of ports that are down.
+    #: Names of the ports of the device that are down.
     down: set[str] = field(default_factory=set)
-    #: Rate in bit/s of each port, by its name.
+    #: Rate in bit/s of each port of the device, by the port's name.
     rates: dict[str, float] = field(default_factory=dict)
 
 

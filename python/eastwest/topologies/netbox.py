@@ -34,7 +34,7 @@ from eastwest.units import clean
 _SERVERS = re.compile(r"server|host|compute|storage|hypervisor|node|gpu|worker", re.I)
 _BASE = re.compile(r"(\d{1,4}(?:\.\d)?)(g?)base", re.I)
 _GE = re.compile(r"\((\d{1,4}(?:\.\d)?)(GE|ME|GFC)?\)", re.I)
-#: Metres per unit of length.
+#: Number of metres in each unit of length of NetBox.
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
 #: Accepted names of CSV columns (lower case, underscores for spaces), by their meaning.
 _COLUMNS = {

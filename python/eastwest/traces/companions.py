@@ -18,7 +18,7 @@ from eastwest.traces.write import Writer
 from eastwest.units import size
 
 _KEY = re.compile(rb'"([A-Za-z]+)"\s*:')
-#: Largest companion file in bytes.
+#: Largest companion file (topology or configuration), in bytes.
 MOST_BYTES = 32 << 20
 
 
@@ -103,7 +103,9 @@ class _Settings:
         self._key = ""
 
     def _entity(self, *_: Any) -> None:
-        raise InputError(f"{self.where}: declares entities; no configuration needs them")
+        raise InputError(
+            f"{self.where}: declares entities of XML, which are refused: no configuration needs them"
+        )
 
     def _start(self, name: str, _: Any) -> None:
         self._held = []

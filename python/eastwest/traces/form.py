@@ -23,7 +23,7 @@ TRACE_FORMAT = 1
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
 
-#: Sources, by their name for ``--format``.
+#: Formats of recorded workloads, by their name for ``--format``, each with a description.
 SOURCES = {
     "swim": "SWIM: six, eight or nine tab-separated columns",
     "rumen": "Rumen: job objects in JSON, one after the other",
@@ -37,10 +37,10 @@ SOURCES = {
 #: another unit.
 MOST_S = 100 * 366 * 86_400.0
 
-#: Outcomes of an attempt or a job.
+#: Values of the columns ``outcome``: how an attempt, stage or job ended.
 OUTCOMES = ("succeeded", "failed", "killed")
 
-#: Tables: their columns, in order, with their types.
+#: Columns of each table of the normal form of a trace, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
     # One row for each job. ``name`` is the user's name of the job, ``source_id`` the framework's
     # id. ``input_bytes``: read from files by its maps or first stages; ``shuffle_bytes``: fetched
@@ -119,7 +119,7 @@ TABLES: dict[str, dict[str, str]] = {
 }
 
 
-#: Columns that are never null.
+#: Columns of each table that are never null.
 NEEDED = {
     "jobs": ("job", "submit_s"),
     "attempts": ("job", "kind"),

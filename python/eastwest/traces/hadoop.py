@@ -83,7 +83,7 @@ class Attempt:
     finish_ms: int | None = None
     outcome: str | None = None
     locality: str | None = None
-    #: Values from counters, by column of the table of attempts.
+    #: Values of counters, by their column of the table of attempts; None without counters.
     counts: dict[str, int] | None = None
     cpu_s: float | None = None
     #: Hadoop's own counters by name; None if the reader does not keep them.
@@ -94,7 +94,7 @@ class Attempt:
 
 @dataclass
 class Conf:
-    """Settings of a job that its configuration states."""
+    """Settings that the configuration of a job states."""
 
     name: str | None = None
     user: str | None = None
@@ -118,10 +118,10 @@ class Job:
     outcome: str | None = None
     maps: int | None = None
     reduces: int | None = None
-    #: Totals of the job from its own counters, by column.
+    #: Sizes in bytes from the job's own counters, by their column of the table of jobs.
     counts: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, Attempt] = field(default_factory=dict)
-    #: Start times of tasks, by their names.
+    #: Start of each task in ms since 1970, by the task's name.
     task_starts_ms: dict[str, int] = field(default_factory=dict)
     conf: Conf | None = None
 

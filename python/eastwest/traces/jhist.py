@@ -265,9 +265,9 @@ class Walk:
         self.master_ms: int | None = None
         #: End of the job: its time in ms since 1970, and its status in Hadoop's words; None before.
         self.end: tuple[int | None, str] | None = None
-        #: Number of application masters that started.
+        #: Number of application masters that started for the job.
         self.masters = 0
-        #: How often each counter of attempts without a column occurred.
+        #: Number of values of each counter of attempts that has no column, by the counter's name.
         self.unread: Counter[str] = Counter()
 
     def take(self, kind: str, event: dict[str, Any]) -> bool:

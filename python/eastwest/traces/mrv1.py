@@ -21,7 +21,7 @@ from eastwest.traces.hadoop import Attempt, Confs, Job
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
-#: Longest record, in bytes.
+#: Longest record of a job history, in bytes.
 MOST_RECORD_BYTES = 4 << 20
 #: Number of jobs that must end after a job before it is written.
 _HELD = 32

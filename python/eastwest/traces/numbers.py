@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-#: Number of jobs in a piece: 32 MB.
+#: Number of jobs in a piece of the file that is mapped into memory at once: 32 MB.
 _PIECE = 1 << 23
 
 _Array = npt.NDArray[np.uint32]

@@ -19,7 +19,7 @@ from eastwest.errors import InputError
 from eastwest.partial import Partial
 from eastwest.units import clean
 
-#: Maximum number of bytes of the JSON description.
+#: Maximum size in bytes of the JSON file that describes a folder.
 _MOST_ABOUT = 4 << 20
 
 

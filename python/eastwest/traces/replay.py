@@ -15,13 +15,13 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import size
 
-#: Name of the file in the folder.
+#: Name of the file with the jobs for the simulator, in the folder of a trace.
 FILE = "jobs.tsv"
-#: Maximum size in bytes of the file that the simulator reads.
+#: Maximum size in bytes of ``jobs.tsv``: the simulator reads no larger file.
 MOST_BYTES = 32 << 20
 #: Latest submission that the simulator can simulate, in seconds.
 MOST_S = 2_305_843
-#: Minimum size of a row in bytes, from which the maximum number of jobs follows.
+#: Minimum size of a row of ``jobs.tsv`` in bytes, from which the maximum number of jobs follows.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 

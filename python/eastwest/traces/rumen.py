@@ -24,7 +24,7 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import size
 
-#: Longest text of a job in bytes: about 50,000 attempts.
+#: Longest JSON text of a job in a file of Rumen, in bytes: about 50,000 attempts.
 MOST_JOB_BYTES = 64 << 20
 _BETWEEN = re.compile(rb"\}\s*\{")
 _COUNTS = {

@@ -32,7 +32,7 @@ MOST_RATIO = 200
 FREE_BYTES = 64 << 20
 #: Number of decompressed bytes after which the size of the whole file is measured.
 WEIGH_BYTES = 1 << 20
-#: Maximum length of a line in bytes; a reader may allow less.
+#: Maximum length of a line of a recorded file, in bytes; a reader may allow less.
 MOST_LINE_BYTES = 16 << 20
 _BLOCK = 1 << 20
 
@@ -44,7 +44,7 @@ Told = Callable[[str, float], None]
 
 
 class Source:
-    """Recorded file that is being read: a context manager."""
+    """Recorded file that is read and decompressed: a context manager."""
 
     def __init__(self, path: str | Path, told: Told | None = None, name: str | None = None) -> None:
         self.path = Path(path)

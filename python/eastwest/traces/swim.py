@@ -25,7 +25,7 @@ from eastwest.traces.write import Writer
 
 #: Maximum length of a line in bytes; the simulator's replay has the same limit.
 MOST_LINE_BYTES = 65_536
-#: Allowed numbers of columns of a line.
+#: Numbers of columns that a line of a SWIM trace may have.
 COLUMNS = (6, 7, 8, 9)
 _NAMES = ("name", "submit_s", "gap_s", "input_bytes", "shuffle_bytes", "output_bytes")
 _TOLD = ("job name", "submission", "gap", "map-input bytes", "shuffle bytes", "output bytes")

@@ -25,7 +25,7 @@ from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.made import FolderWriter
 from eastwest.traces.numbers import Numbers
 
-#: Number of rows of a table that are written as one part.
+#: Number of buffered rows of a table at which they are written as a temporary file.
 FLUSH_ROWS = 1 << 18
 #: Maximum number of jobs of a trace: their numbers have 32 bits.
 MOST_JOBS = 1 << 32
@@ -37,7 +37,7 @@ _SORT_ROWS = 1 << 18
 #: sorting.
 _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
-#: Columns named like times that are durations.
+#: Columns whose names end like those of times (``_s``), but that are durations.
 _LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
 #: Columns of the table of jobs with sizes in bytes; the summary has their sums over all jobs.
 BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
@@ -68,7 +68,7 @@ class Writer(FolderWriter):
         self._end = -MOST_S
         self._sorted = True
         self._sample: list[float] = []
-        #: Earliest and latest submission in s, for each part of the table of jobs.
+        #: Earliest and latest submission in s, for each temporary file of the table of jobs.
         self._spans: list[tuple[float, float]] = []
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()

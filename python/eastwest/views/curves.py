@@ -37,7 +37,7 @@ class Axis:
     """Horizontal axis of a picture: the values of a setting, as texts and as numbers."""
 
     label: str
-    #: The values as text, in the order of the sweep.
+    #: Values of the setting as text, in the order of the sweep.
     names: list[str]
     #: The values as numbers; None if some are not numbers, or if their units differ in kind.
     numbers: list[float] | None

@@ -49,7 +49,7 @@ _JOB = ("job", "workload", "name", "kind")
 _TASK = ("job", "workload", "task", "kind", "host", "locality")
 _CALL = ("transaction", "workload", "call", "component", "service", "operation", "host")
 
-#: Moments with exact times.
+#: All kinds of moments that are compared and have exact times.
 KINDS = (
     Kind(
         "events", "time_s", ("what", "src", "dst", "kind", "stream_start", "bytes", "link", "cause")
@@ -106,7 +106,7 @@ _CUT = {
 #: Tables whose rows are in the order of time: if the table was full, it is complete up to its last
 #: row.
 _IN_ORDER = {"tcp_trace"}
-#: Columns with numbers of hosts.
+#: Names of columns that contain numbers of hosts.
 _HOSTS = {"src", "dst", "host"}
 
 
@@ -137,11 +137,11 @@ class Difference:
     until_s: float
     #: End of each run, in simulated s.
     ends_s: tuple[float, float]
-    #: Tables and columns of time that were compared.
+    #: What was compared, as table and column of time, such as ``flows.finish_s``.
     compared: list[str] = field(default_factory=list)
     #: First difference of each table that has one, the earliest first.
     tables: list[First] = field(default_factory=list)
-    #: Sentences on moments that could not be compared.
+    #: Sentences, for the user, on what could not be compared, and why.
     not_compared: list[str] = field(default_factory=list)
 
     @property

@@ -18,7 +18,7 @@ from eastwest.views.series import Bins
 #: Limit for the absolute value of numbers; larger values are cut to it. Times in s or µs and shares
 #: of any run are far below.
 _MOST = 1e15
-#: Columns that older formats do not have.
+#: Columns that results in older formats do not have; they are null when such a result is read.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 
 
@@ -33,7 +33,7 @@ class Drawable(Result):
         super().__init__(path)
         #: Flows, jobs and other units that start before this time are left out.
         self.warm_up_s = warm_up_s
-        #: Number of rows left out, by table.
+        #: Number of rows with invalid numbers that were left out, by table.
         self.left_out: dict[str, int] = {}
 
     def table(self, name: str) -> pl.DataFrame:

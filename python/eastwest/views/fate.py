@@ -71,11 +71,11 @@ class Silence:
     begin_s: float
     #: Time at which the timer expired, in simulated s.
     timeout_s: float
-    #: Loss that the timeout repairs, where the table has it.
+    #: Drop of the packet that the timeout retransmits; None where the table of events lacks it.
     loss: Event | None
     #: Whether the wait follows an earlier timeout for the same byte.
     again: bool
-    #: Whether the timeout was found to be spurious.
+    #: Whether an acknowledgement later showed that the timeout was needless.
     spurious: bool
 
     @property
@@ -91,7 +91,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Interval:
-    """Labelled interval of time in seconds."""
+    """Interval of simulated time in seconds, with the label of the part to which it belongs."""
 
     label: str
     begin_s: float

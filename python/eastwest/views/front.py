@@ -11,7 +11,7 @@ from eastwest.views.metrics import METRICS, Metric
 from eastwest.views.sweep import Points
 
 _MOST_GOALS = 3
-#: Groups of finalists, in the order of a legend.
+#: Groups of the finalists of an optimisation, in the order of a legend.
 GROUPS = (
     "misses a limit",
     "keeps the limits",
@@ -47,7 +47,7 @@ class Trade:
     up: Metric
     #: Whether higher values of ``across`` are better, as for throughput; otherwise lower ones are.
     more: bool
-    #: Means of both metrics at each point that has both.
+    #: Means of ``across`` and ``up`` at each point of the sweep that has both.
     means: dict[int, tuple[float, float]]
 
     @property

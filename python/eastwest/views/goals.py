@@ -15,14 +15,14 @@ from eastwest.units import percent
 from eastwest.views.labels import shown
 from eastwest.views.metrics import made
 
-#: Maximum number of settings that a sentence names.
+#: Maximum number of points of a sweep that a sentence names.
 _MOST_NAMED = 6
 _MOST_LINES = 16
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of the points of a sweep: their settings."""
+    """Names of the points of a sweep, made of their settings."""
 
     #: Function that returns the name of a point, given its number.
     of: Callable[[int], str]

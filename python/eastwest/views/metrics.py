@@ -94,7 +94,7 @@ def told(shares: Iterable[float | None]) -> list[Metric]:
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
 
 
-#: Metrics by their path, with dots between its parts.
+#: Metrics of ``METRICS`` by their name in the summary, such as ``jobs.count``.
 KNOWN = {".".join(metric.path): metric for metric in METRICS}
 
 

@@ -99,7 +99,7 @@ class Lanes:
     """Lanes for overlapping intervals of time: an interval gets the first lane that is free."""
 
     def __init__(self) -> None:
-        #: Number of lanes in use so far.
+        #: Number of lanes that were needed so far.
         self.count = 0
         self._busy: list[tuple[float, int]] = []
         self._free: list[int] = []

@@ -22,9 +22,9 @@ _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes"
 _MOST_CAUSES = 2
 #: Measures of workloads that appear in no other row of the summary's text.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
-#: Maximum number of workloads with lines of their own.
+#: Maximum number of workloads that have lines of their own in a summary.
 _MOST_WORKLOADS = 5
-#: Maximum number of measures and of counters of an application.
+#: Maximum number of measures, and of counters, of an application in a summary.
 _MOST_MEASURES, _MOST_COUNTERS = 3, 8
 
 

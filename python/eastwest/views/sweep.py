@@ -94,7 +94,7 @@ class Axis:
 
 
 def axis_of(name: str, columns: list[str]) -> Axis:
-    """Return the axis for columns with these texts.
+    """Return the axis named ``name`` whose columns have the texts ``columns``.
 
     It has a scale if all texts are numbers with units of one kind. The scale is logarithmic if the
     numbers span a factor of 20 and are nearer to equal ratios than to equal differences.

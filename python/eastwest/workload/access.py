@@ -29,7 +29,7 @@ SIZES = (
     ("10 GB", 10**10, 10 * 2**30),
     ("1 TB", 10**12, 2**40),
 )
-#: Maximum number of points of a curve.
+#: Maximum number of points of a cumulative distribution.
 _POINTS = 800
 #: Minimum number of ranks for which an exponent of Zipf's law is fitted.
 _ENOUGH_RANKS = 10
@@ -71,7 +71,7 @@ class Files:
     top_tenth_share: float
     #: Exponent s of Zipf's law, accesses ∝ rank^−s, by least squares on logarithms, or None.
     zipf: float | None
-    #: Ranks, and accesses of the files of these ranks.
+    #: Ranks of files by use, and number of accesses to the file of each of these ranks.
     ranks: tuple[Floats, Floats]
     #: Seconds until the next access to a file, by kind: values and cumulative shares.
     again: Mapping[str, tuple[Floats, Floats]]

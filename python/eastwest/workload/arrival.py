@@ -25,9 +25,9 @@ from eastwest.units import span
 from eastwest.workload.hurst import LEAST_BLOCKS, LEAST_VALUES, Hurst, hurst
 from eastwest.workload.jobs import Floats, Jobs
 
-#: Lengths of interval for the analysis of bursts.
+#: Lengths in seconds of the intervals in which bursts are analysed.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Minimum number of intervals from which a median is computed.
+#: Minimum number of intervals of a length for which bursts are analysed.
 _LEAST_INTERVALS = 8
 #: Allowed lengths in seconds of the intervals in which jobs are counted.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
@@ -56,7 +56,7 @@ class Burst:
     mean: float
     median: float
     peak: float
-    #: Peak over median; None where half of the intervals are empty.
+    #: Jobs in the busiest interval over those in the median interval; None if the median is 0.
     ratio: float | None
 
 
@@ -85,7 +85,7 @@ class Arrival:
     #: Input, shuffle and output bytes of the jobs submitted in each interval.
     moved_bytes: Floats
     bursts: tuple[Burst, ...]
-    #: Lags in seconds, and autocorrelation at each.
+    #: Lags in seconds, and the autocorrelation of the number of jobs per interval at each lag.
     correlation: tuple[Floats, Floats]
     #: Half-width of the interval in which the autocorrelation of independent counts lies at 95 % of
     #: the lags.

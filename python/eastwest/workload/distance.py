@@ -41,7 +41,7 @@ _CHUNK = 1_000
 
 @dataclass(frozen=True)
 class Cut:
-    """Trace cut into windows of time of equal length."""
+    """Jobs of a trace, divided into windows of time of equal length."""
 
     jobs: Jobs
     window_s: float

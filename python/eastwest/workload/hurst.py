@@ -22,7 +22,7 @@ import numpy as np
 
 from eastwest.workload.jobs import Floats
 
-#: Minimum number of values for an estimate.
+#: Minimum number of values in a series for an estimate of the Hurst parameter.
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20

@@ -22,8 +22,9 @@ from eastwest.errors import InputError
 from eastwest.workload.distance import MOST_WINDOWS, Cut, Energy, Marginal, common
 from eastwest.workload.jobs import WORDS, Floats, Jobs
 
-#: Number of resamples of the source's windows.
+#: Number of resamples of the source's windows that give the intervals of the distances.
 REPLICATES = 1000
+#: Share of the resamples whose distances the interval of a distance contains.
 CONFIDENCE = 0.95
 #: Number of windows below which the source's variation is represented badly.
 FEW_WINDOWS = 10
@@ -51,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Quality:
-    """All distances between a source and a trace."""
+    """All distances between a trace and its source, with their intervals."""
 
     rows: tuple[Row, ...]
     window_s: float

@@ -26,7 +26,7 @@ from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spr
 #: Minimum share of the variance that one more group must explain.
 LEAST_GAIN = 0.03
 MOST_SHAPES = 12
-#: Minimum mean number of jobs per group.
+#: Minimum mean number of jobs per group; it limits the number of groups.
 _LEAST_JOBS = 10
 #: Maximum number of jobs that determine the centres.
 MOST_JOBS = 50_000
@@ -42,9 +42,9 @@ class Shape:
 
     jobs: int
     share: float
-    #: Share of the bytes of all jobs.
+    #: Share that the group has in the bytes of all jobs.
     bytes_share: float
-    #: Median over the jobs of the group, for each dimension.
+    #: Median of each dimension over the jobs of the group, by the dimension's name.
     median: Mapping[str, float]
     #: Name of the shape, from the bytes of the median job (see ``word``).
     word: str
@@ -52,7 +52,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Groups of jobs, the largest first."""
+    """Groups of similar jobs of a trace, the largest first."""
 
     shapes: tuple[Shape, ...]
     dimensions: tuple[str, ...]

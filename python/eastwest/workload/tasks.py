@@ -28,7 +28,8 @@ class Durations:
     attempts: int
     #: Number of attempts that succeeded and have a duration.
     succeeded: int
-    #: Durations in seconds, by name of the percentile.
+    #: Durations in seconds at the percentiles ``p50``, ``p90`` and ``p99``, and the longest
+    #: (``most``).
     seconds: Mapping[str, float]
     #: Share of the attempts that succeeded and took more than ``SLOW`` times the median.
     slow_share: float

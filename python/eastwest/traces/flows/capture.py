@@ -42,13 +42,13 @@ _TSRESOL, _TSOFFSET = 9, 14
 
 
 class Captured(NamedTuple):
-    """Packet of a capture."""
+    """Packet of a capture: its number, time, bytes and length."""
 
     #: Number of the packet in its file, from 1.
     number: int
     #: Time at which the packet was captured, in ns since 1970.
     time_ns: int
-    #: Link-layer type: its number in the registry of tcpdump.org.
+    #: Link-layer type of the packet: its number in the registry of tcpdump.org.
     link: int
     #: Captured bytes of the packet, from its link-layer header on; they may be fewer than
     #: ``length``.
@@ -107,9 +107,9 @@ def _classic(stream: Stream, account: Account) -> Iterator[Captured]:
 
 
 class _Interface(NamedTuple):
-    #: Link-layer type: its number in the registry of tcpdump.org.
+    #: Link-layer type of the interface: its number in the registry of tcpdump.org.
     link: int
-    #: Nanoseconds per unit of time stamps, as a fraction: numerator over denominator.
+    #: Nanoseconds per unit of time stamps, as a fraction: ``numerator`` / ``denominator``.
     numerator: int
     denominator: int
     #: Time in ns since 1970 to which the time stamps of the interface are relative.

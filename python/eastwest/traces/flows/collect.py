@@ -28,9 +28,9 @@ from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.units import count, percent, size
 
-#: Maximum number of flows in memory.
+#: Maximum number of flows that are held in memory.
 MOST_FLOWS = 1_000_000
-#: Maximum number of different addresses.
+#: Maximum number of different IP addresses in the records or packets.
 MOST_ADDRESSES = 1_000_000
 #: Maximum number of observers; an observer is an exporter with its source id, or a capture.
 MOST_OBSERVERS = 65_536
@@ -73,7 +73,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Flow of the list; times in s from the first flow of the list."""
+    """Flow of the list; its times are in s after the start of the first flow of the list."""
 
     src: str
     dst: str
@@ -104,7 +104,7 @@ class FlowList:
     left: int
     #: Largest sampling rate N (1 in N) of a flow of the list; 1 without sampling.
     sampling: int
-    #: Format of the files.
+    #: Name of the format of the files: a key of ``read.SOURCES``.
     source_format: str = ""
 
 
@@ -114,7 +114,7 @@ class Part:
     __slots__ = ("bytes", "end", "first", "gaps", "last", "packets", "rate", "records", "starts")
 
     def __init__(self, first: int, last: int, starts: bool) -> None:
-        #: Time of the first packet.
+        #: Time of the first packet, in ns.
         self.first = first
         self.last = last
         #: Whether a SYN of TCP begins this traffic, so that it is not joined to earlier traffic.
@@ -122,9 +122,9 @@ class Part:
         #: Payload bytes; with sampling, multiplied by the sampling rate.
         self.bytes = 0
         self.packets = 0
-        #: Number of records or packets that were added.
+        #: Number of records or packets that were added to this traffic.
         self.records = 0
-        #: Largest sampling rate N (1 in N).
+        #: Largest sampling rate N (1 in N) of the records or packets.
         self.rate = 1
         #: For TCP: the next expected sequence number; −1 before the first segment.
         self.end = -1
@@ -183,7 +183,7 @@ Key = tuple[int, int, int, int, int]
 
 
 class _Whole(NamedTuple):
-    """Flow before its hosts get numbers: its key, and its traffic."""
+    """Flow before its hosts get numbers: its key (addresses, protocol, ports) and traffic."""
 
     key: Key
     part: Part
@@ -202,7 +202,7 @@ class Collector:
     wanted: Wanted
     account: Account
     records: int = 0
-    #: Largest sampling rate N (1 in N) so far.
+    #: Largest sampling rate N (1 in N) of a flow of the list; 1 without sampling.
     rate: int = 1
     _addresses: dict[bytes, int] = field(default_factory=dict)
     _usable: list[str] = field(default_factory=list)

@@ -21,13 +21,13 @@ from eastwest.traces.flows.collect import Collector
 from eastwest.traces.flows.stream import Stream
 
 V5, V9, IPFIX = 5, 9, 10
-#: Size in bytes of the header of a message, by version.
+#: Size in bytes of the header of an export message, by version.
 _HEADS = {V5: 24, V9: 20, IPFIX: 16}
 _V5_RECORD = struct.Struct(">4s4s8xIIIIHHxxB9x")
 #: Maximum number of records in a v5 message; of templates and samplers, all exporters together; and
 #: of fields in a template.
 _MOST_V5, _MOST_TEMPLATES, _MOST_FIELDS = 1000, 50_000, 2000
-#: Maximum number of bytes of a v9 message.
+#: Maximum size of a v9 message, in bytes.
 _MOST_V9 = 1 << 20
 #: Enterprise number of the fields that count the reverse direction of a biflow (RFC 5103).
 _REVERSE = 29305

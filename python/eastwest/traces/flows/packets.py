@@ -40,7 +40,7 @@ class Packet(NamedTuple):
     protocol: int
     sport: int
     dport: int
-    #: Payload of TCP or UDP in bytes.
+    #: Payload of TCP or UDP in bytes, from the lengths in the headers.
     payload: int
     #: Sequence number and flags of TCP; None for other protocols.
     tcp: tuple[int, int] | None

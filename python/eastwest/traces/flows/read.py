@@ -19,7 +19,7 @@ from eastwest.traces.flows.stream import Stream
 from eastwest.traces.source import Source, Told
 from eastwest.units import clean, count
 
-#: Formats by their name for ``--format``.
+#: Formats of flow records and packets, by their name for ``--format``, each with a description.
 SOURCES = {
     "nfdump": "text of nfdump: csv, pipe, line, long, extended or biline",
     "netflow": "export messages of NetFlow v5, v9 or IPFIX, in files or in a capture",

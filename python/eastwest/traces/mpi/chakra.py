@@ -35,9 +35,9 @@ _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
-#: Collectives in which each rank has a part of the stated size.
+#: Collectives whose stated size is that of all ranks together: each rank has a part of it.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
-#: Collectives that have a root.
+#: Collectives in which one rank, the root, sends or receives the data of all.
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
 _GROUP_NAMES = (
@@ -53,7 +53,7 @@ _DIMENSIONS = "involved_dim"
 #: Consequence, for the account, of leaving out a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
 _MOST_NODES = 10_000_000
-#: Maximum size in bytes of a protobuf message: one node.
+#: Maximum size in bytes of a protobuf message, which has one node.
 _MOST_MESSAGE = 16 << 20
 _MOST_JSON = 1 << 30
 
@@ -64,7 +64,7 @@ class _Node:
     kind: int
     #: Recorded time of the node, in µs.
     micros: float
-    #: Numbers of the nodes on which it depends by data.
+    #: Numbers of the nodes whose data this node needs.
     needs: list[int]
     #: Attributes by name; values are whole numbers, texts, or lists of whole numbers.
     about: dict[str, Any] = field(default_factory=dict)

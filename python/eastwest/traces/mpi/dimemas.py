@@ -20,7 +20,7 @@ from eastwest.units import clean
 
 _HEADER = re.compile(rb"#DIMEMAS:.*?:(\d{1,9})\(")
 _NAMED = re.compile(r'"([^"]*)"\s*\{([^{}]*)(\{[^{}]*\})?\s*\}\s*;;')
-#: Numbers of the records that older traces write by name.
+#: Kind number of each record that older traces write by name.
 _NAMES = {
     "CPU burst": "1",
     "NX send": "2",
@@ -29,7 +29,7 @@ _NAMES = {
     "1sided OP": "30",
 }
 _PASSED = {"20", "40", "41", "block begin", "block end", "user event"}
-#: MPI call for each number of a global operation.
+#: MPI call of each collective (*global operation* of Dimemas), by its number.
 _OPERATIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
     "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
@@ -39,13 +39,13 @@ _LONGEST_LINE = 1 << 20
 
 @dataclass
 class _Reading:
-    """State while a trace is read."""
+    """State while a trace of Dimemas is read."""
 
     name: str
     ranks: int
     into: RankFiles
     line: int = 0
-    #: Tasks of each communicator, by its number.
+    #: Tasks of each defined communicator, by its number.
     members: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -19,16 +19,16 @@ from eastwest.traces.made import FolderWriter
 
 #: Number of operations that represent a second of computing.
 FLOPS_PER_S = 10**9
-#: Name of the file that describes the trace.
+#: Name of the file that describes a trace of ranks.
 ABOUT = "trace.json"
-#: Name of the format in that file.
+#: Value of ``format`` in the file that describes a trace of ranks.
 FORMAT = "time-independent trace"
-#: Maximum number of ranks.
+#: Maximum number of ranks of a trace.
 MOST_RANKS = 65_536
 #: Number of the data type ``MPI_BYTE``, with which sizes are in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
-#: Maximum number of distinct names of calls that are counted.
+#: Maximum number of distinct names of MPI calls that are counted for ``trace.json``.
 _MOST_CALLS = 200
 
 

@@ -28,7 +28,7 @@ _LONGEST_LINE = 1 << 20
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
 #: Maximum size of an archive after decompression, in bytes.
 _MOST_UNPACKED = 1 << 36
-#: Maximum size of a list of files, in bytes.
+#: Maximum size in bytes of a file that lists the names of rank files.
 _MOST_LIST = 16 << 20
 
 
