@@ -84,7 +84,11 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
 
 
 def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return computing intervals: transaction, call, component, host, begin_s, end_s."""
+    """Return computing intervals: transaction, call, component, host, begin_s, end_s.
+
+    Times are in simulated seconds. A call has one interval before its response, and one before each
+    of its own calls.
+    """
     callers = calls.select(
         "transaction", pl.col("call").cast(pl.Int64).alias("parent"), "component", "host"
     )

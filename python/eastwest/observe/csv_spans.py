@@ -85,7 +85,7 @@ class _Columns:
 
     @property
     def others(self) -> list[str]:
-        """Columns that become attributes."""
+        """Names of the columns without a known meaning, which become attributes."""
         used = {*self.known.values(), *(name for name, _ in self.times.values())}
         return [name for name in self.names if name not in used]
 

@@ -39,7 +39,7 @@ class Gathering:
         self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Process a frame of spans with the columns of ``READ``."""
+        """Process a frame of spans, whose columns are those of ``READ``; subclasses store it."""
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
@@ -92,7 +92,7 @@ class Gathering:
             self.flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
-        """Add a frame of spans with some of the columns; the others are null."""
+        """Add a frame of spans; columns of ``READ`` that it does not have are null."""
         self.flush()
         if frame.height:
             self.spans += frame.height
@@ -106,7 +106,7 @@ class Gathering:
             )
 
     def flush(self) -> None:
-        """Pass on the spans in the buffer."""
+        """Pass the spans in the buffer to ``part``."""
         if self._rows:
             columns = zip(READ, map(list, zip(*self._rows, strict=True)), strict=True)
             self._rows, self._held = [], 0

@@ -58,7 +58,7 @@ class Graphs:
     instance: list[str] = field(repr=False, default_factory=list)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write GraphML files into a folder; return their paths."""
+        """Write the three graphs as GraphML files into a folder; return the paths of the files."""
         from eastwest.files import write_whole  # noqa: PLC0415
 
         paths = []
@@ -292,7 +292,7 @@ def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
 
 
 def placed(graphs: Graphs) -> dict[str, list[str]]:
-    """Return the instances on each host that has any."""
+    """Return the names of the instances on each host that has any, by the host's name."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, host in sorted(graphs.host_of.items()):
         found[host].append(name)

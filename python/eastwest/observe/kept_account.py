@@ -57,7 +57,7 @@ def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def lines(found: Accounts) -> Iterator[str]:
-    """Yield a line for each reason of all accounts."""
+    """Yield a line of text for each reason for which an import left out, changed or noted data."""
     for account in found:
         for kind, word in KINDS.items():
             for each in account[kind]:

@@ -102,7 +102,7 @@ class Variable:
 
 
 def levels(book: Book) -> list[Variable]:
-    """Return all variables of a workload, from the top level down."""
+    """Return the sizes and gaps of all levels of a workload, from works down to packets."""
     samples = _Samples()
     arrivals = np.array([tree.start_ns for tree in book.trees], np.float64) / 1e9
     gaps = np.diff(arrivals)
@@ -192,7 +192,7 @@ class _Samples:
         self.burst_gaps: list[float] = []
 
     def add(self, tree: Tree) -> None:
-        """Add the messages of a transaction between different components."""
+        """Add the messages of a transaction that go from one component to another."""
         times: dict[tuple[str, str], list[int]] = defaultdict(list)
         for call in tree.calls:
             if call.parent < 0:

@@ -74,7 +74,7 @@ class _Wire:
         return True
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes."""
+        """Return the next ``length`` bytes of the file; raise ``WireError`` if it ends before."""
         if not self.ready(length):
             raise WireError("the file ends within a message")
         at = self._at
@@ -83,7 +83,7 @@ class _Wire:
         return self._data[at : at + length]
 
     def varint(self) -> int:
-        """Return the next varint."""
+        """Return the next varint; raise ``WireError`` if the file ends, or if it is too long."""
         value = shift = 0
         while shift < 70:
             if self._at >= len(self._data) and not self.ready(1):
@@ -95,10 +95,10 @@ class _Wire:
             if byte < 0x80:
                 return value
             shift += 7
-        raise WireError("a number is longer than ten bytes")
+        raise WireError("a varint is longer than ten bytes")
 
     def skip(self, length: int) -> None:
-        """Skip ``length`` bytes."""
+        """Skip ``length`` bytes of the file."""
         while length > 0:
             step = min(length, _BLOCK)
             self.take(step)
@@ -310,7 +310,7 @@ class _Reader:
 
 
 def _others(span: Span) -> dict[str, Any]:
-    """Return the fields of a span that have no column, in OTLP's JSON; none for most spans."""
+    """Return the fields of a span that have no column, in OTLP's JSON; empty for most spans."""
     message, events, links = span.status.message, span.events, span.links
     if not (
         events

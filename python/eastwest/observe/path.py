@@ -69,7 +69,10 @@ class Forest:
         return found
 
     def critical(self, root: int) -> list[Piece]:
-        """Return the critical path of a transaction, in the order of time."""
+        """Return the critical path of a transaction, in the order of time.
+
+        ``root`` is the row of its root span.
+        """
         pieces: list[Piece] = []
         # Intervals still to be divided into pieces: (row of the span, start in ns, end in ns)
         waiting = [(root, self.start[root], self.end[root])]

@@ -58,7 +58,7 @@ class Family:
 
 
 def times_of(result: Result) -> Numbers:
-    """Return the ends of the sampled intervals of a run, in seconds."""
+    """Return the ends of the sampled intervals of a run, in simulated seconds."""
     times = result.traffic["time_s"].unique().sort().to_numpy().astype(np.float64)
     if len(times) < 2:
         raise InputError(
@@ -217,7 +217,11 @@ def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
     ended = result.table("transactions").sort("finished_s")
     for name, text, column in (
         ("completed", "Transactions whose response has arrived, by workload.", None),
-        ("seconds", "Sum of the response times of these transactions, by workload.", "response_us"),
+        (
+            "seconds",
+            "Sum of the response times, in seconds, of transactions that have ended, by workload.",
+            "response_us",
+        ),
     ):
         series = []
         for (workload,), part in sorted(ended.partition_by("workload", as_dict=True).items()):

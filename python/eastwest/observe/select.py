@@ -447,7 +447,7 @@ def _bootstrap(
 
 
 def varying(values: Numbers) -> NDArray[np.int64]:
-    """Return the indices of the columns that are not constant."""
+    """Return the indices of the columns of ``values`` that are not constant."""
     return np.flatnonzero(values.max(axis=0) > values.min(axis=0))
 
 

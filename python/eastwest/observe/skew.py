@@ -167,7 +167,10 @@ def divisors(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def joined(parts: list[dict[str, int]]) -> dict[str, int]:
-    """Return the common divisor of the times of each clock over all parts, sorted by clock name."""
+    """Return the common divisor in ns of the times of each clock, sorted by the clock's name.
+
+    ``parts`` are results of ``divisors`` on parts of the spans.
+    """
     found: dict[str, int] = {}
     for part in parts:
         for clock, divisor in part.items():
@@ -176,7 +179,10 @@ def joined(parts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _resolution(divisor: int) -> int:
-    """Return the largest power of ten, at most 1 s, that divides a number of nanoseconds."""
+    """Return the resolution in ns of a clock whose times have the common divisor ``divisor``.
+
+    It is the largest power of ten, at most 1 s, that divides it.
+    """
     step = 1
     while step < _COARSEST_NS and divisor % (10 * step) == 0:
         step *= 10
@@ -234,7 +240,10 @@ def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
 
 
 def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per pair of clocks, most calls first: names, calls, shift in ns (or 0)."""
+    """Return one row per pair of clocks, most calls first: names, calls, shift in ns (or 0).
+
+    ``calls`` is a table of ``edges`` with a column of the slack.
+    """
     # A span longer than its caller gives no information on the shift of clocks.
     usable = calls.filter(pl.col("low") <= pl.col("high"))
     key = ["caller", "clock"]

@@ -111,7 +111,10 @@ def id_of(value: object, what: str) -> str:
 
 
 def parent_of(value: object) -> str | None:
-    """Return the identifier of a parent; None for a root."""
+    """Return a valid identifier of a parent; None for a value that marks a root.
+
+    Raises ``SpanError`` for any other value.
+    """
     if value is None or (isinstance(value, str) and value.lower() in NO_PARENT):
         return None
     parent = id_of(value, "the parent's identifier")
@@ -146,7 +149,7 @@ def time_of(value: int, what: str) -> int:
 
 
 def kind_of(value: object) -> str | None:
-    """Return the kind of a span by its name; None where it is unknown."""
+    """Return the kind of a span by the name that its source gives it; None where unknown."""
     return _KINDS.get(value.lower()) if isinstance(value, str) else None
 
 

@@ -57,7 +57,7 @@ class _Cut:
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
-        """Return each candidate's mutual information with the target."""
+        """Return each candidate's mutual information with the target, in nats."""
         if self.estimator is None:
             return []
         last = len(self.varied)

@@ -19,7 +19,7 @@ Rows = NDArray[np.int64]
 
 
 def default_block(rows: int) -> int:
-    """Return the default number of rows of a block: n^(1/3)."""
+    """Return the default number of rows of a bootstrap block, for a table of ``rows`` rows."""
     return max(1, round(math.cbrt(rows)))
 
 

@@ -227,7 +227,7 @@ def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
 
 
 def _own_seed(case: Case) -> int:
-    """Return the seed in a case's scenario."""
+    """Return the seed that a case's scenario states, or the default of scenarios."""
     source = load_source(case.scenario)
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), [], None)
     return int(tomllib.loads(resolved["scenario_toml"]).get("seed", 1))

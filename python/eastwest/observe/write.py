@@ -41,7 +41,7 @@ class SpanWriter(Gathering, FolderWriter):
         self._parts: list[Path] = []
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Write a frame of spans as a temporary file."""
+        """Write a frame of spans as a temporary file, which is mended at the end."""
         path = self._partial / f"spans-{len(self._parts):06}.part"
         with polars_writes(path):
             frame.write_parquet(path, compression="lz4")

@@ -68,7 +68,7 @@ class Coloured:
     notes: list[str] = field(default_factory=list)
 
     def csv(self) -> str:
-        """Return the routes as the content of a CSV file."""
+        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])

@@ -106,7 +106,7 @@ class Fabric:
 
 
 def ports_csv(fabric: Fabric) -> str:
-    """Return the ports of all cables as the content of a CSV file."""
+    """Return the ports at both ends of all cables as CSV with the columns ``PORT_COLUMNS``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(PORT_COLUMNS)

@@ -88,7 +88,7 @@ class Routes:
     notes: list[str]
 
     def csv(self) -> str:
-        """Return the routes as the content of a CSV file."""
+        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -313,7 +313,7 @@ def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
 
 
 def read_ports(path: Path) -> Ports:
-    """Return the neighbours of a file of ports (``topology import --ports``)."""
+    """Return the neighbours of all devices from a file of ports (``topology import --ports``)."""
     ports = Ports()
     for where, (a, a_port, b, b_port) in _rows(path, PORT_COLUMNS):
         if not a or not b:

@@ -102,7 +102,7 @@ class Inventory:
 
 
 def in_order(name: str) -> tuple[Any, ...]:
-    """Return the key that sorts ``leaf10`` after ``leaf9``."""
+    """Return a sort key for names of devices, which sorts ``leaf10`` after ``leaf9``."""
     parts = _DIGITS.split(name)
     return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts), name
 

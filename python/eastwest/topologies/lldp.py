@@ -206,7 +206,7 @@ def _networkctl(ports: list[Any]) -> Iterator[_Report]:
 
 
 def _chassis(chassis: Any) -> tuple[str, str]:
-    """Return the name and purpose of a chassis; both empty where there is none."""
+    """Return name and purpose of a device from its object chassis; both empty without one."""
     if not isinstance(chassis, dict):
         return "", ""
     name = _text(chassis.get("name"))

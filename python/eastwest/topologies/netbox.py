@@ -171,7 +171,7 @@ def _terminations(entry: dict[str, Any], side: str) -> Iterator[dict[str, str]]:
 
 
 def _end(end: Any) -> tuple[str, str]:
-    """Return the device and the name of an interface."""
+    """Return the names of the device and of the interface at an end; both empty if not known."""
     if not isinstance(end, dict):
         return "", ""
     return _text(end.get("device")), _text(end.get("name"))

@@ -104,7 +104,8 @@ class _Settings:
 
     def _entity(self, *_: Any) -> None:
         raise InputError(
-            f"{self.where}: declares entities of XML, which are refused: no configuration needs them"
+            f"{self.where}: declares entities of XML, which are refused: no configuration "
+            "needs them"
         )
 
     def _start(self, name: str, _: Any) -> None:

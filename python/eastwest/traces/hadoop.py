@@ -156,7 +156,7 @@ def outcome_of(status: object) -> str | None:
 
 
 def text_of(value: object) -> str | None:
-    """Return the text of a name; None where it is missing or empty."""
+    """Return the text of a name, cut to ``_MOST_TEXT``; None where it is missing or empty."""
     if not isinstance(value, str) or not value:
         return None
     return value[:_MOST_TEXT].encode(errors="replace").decode()
@@ -317,7 +317,7 @@ def _submitted(job: Job) -> int | None:
 
 
 def _totals(job: Job) -> dict[str, Any]:
-    """Return the columns with the bytes and the task-seconds of a job."""
+    """Return the values of a job's columns with bytes and task-seconds, by column."""
     last = _last_success(job)
     found: dict[str, Any] = {}
     for column in ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes"):
@@ -439,7 +439,7 @@ _MOST_PATHS = 10_000
 
 
 def conf_of(settings: Mapping[str, object]) -> Conf:
-    """Return the configuration with the settings of a job that the import uses."""
+    """Return the settings of a job that the import uses, from all settings by name."""
     return Conf(
         name=_first(settings, _NAMES),
         user=_first(settings, _USERS),
@@ -454,7 +454,7 @@ def _first(settings: Mapping[str, object], names: Iterable[str]) -> str | None:
 
 
 def _paths(text: str | None) -> Iterator[str]:
-    """Yield the paths of a list in which commas within a path are escaped."""
+    """Yield the paths in a list separated by commas; a comma within a path is escaped."""
     for path in _COMMA.split(text or "")[:_MOST_PATHS]:
         if path.strip():
             yield path.strip().replace("\\,", ",")
@@ -480,5 +480,5 @@ class Confs:
         return self._confs[job][1] if job in self._confs else None
 
     def left(self) -> list[str]:
-        """Return the files of configurations whose jobs appeared in no history."""
+        """Return the names of the files with configurations whose jobs appeared in no history."""
         return [file for job, (file, _) in self._confs.items() if job not in self._taken]

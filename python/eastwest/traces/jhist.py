@@ -99,7 +99,7 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 
 def wrong(error: Exception) -> str:
-    """Return the message about an invalid record of a job history."""
+    """Return the message about a record of a job history that caused ``error``."""
     return f"is not a record of a job history ({clean(str(error), 60)})"
 
 

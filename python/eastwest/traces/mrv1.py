@@ -227,7 +227,7 @@ class _Reader:
         hadoop.write_job(job, self.writer, self.account, self.name, self.confs)
 
     def end(self) -> None:
-        """Write the remaining jobs, including unfinished jobs."""
+        """Write the jobs that are still in memory, including unfinished jobs."""
         for name in list(self.jobs):
             self._write(name)
 

@@ -70,6 +70,6 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
 
 
 def _none(account: Account) -> None:
-    """Report that the file is not written."""
+    """Report to the account that ``jobs.tsv`` is not written."""
     reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
     account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

@@ -71,7 +71,7 @@ def _tell(source: Source, account: Account, line: int, text: bytes, error: Excep
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number, text) of each object."""
+    """Yield (line number, JSON text) of each job object of a file."""
     held = bytearray()
     line, looked = 1, 0
     while True:

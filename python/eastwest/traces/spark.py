@@ -317,7 +317,7 @@ class _Reader:
         )
 
     def end(self, line: int) -> None:
-        """Write the remaining jobs."""
+        """Write the jobs that are still in memory; ``line`` is the last line of the log."""
         for number in list(self.jobs):
             self._write(self.jobs.pop(number))
         if not self.ended:

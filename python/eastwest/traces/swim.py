@@ -158,7 +158,11 @@ def _text(line: bytes) -> str:
 
 
 def _columns(lines: pl.Series) -> pl.DataFrame:
-    """Return the columns of lines; the column ``fits`` is true for rows of the format."""
+    """Return lines of a SWIM trace as columns; ``fits`` is true for rows of the format.
+
+    Further columns: ``blank`` (whether the line is blank), ``columns`` (their number), ``path7``
+    and ``path8`` (as text).
+    """
     line = pl.col("line")
     frame = lines.str.strip_suffix("\r").to_frame()
     frame = frame.with_columns(line.str.split("\t").alias("parts"))
@@ -186,7 +190,7 @@ def _columns(lines: pl.Series) -> pl.DataFrame:
 
 
 def explain(line: str) -> tuple[str, str]:
-    """Return the reason why a line is not a row of the format, and the wrong value."""
+    """Return the reason why a line is not a row of a SWIM trace, and the wrong value as text."""
     if len(line.encode()) > MOST_LINE_BYTES:
         return f"is longer than {MOST_LINE_BYTES:,} bytes, the maximum", ""
     if "\0" in line:

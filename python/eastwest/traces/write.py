@@ -74,7 +74,10 @@ class Writer(FolderWriter):
         self._ids: set[bytes] = set()
 
     def next_job(self, jobs: int = 1) -> int:
-        """Return the number of the next job of the source, and reserve ``jobs`` numbers."""
+        """Return the number for the next job of the source, and reserve ``jobs`` numbers.
+
+        The reserved numbers start with the returned one.
+        """
         number = self._jobs
         self._jobs += jobs
         if self._jobs > MOST_JOBS:
@@ -83,11 +86,11 @@ class Writer(FolderWriter):
 
     @property
     def jobs(self) -> int:
-        """Number of jobs of the source so far."""
+        """Number of jobs that the reader has added so far."""
         return self._jobs
 
     def new_id(self, source_id: str) -> bool:
-        """Whether a job of that name occurs for the first time."""
+        """Whether no earlier job has this ``source_id``; it is then stored."""
         digest = hashlib.blake2b(source_id.encode(errors="replace"), digest_size=12).digest()
         if digest in self._ids:
             return False
@@ -251,7 +254,7 @@ class Writer(FolderWriter):
             )
 
     def lacks(self) -> list[str]:
-        """Return the columns and tables for which the source states nothing."""
+        """Return the columns (``table.column``) and tables for which the source states nothing."""
         missing = []
         for table, columns in TABLES.items():
             if self.counts[table]:

@@ -146,7 +146,7 @@ class Difference:
 
     @property
     def first(self) -> First | None:
-        """The earliest difference; of equal times, a difference with an exact time."""
+        """The earliest difference of all tables; at equal times, one with an exact time."""
         return self.tables[0] if self.tables else None
 
     @property

@@ -71,7 +71,7 @@ class Evidence:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Resolved scenario as a mapping; empty where it cannot be read."""
+        """Settings of the resolved scenario as nested tables; empty where it cannot be read."""
         return tree(self.result)
 
     def time_setting(self, *path: str) -> float | None:
@@ -80,7 +80,7 @@ class Evidence:
 
     @cached_property
     def workloads(self) -> dict[str, dict[str, Any]]:
-        """Settings of each workload by its name."""
+        """Settings of each workload of the scenario, by the workload's name."""
         given = self.settings.get("workload")
         rows = given if isinstance(given, list) else []
         return {str(row.get("name")): row for row in rows if isinstance(row, dict)}
@@ -99,7 +99,10 @@ class Evidence:
 
     @cached_property
     def events_until_s(self) -> float | None:
-        """Time in seconds up to which events are recorded; None where there are none."""
+        """Simulated time in s up to which events are recorded; None if there are none.
+
+        It is infinite if all events of the run were recorded.
+        """
         if self.result.format < 2 or self._asked_for_no_events():
             return None
         if not pick(self.result.summary, "event_log", "left_out"):
@@ -174,7 +177,7 @@ class Evidence:
         return dict(zip(links["link"].to_list(), links["name"].to_list(), strict=True))
 
     def port(self, link: int) -> str:
-        """Return the name of a port, such as ``leaf0->h3``."""
+        """Return the name of the port that feeds the link ``link``, such as ``leaf0->h3``."""
         return self._port_names.get(link, f"link {link}")
 
     @cached_property

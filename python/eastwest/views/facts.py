@@ -184,7 +184,11 @@ class Facts:
         return self._sampled("marks")
 
     def _sampled(self, column: str) -> pl.DataFrame:
-        """Return a count of packets of ``link_samples`` over time, with the tier of the link."""
+        """Return a count of packets of ``link_samples`` over time, with the tier of the link.
+
+        ``column`` is the counted column, such as ``drops``; the result has the columns ``time_s``,
+        ``link``, ``packets`` and ``tier``.
+        """
         some = self.samples.filter(pl.col(column) > 0)
         return self._with_tier(some.select("time_s", "link", packets=pl.col(column)))
 

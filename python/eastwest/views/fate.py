@@ -47,7 +47,10 @@ class Message:
     stream_start: int | None
 
     def position(self, event: Event) -> int:
-        """Return the offset in bytes of an event's first byte from the start of the message."""
+        """Return the offset in bytes of an event's first byte in the message.
+
+        It is negative for bytes of earlier messages of the stream.
+        """
         return event.stream_start - (self.stream_start or 0)
 
     def sent_by(self, event: Event) -> bool:
@@ -59,7 +62,7 @@ class Message:
         return (event.src, event.dst) == (self.src, self.dst)
 
     def at_us(self, time_s: float) -> float:
-        """Return the microseconds since the message was written."""
+        """Return the µs from the start of the message to ``time_s``, in simulated s."""
         return (time_s - self.start_s) * 1e6
 
 

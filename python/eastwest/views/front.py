@@ -52,7 +52,7 @@ class Trade:
 
     @property
     def front(self) -> list[int]:
-        """Points that no other point beats in the means, along the horizontal axis."""
+        """Points that no other point beats in the means, in ascending order of ``across``."""
         sign = -1 if self.more else 1
         best = unbeaten({p: (sign * x, y) for p, (x, y) in self.means.items()})
         return sorted(best, key=lambda p: self.means[p])

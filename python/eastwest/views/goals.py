@@ -224,7 +224,10 @@ def _rounded(share: float) -> float:
 
 
 def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the limit that decides a point's state: worst state first, then least margin."""
+    """Return the limit that decides the state of a point of a sweep.
+
+    It has the worst state; of several, it is the one with the least margin.
+    """
     order = {MISSED: 0, UNDECIDED: 1, MET: 2}
     return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
 

@@ -21,7 +21,7 @@ SIZE_BINS = {
 
 
 def finished(result: Result) -> pl.DataFrame:
-    """Return the rows of the flows that are complete."""
+    """Return the rows of the table ``flows`` for flows that are complete."""
     return result.flows.filter(pl.col("fct_us").is_finite())
 
 

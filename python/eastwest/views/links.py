@@ -30,7 +30,7 @@ class Samples:
 
     @cached_property
     def end(self) -> float:
-        """Time of the last sample in s."""
+        """Time of the last sample of a link, in simulated s."""
         return max(float(self.rows["time_s"].to_numpy().max()), 1e-9)
 
     @cached_property

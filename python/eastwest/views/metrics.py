@@ -99,7 +99,10 @@ KNOWN = {".".join(metric.path): metric for metric in METRICS}
 
 
 def made(name: str) -> Metric:
-    """Return the metric with this path: a row of ``METRICS``, or a metric titled by its path."""
+    """Return the metric with this name in the summary, such as ``jobs.runtime_s.p50``.
+
+    It is a row of ``METRICS``, or a new metric with a title made from the name.
+    """
     if name in KNOWN:
         return KNOWN[name]
     _, title, _ = words.shown(name)
@@ -125,7 +128,7 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 
 
 def change(ratio: float) -> str:
-    """Return a change as text: a percentage, or a factor from 3 on."""
+    """Return the change by the factor ``ratio`` as text: a percentage, or from 3 on the factor."""
     if ratio >= 3:
         return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)

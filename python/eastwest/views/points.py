@@ -75,7 +75,11 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
 
 
 def factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """Return by (point, metric) the text of a metric's ratio to the baseline, paired by seed."""
+    """Return the ratio of each metric to the baseline as text, by (point, metric).
+
+    Values of point and baseline with the same seed are paired; with several seeds the text has an
+    interval.
+    """
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
     )

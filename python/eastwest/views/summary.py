@@ -35,7 +35,10 @@ def title(result: Result) -> str:
 
 
 def changed(result: Result) -> list[str]:
-    """Return the settings that ``--set`` changed, each as ``path = value``; the first few."""
+    """Return the settings that ``--set`` changed, each as ``path = value``; the first few.
+
+    If there are more, the last text has their number.
+    """
     found = result.summary.get("set")
     if not isinstance(found, list):
         return []
@@ -82,7 +85,7 @@ def notes(result: Result) -> list[str]:
 
 
 def _failed_jobs(result: Result) -> int:
-    """Return the number of jobs that did not succeed; 0 where the tables do not have it."""
+    """Return the number of jobs that did not succeed; 0 for results without this information."""
     if not pick(result.summary, "jobs", "count") or "failed" not in result.jobs.columns:
         return 0
     return result.jobs.filter(result.jobs["failed"].fill_null("") != "").height
@@ -168,7 +171,10 @@ class Measured:
         return f"{number}: {spread({'of': {**self.found, 'mean': None}}, 'of', self._unit_s)}"
 
     def shown(self, statistic: str) -> str:
-        """Return a mean, a percentile or the maximum with its unit."""
+        """Return a statistic of the times as text with its unit.
+
+        ``statistic`` is its name in the summary, such as ``p50`` or ``max``.
+        """
         return span(self.found[statistic] * self._unit_s)
 
     @property
@@ -275,7 +281,11 @@ def tcp_counters(tree: Any) -> str:
 
 
 def by_kind(drops: Any) -> dict[str, float]:
-    """Return drops by kind of packet; the kind includes the cause if there are several causes."""
+    """Return the number of dropped packets by kind of packet.
+
+    ``drops`` is the nested object of the summary. If there are several causes of drops, the name of
+    a kind includes the cause.
+    """
     counted = [(path, value) for path, value in leaves(drops) if value]
     causes = {path[0] for path, _ in counted if len(path) > 1}
     result: dict[str, float] = {}

@@ -165,7 +165,7 @@ class Points:
         }
 
     def _settings(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the value or name of a point along each axis."""
+        """Return the settings of a point as text: its value, or its name, along each axis."""
         names = self.sweep.names(row["point"])
         pairs = zip(self.axes, self.sweep.columns, strict=True)
         return [shown(row[c] if axis is None else names[axis], 40) for c, (_, axis) in pairs]
@@ -177,7 +177,7 @@ class Points:
 
     @cached_property
     def short(self) -> list[str]:
-        """Names of the axes: the last parts of their paths, if these differ."""
+        """Names of the axes for labels: the last parts of their paths, if these differ."""
         last = [axis.rsplit(".", 1)[-1] for axis in self.axes]
         return [shown(n, 40) for n in (last if len(set(last)) == len(last) else self.axes)]
 
@@ -274,7 +274,7 @@ class Points:
         return None
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
-        """Return the estimate of a metric at each point, by the number of the point."""
+        """Return the estimate of a metric at each point that has one, by the point's number."""
         name = ".".join(metric.path)
         return {p: self.estimates[name, p] for p in self.numbers if (name, p) in self.estimates}
 

@@ -145,7 +145,7 @@ def bursts(jobs: Jobs) -> tuple[Burst, ...]:
 
 
 def _drawn_step(length: float) -> float:
-    """Return a round interval length in seconds: the trace has at most 288 intervals."""
+    """Return a round length in s of the intervals of the rate: at most ``_DRAWN`` intervals."""
     raw = length / _DRAWN
     round_steps = [s for s in _STEPS_S if s >= raw]
     return round_steps[0] if round_steps else 3600.0 * float(np.ceil(raw / 3600.0))
@@ -185,7 +185,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
 
 
 def autocorrelation(series: Floats) -> Floats:
-    """Return the autocorrelation at every lag, by fast Fourier transform."""
+    """Return an array: the autocorrelation of a series at every lag, from 0."""
     away = series - series.mean()
     size = 1 << (2 * away.size - 1).bit_length()
     power = np.abs(np.fft.rfft(away, size)) ** 2

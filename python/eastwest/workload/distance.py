@@ -135,7 +135,7 @@ class Marginal:
 
 
 def _share(cumulative: Floats) -> Floats:
-    """Return cumulative counts as shares; zeros where the total is 0."""
+    """Return cumulative counts (rows, values) as shares of the last count; zeros if it is 0."""
     return np.asarray(cumulative / np.maximum(cumulative[:, -1:], 1e-300))
 
 

@@ -155,14 +155,17 @@ class Jobs:
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:
-        """Return each job's seconds since the later of previous submission and window's start."""
+        """Return each job's seconds since the previous submission, or since its window began.
+
+        The later of both counts; windows have ``length_s`` seconds.
+        """
         start = self.window(length_s) * length_s
         before = np.maximum(np.concatenate([[0.0], self.submit_s[:-1]]), start)
         return np.asarray(self.submit_s - before)
 
 
 def usable(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jobs with a time of submission, in the order of submission."""
+    """Return the rows of a table of jobs with a time of submission, ordered by this time."""
     return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
         "submit_s", maintain_order=True
     )

@@ -102,5 +102,5 @@ def _number(value: Any) -> float:
 
 
 def as_kept(quality: Quality) -> Any:
-    """Return distances in the form of ``trace.json``."""
+    """Return the distances of a synthetic trace as the value of ``quality`` in ``trace.json``."""
     return as_json(quality)

@@ -90,7 +90,7 @@ class ReferenceInterval:
         self._seed = seed
 
     def measure(self, trace: Jobs) -> Quality:
-        """Return the distances of a trace to the source."""
+        """Return the distances of a trace to the source, with the intervals from resamples."""
         cut = Cut.of(trace, self.window_s)
         names = common(self._source, cut)
         if not names:

@@ -189,7 +189,10 @@ def _resample(
 
 
 def _groups(known: Floats) -> Iterator[Whole]:
-    """Yield the jobs of each group: their positive quantities and unknown ones agree."""
+    """Yield arrays of jobs whose positive, zero and unknown quantities are the same.
+
+    ``known`` is an array (jobs, quantities) with NaN for unknown values.
+    """
     code = np.zeros(len(known), dtype=np.int64)
     for column in known.T:
         code = code * 3 + np.where(np.isnan(column), 2, column > 0)

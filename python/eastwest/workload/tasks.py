@@ -38,7 +38,10 @@ class Durations:
 
 
 def durations(attempts: pl.LazyFrame) -> dict[str, Durations]:
-    """Return durations by kind of task, the most frequent kind first; none without attempts."""
+    """Return the durations of task attempts by kind of task, the most frequent kind first.
+
+    ``attempts`` is the table of attempts; kinds without a successful attempt are left out.
+    """
     took = pl.col("finish_s") - pl.col("start_s")
     kinds = (
         attempts.group_by("kind").len().sort(["len", "kind"], descending=[True, False]).collect()

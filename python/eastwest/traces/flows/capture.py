@@ -130,7 +130,7 @@ class _Blocks:
         self.time_ns = 0
 
     def packets(self) -> Iterator[Captured]:
-        """Yield the packets of all sections."""
+        """Yield the packets of all sections of the pcapng file."""
         while (found := self._block()) is not None:
             kind, body = found
             if kind == _IDB:

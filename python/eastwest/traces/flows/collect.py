@@ -190,7 +190,7 @@ class _Whole(NamedTuple):
 
     @property
     def connection(self) -> Key:
-        """Key of the connection, equal for both directions."""
+        """Key of the connection of the flow, equal for both of its directions."""
         src, dst, protocol, sport, dport = self.key
         return min(self.key, (dst, src, protocol, dport, sport))
 
@@ -397,7 +397,10 @@ class Collector:
         return self._listed(wholes, name)
 
     def _one_capture(self, parts: list[tuple[int, Key, Part]]) -> list[tuple[int, Key, Part]]:
-        """Return the parts; captures that follow each other in time count as one observer."""
+        """Return the parts; captures that follow each other in time count as one observer.
+
+        A part is: number of its observer, key of its flow, traffic.
+        """
         numbers = {n for name, n in self._observers.items() if name.startswith("capture ")}
         spans = sorted(self._spans[n] for n in numbers if n in self._spans)
         apart = all(a[1] <= b[0] for a, b in pairwise(spans))
@@ -407,7 +410,11 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield parts; parts of a flow without an idle timeout between them are joined."""
+        """Yield parts; parts of a flow without an idle timeout between them are joined.
+
+        A part is: number of its observer, key of its flow, traffic; they are sorted by key,
+        observer and time.
+        """
         idle = round(self.wanted.idle_s * 1e9)
         before: tuple[int, Key, Part] | None = None
         for observer, key, part in parts:

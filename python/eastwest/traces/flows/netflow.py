@@ -143,7 +143,7 @@ class Reader:
         self._templates = 0
 
     def raw(self, stream: Stream) -> None:
-        """Read a file of messages, one after the other."""
+        """Read a file of export messages, one after the other."""
         number = 0
         while stream.peek(1):
             number += 1
@@ -203,7 +203,10 @@ class Reader:
         return known
 
     def counted_template(self, place: tuple[str, int]) -> bool:
-        """Count a new template or sampler; return whether it may be stored."""
+        """Count a new template or sampler; return whether it may be stored.
+
+        ``place`` is the file and number of the message, for the report if there are too many.
+        """
         self._templates += 1
         if self._templates > _MOST_TEMPLATES:
             self.account.bad(
@@ -438,7 +441,7 @@ class _Sets:
         return next(iter(rates.values())) if len(rates) == 1 else 1
 
     def _times(self, values: Mapping[str, bytes]) -> tuple[int, int]:
-        """Return the times of the first and last packet in ns since 1970."""
+        """Return the times of the first and last packet of a record, in ns since 1970."""
         first, last = self._time(values, "first"), self._time(values, "last")
         if first is None and last is None:
             seen = _int(values.get("seen_ms", b"")) * _MS or _int(values.get("seen_s", b"")) * _S

@@ -49,7 +49,7 @@ class Packet(NamedTuple):
 
     @property
     def ends(self) -> tuple[bytes, bytes, int, int, int]:
-        """Addresses, protocol and ports."""
+        """Source and destination address, protocol, source and destination port."""
         return self[:5]
 
 

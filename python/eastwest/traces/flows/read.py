@@ -256,7 +256,7 @@ def read_hosts(path: Path) -> dict[bytes, str]:
 
 
 def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return networks such as ``10.0.0.0/8``."""
+    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for others."""
     try:
         return [ipaddress.ip_network(text, strict=False) for text in texts]
     except ValueError as error:

@@ -44,7 +44,7 @@ class Reader:
         self.account = collector.account
 
     def raw(self, stream: Stream) -> None:
-        """Read a file of datagrams, one after the other."""
+        """Read a file of sFlow datagrams, one after the other."""
         number = 0
         then = "times are uptimes of the agents"
         self.account.note(stream.name, 0, "file of sFlow datagrams without dates", consequence=then)

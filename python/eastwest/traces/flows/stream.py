@@ -26,14 +26,14 @@ class Stream:
         return self._source.cut
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes."""
+        """Return the next ``length`` bytes; fewer only at the end of the source."""
         self._fill(length)
         piece = self._held[self._used : self._used + length]
         self._used += len(piece)
         return piece
 
     def peek(self, length: int) -> bytes:
-        """Return the next ``length`` bytes without consuming them."""
+        """Return the next ``length`` bytes without consuming them; fewer only at the end."""
         self._fill(length)
         return self._held[self._used : self._used + length]
 

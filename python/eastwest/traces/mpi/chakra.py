@@ -131,7 +131,7 @@ def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
 
 
 def _nodes(source: Source) -> Iterator[_Node]:
-    """Yield the nodes of a file."""
+    """Yield the nodes of a Chakra trace in JSON or protobuf."""
     yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
     if source.cut:
         raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")

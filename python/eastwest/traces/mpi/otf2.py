@@ -132,7 +132,10 @@ class _Reading:
         return bool(self.first.get(location.group) is location)
 
     def all(self, receives: _Receives) -> int:
-        """Read all events; return the number of ranks."""
+        """Read all events and write the calls of all ranks; return the number of ranks.
+
+        ``receives`` has the message of each posted receive.
+        """
         if not self.ranks:
             raise InputError(f"{self.name}: has no location group that is a process")
         self.coming = receives
@@ -212,7 +215,7 @@ class _Reading:
             )
 
     def _unread(self, kind: str) -> None:
-        """Report an event from which nothing was read."""
+        """Report an event, with the class name ``kind``, from which nothing was read."""
         shown = clean(kind, 40)
         if kind in _OPENINGS:
             self._note(
