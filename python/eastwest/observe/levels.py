@@ -224,7 +224,7 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def _packets(sizes: Sequence[float]) -> Floats:
-    """Return the payload bytes of each packet, for messages of the given sizes."""
+    """Return the payload bytes of each packet of messages with ``sizes`` payload bytes each."""
     if not sizes:
         return np.zeros(0)
     of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)

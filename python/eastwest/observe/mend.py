@@ -59,7 +59,7 @@ class Mended:
         return rows.height
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add the repairs to the account of a reader.
+        """Add the repairs to the account of an import; ``file`` is the name of the source.
 
         Raises ``InputError`` for repairs that change the meaning, unless the account is lossy.
         """

@@ -46,7 +46,7 @@ HISTORY = 3
 _SMOOTH = 2.0
 #: Lower bound of a hazard, used for an event that was never observed.
 _LEAST = 1e-3
-#: Maximum number of candidates of one call that are considered: those that started last.
+#: Maximum number of possible parents of one call that are considered: those that started last.
 MOST_CANDIDATES = 256
 
 Told = Callable[[str, float], None]

@@ -217,7 +217,7 @@ class Told:
     missing: tuple[str, ...]
     #: Number of candidates in which missing values were filled with the previous value.
     filled: int
-    #: Candidates whose values equal those of the target in all rows.
+    #: Names of the candidates whose values equal those of the target in all rows.
     same: tuple[str, ...]
     #: Candidates, or the target, in which several distinct values share a class.
     merged: tuple[Merged, ...] = ()

@@ -51,9 +51,10 @@ _FOR_EACH = 4
 class _Cut:
     """Candidates of a block that vary on all rows or on those of a replicate; their estimator."""
 
-    #: Column numbers in the block of the candidates that are not constant on these rows.
+    #: Column numbers, within the block, of the candidates that are not constant on the rows in use.
     varied: NDArray[np.int64]
-    #: Estimator on these candidates and the target; None if the target is constant.
+    #: Estimator of the information between ``varied`` candidates and the target, which is its last
+    #: column; None if the target is constant.
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
@@ -188,7 +189,7 @@ class _Spread:
         return [int(numbers[pick.column]) for pick in picks]
 
 
-# Functions that run on workers.
+# Functions that run on the workers of the Dask cluster.
 
 
 def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:

@@ -117,7 +117,7 @@ def _take(found: FileRead, into: Gathering, problems: Account) -> None:
     problems.take(found.problems)
 
 
-# Functions that run on workers.
+# Functions that run on the workers of the Dask cluster.
 
 
 def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool = False) -> FileRead:

@@ -111,7 +111,7 @@ def load(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def sniff(data: bytes) -> str:
-    """Return the format of a descriptor by its first bytes."""
+    """Return the format of a descriptor, one of ``FORMATS``, by its first bytes."""
     start = data[:_START].lstrip(b"\xef\xbb\xbf").lstrip()
     for name, reader in (("lldp", lldp), ("containerlab", containerlab), ("netbox", netbox)):
         if reader.looks_like(start):

@@ -59,7 +59,7 @@ class Coloured:
 
     #: Switches on the path of each pair, in order.
     routes: dict[tuple[str, str], list[str]]
-    #: Largest load of a link with these routes: its traffic divided by its rate.
+    #: Largest load of a link with ``routes``: its traffic divided by its rate.
     largest_load: float
     #: Lower bound of the largest load of a link, whatever the routes.
     least_possible: float

@@ -72,7 +72,7 @@ class _Device:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file are those of the output of one of these commands."""
+    """Whether a file begins as JSON of lldpctl, lldpcli, networkctl, ``ip -j`` or ethtool."""
     return bool(
         re.match(rb'\s*\{\s*"(lldp|local-chassis|Neighbors)"', start)
         or re.match(rb'\s*\[[^\]]{0,2000}?"ifname"', start)
@@ -328,9 +328,9 @@ def _first(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text: of an object its ``value``, of a list its only element.
+    """Return a value as text; empty if it is none.
 
-    Else empty.
+    Of an object its ``value`` is returned, of a list its only element.
     """
     value = _first(value)
     value = value.get("value") if isinstance(value, dict) else value

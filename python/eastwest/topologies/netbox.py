@@ -178,9 +178,9 @@ def _end(end: Any) -> tuple[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text: a number, or the value, slug, name or label of an object.
+    """Return a value as text; empty for other types.
 
-    Else empty.
+    It may be a text or a number; of an object its value, slug, name or label is returned.
     """
     if isinstance(value, dict):
         value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")

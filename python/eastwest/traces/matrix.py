@@ -35,7 +35,7 @@ _MOST_BYTES = 256 * 1024 * 1024
 _LARGEST = 10**15
 #: Latest start of a flow, in seconds.
 _LATEST_S = 480 * 3600
-#: Units of start times, with the number of these units in a second.
+#: Number of units in a second, for each unit that start times may have.
 START_UNITS = {"ps": 1e12, "us": 1e6}
 _ENDS = re.compile(r"([0-9]{1,9})->([0-9]{1,9})")
 _WHOLE = re.compile(r"[0-9]{1,16}")

@@ -43,9 +43,10 @@ class Numbers:
     def _pieces(
         self, old: _Array, mode: str
     ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]]:
-        """Yield the pieces of the file that contain these jobs, each with a mask of its jobs.
+        """Yield the pieces of the file that contain some jobs, each with a mask of its jobs.
 
-        ``old`` are old numbers of jobs; ``mode`` is the mode of ``np.memmap``, for example ``r``.
+        ``old`` are the old numbers of the jobs; ``mode`` is the mode of ``np.memmap``, for example
+        ``r``.
         """
         parts = old // _PIECE
         for part in np.unique(parts):

@@ -70,6 +70,7 @@ class Writer(FolderWriter):
         self._sample: list[float] = []
         #: Earliest and latest submission in s, for each temporary file of the table of jobs.
         self._spans: list[tuple[float, float]] = []
+        #: Rack of each host that the trace names, by the host's name; None if it is not known.
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()
 

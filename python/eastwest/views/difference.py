@@ -92,8 +92,8 @@ _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link_samples": (("link",), ("bytes", "drops", "marks")),
     "queues": (("link",), ("packets", "bytes")),
 }
-#: Tables that exist only if the scenario sets ``measure.NAME``, and only for the senders or ports
-#: named there.
+#: Tables that exist only if the scenario sets ``measure.NAME``, with rows only for the senders or
+#: ports that this setting names.
 _ASKED_FOR = ("pauses", "lpi", "tcp_trace")
 #: Tables of limited length, and the key of the summary that counts the rows beyond the limit.
 _CUT = {

@@ -133,7 +133,7 @@ class Facts:
 
     @cached_property
     def interval(self) -> float:
-        """Sampling interval of the tables over time, in s; 0 without these tables."""
+        """Sampling interval of ``traffic`` and ``link_samples`` in s; 0 if both are empty."""
         for table in (self.result.traffic, self.samples):
             times = np.unique(table["time_s"].drop_nulls().to_numpy())
             if times.size > 1:

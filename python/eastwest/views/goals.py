@@ -186,7 +186,10 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
 
 
 def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
-    """Return the names of the goals' metrics that are in ``there``; the summary is a sweep's."""
+    """Return the full names of the metrics of a sweep's goals, as far as ``there`` has them.
+
+    ``summary`` is the summary of the sweep.
+    """
     goals = summary.get("goals")
     wanted = goals["goal"] if isinstance(goals, Mapping) else {}
     named = [words.full(measure, there) for measure in wanted]

@@ -46,9 +46,10 @@ def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str
 
 
 def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int) -> Cells:
-    """Return a table of points with these metrics; named cases also with ratios to the baseline.
+    """Return a table with a row for each point of a sweep: its settings, then its metrics.
 
-    Settings have at most ``longest`` characters.
+    ``numbers`` are the points, ``chosen`` the metrics. Named cases also have ratios to the
+    baseline. Settings have at most ``longest`` characters.
     """
     named = any(axis is not None for _, axis in result.columns)
     compared = factors(result) if named else {}

@@ -89,7 +89,7 @@ class Access:
     under: tuple[tuple[str, float, float], ...]
     #: Number of jobs without any input, shuffle or output bytes.
     empty: int
-    #: Share of jobs without shuffle, among those with a known shuffle.
+    #: Share of jobs that shuffle 0 bytes, among the jobs whose shuffled bytes are known.
     map_only_share: float | None
     files: Files | None
 

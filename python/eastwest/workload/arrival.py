@@ -67,7 +67,7 @@ class Period:
     period_s: float
     #: Probability of a peak of this height in a trace without periods.
     chance: float
-    #: Correlation of the counts with those one period before, from −1 to 1.
+    #: Correlation of the numbers of jobs per interval with those one period earlier, from −1 to 1.
     correlation: float
 
 

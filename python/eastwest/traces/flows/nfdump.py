@@ -19,7 +19,7 @@ from eastwest.traces.source import Source
 
 _MOST_LINE = 1 << 16
 _MOST = 1 << 63
-#: Names of columns in nfdump's CSV, by their meaning here.
+#: Names of columns in nfdump's CSV, by the meaning that this reader gives them.
 _NAMES = {
     "first": ("ts", "firstSeen", "first"),
     "last": ("te", "lastSeen", "last"),
@@ -46,8 +46,8 @@ _UNITS = {b"K": 10**3, b"M": 10**6, b"G": 10**9, b"T": 10**12}
 _PIPE = re.compile(rb"(2|10)\|\d{1,14}\|")
 _HEADING = re.compile(rb"Date (first seen|flow start)")
 _ROW = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-#: Positions of packets and bytes among the columns after the addresses, by the number of these
-#: columns.
+#: Positions of packets and bytes among the columns after both addresses, by the number of columns
+#: after the addresses.
 _AFTER = {3: (0, 1), 5: (2, 3), 8: (2, 3)}
 
 

@@ -92,7 +92,9 @@ def _network(link: int, data: bytes) -> int | str:
     if link == _SLL2:
         kind = struct.unpack_from(">H", data)[0]
         return 20 if kind in {_IP4, _IP6} else _NO_IP
-    return 4 if link in {_NULL, _LOOP} else f"packet of link-layer type {link}"
+    return (
+        4 if link in {_NULL, _LOOP} else f"packet of link-layer type {link}, which cannot be read"
+    )
 
 
 def _after_type(data: bytes, at: int) -> int | str:

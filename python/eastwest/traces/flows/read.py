@@ -38,7 +38,7 @@ _UDP = 17
 
 
 def sniff(path: Path) -> str:
-    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` if it is none of these.
+    """Return the format of a file: a key of ``SOURCES``, or ``htsim`` for any other file.
 
     If the first packets of a capture are export messages, it was made at a collector, and the
     format is that of the messages.
@@ -266,7 +266,10 @@ def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """Return the paths of the file of hosts and of the account, beside a list of flows."""
+    """Return the paths of a list's file of hosts and of the account of its import.
+
+    Both are beside the list of flows ``out``.
+    """
     return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
 
 
