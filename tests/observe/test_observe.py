@@ -453,7 +453,9 @@ def test_what_import_says(tmp_path: Path) -> None:
     done = run("import", path, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "18 spans, 9 traces, 2 services" in done.output
-    assert "2 in the spans, 1 shifted, most b by +59 ms; 9 of 9 calls" in " ".join(done.output.split())
+    assert "2 in the spans, 1 shifted, most b by +59 ms; 9 of 9 calls" in " ".join(
+        done.output.split()
+    )
     assert len(done.output.splitlines()) < 20
     done = run("import", path, "-o", tmp_path / "out", "--force", "--json")
     said = json.loads(done.stdout)

@@ -193,7 +193,7 @@ def test_ipv6_records_and_templates_that_come_later(tmp_path: Path) -> None:
         data = kind(RECORDS[:1], templates=False) + kind(RECORDS[3:])
         late = taken(tmp_path, data)
         assert (late.records, late.used) == (1, 1)
-        assert "noted 1 × data set without its template: " in said(late)
+        assert "noted 1 × data set whose template, of this number, is missing: " in said(late)
 
 
 def test_sampled_records_are_scaled_and_said_to_be_estimates(tmp_path: Path) -> None:
@@ -428,7 +428,10 @@ def test_addresses_that_are_no_hosts_of_the_list(tmp_path: Path) -> None:
         ("host\nh0\n", ":1: has no column address"),
         ("host,address\nh0,10.0.0.300\n", ":2: '10.0.0.300' is not an address"),
         ("host,address\n,10.0.0.3\n", ":2: host must be a name"),
-        ("host,address\na,10.0.0.3\nb,10.0.0.3\n", ":3: the address 10.0.0.3 already belongs to the host a"),
+        (
+            "host,address\na,10.0.0.3\nb,10.0.0.3\n",
+            ":3: the address 10.0.0.3 already belongs to the host a",
+        ),
         ("host,address\n", "has no row with a host"),
     ],
 )
@@ -496,7 +499,10 @@ def test_damage_is_named_with_its_position(tmp_path: Path) -> None:
     cases = [
         (message + b"\0\3" + bytes(30), f"records:2: message of version 3.*byte {len(message)}"),
         (made.pcap(TRANSFER)[:24] + bytes(8) + b"\xff" * 8, "records:1: the header of a packet is"),
-        (long, "records:1: message with a set that is longer than the message"),
+        (
+            long,
+            "records:1: message with a set that is shorter than 4 bytes or longer than the rest",
+        ),
     ]
     for data, expected in cases:
         kind = "pcap" if data[:1] == b"\xd4" else "netflow"

@@ -195,7 +195,7 @@ def test_wrong_units_in_rumen(tmp_path: Path) -> None:
     job = {"jobID": "job_1_1", "submitTime": 1_240_335_962, "mapTasks": []}
     file = tmp_path / "x.json"
     file.write_text(json.dumps(job), "utf-8")
-    with pytest.raises(InputError, match="are these milliseconds since 1970"):
+    with pytest.raises(InputError, match="is it ms since 1970"):
         taken(tmp_path, file)
     for key, value in (
         ("totalMaps", -2),

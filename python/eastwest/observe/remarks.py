@@ -35,7 +35,10 @@ class Remarks:
         self.problems.change(self.file, self.line, reason, consequence, text, rows)
 
     def bad(self, reason: str, found: str = "") -> None:
-        """Report a span that is left out; raises ``InputError`` if the account stops at errors."""
+        """Report a span that is left out.
+
+        ``found`` is a wrong value of it. Raises ``InputError`` if damaged spans stop the import.
+        """
         self.problems.bad(
             self.file,
             self.line,

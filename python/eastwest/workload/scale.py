@@ -66,7 +66,10 @@ class Factor:
 
     @classmethod
     def of_nodes(cls, text: str) -> Factor:
-        """Return the factor of ``600:20``: nodes of the recorded cluster, and of the wanted one."""
+        """Return the factor of sizes for a text such as ``600:20``.
+
+        The numbers are the nodes of the recorded cluster, and of the wanted one.
+        """
         before, _, after = text.partition(":")
         parts = [part.strip() for part in (before, after)]
         whole = all(p.isascii() and p.isdecimal() and len(p) <= 10 for p in parts)
