@@ -46,10 +46,10 @@ LATEST_NS = 4_102_444_800 * 10**9
 #: Columns of each table of the normal form of spans, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
     # One row for each span. ``service``: the operator's name of the component; ``instance``: the
-    # pod, container or process; ``host``: the node it runs on. ``parent_id`` is that of an existing
-    # span in this trace; ``mended`` names the repair. ``resource``: row of the other table;
-    # ``attributes``: a JSON object; ``extra``: other data of the source (``carried``), which only
-    # the export of spans uses.
+    # pod, container or process; ``host``: the node it runs on. ``parent_id``: id of another span in
+    # the trace; ``mended``: the repair. ``resource``: number in the table ``resources``;
+    # ``attributes``: a JSON object; ``extra``: other data of the source, which only the export
+    # uses.
     "spans": {
         "trace_id": "str",
         "span_id": "str",

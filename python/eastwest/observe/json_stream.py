@@ -97,7 +97,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Consume the next value if it is null; return whether it was."""
+        """Read the next value if it is null; return whether it was."""
         if self._peek() != "n":
             return False
         if self.value() is not None:

@@ -55,8 +55,8 @@ _COLUMNS = frozenset(
         *("startTimeUnixNano", "endTimeUnixNano"),
     )
 )
-#: Underscore and letter in a protobuf name (``trace_state``), where its JSON name has a capital
-#: (``traceState``).
+#: Pattern of the places in a protobuf name (``trace_state``) where its JSON name has a capital
+#: letter (``traceState``).
 _SNAKE = re.compile(r"_([a-z])")
 #: Longest name of an attribute, in characters.
 MOST_KEY = 1024

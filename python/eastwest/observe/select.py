@@ -232,7 +232,7 @@ class Block:
 
 
 def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
-    """Return all given metrics but the target as prepared candidates; there may be none.
+    """Return all metrics except the target as candidates, ready for the selection; maybe none.
 
     The preparation of a candidate does not depend on the others. Raises ``InputError`` where the
     target is constant or has too few values.
@@ -403,7 +403,8 @@ def _selected(
 ) -> tuple[list[float], list[mrmr.Pick]]:
     """Return the relevance of all candidates, and the selected ones.
 
-    The last column is the target.
+    The first ``candidates`` columns of the estimator are the candidates; the last one is the
+    target.
     """
     count = min(wanted.count, candidates)
     relevance = []

@@ -19,7 +19,7 @@ _Array = npt.NDArray[np.uint32]
 
 
 class Numbers:
-    """Map for the numbers 0 to ``jobs`` − 1, in a new file ``path``."""
+    """Map from the old numbers of ``jobs`` jobs to their new numbers, in a new file ``path``."""
 
     def __init__(self, path: Path, jobs: int) -> None:
         self._path = path

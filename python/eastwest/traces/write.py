@@ -58,7 +58,8 @@ class Writer(FolderWriter):
         self._known: dict[str, dict[str, int]] = {
             name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
         }
-        #: Sum over jobs by column of bytes; a column that no job has is absent.
+        #: Sum over all jobs of each column in ``BYTES``, by the column's name; a column that no job
+        #: has is absent.
         self.totals: dict[str, int] = {}
         self.outcomes: dict[str, int] = {}
         self._zero_ms: int | None = None

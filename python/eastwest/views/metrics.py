@@ -118,7 +118,8 @@ def made(name: str) -> Metric:
     return Metric(title, path, write, factor, headline=True)
 
 
-#: Format and factor of a metric by the end of the name of its measure.
+#: Function that formats a metric, and factor from its unit to that of the function, by the end of
+#: the metric's name.
 _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
     "_us": (units.span, 1e-6),
     "_s": (units.span, 1.0),

@@ -65,7 +65,10 @@ def rows(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def facts(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield the main results without workloads and without cost, which differs from run to run."""
+    """Yield the main results of a run as (name, text), without its workloads and its cost.
+
+    The cost, which is time and memory, differs from run to run.
+    """
     if settings := changed(result):
         yield "set", "; ".join(settings)
     yield "simulated", span(pick(result.summary, "simulated_s"))

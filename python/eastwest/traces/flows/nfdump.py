@@ -294,7 +294,7 @@ def _whole(text: bytes) -> int | None:
 
 
 def _time(text: bytes) -> int | None:
-    """Return a time in ns since 1970; a date is treated as UTC."""
+    """Return the time of a text in ns since 1970; None if it is no time. A date is taken as UTC."""
     if (only := _whole(text)) is not None:
         # large numbers are milliseconds, others seconds
         return only * 10**6 if only > 10**11 else only * 10**9
