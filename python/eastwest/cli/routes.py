@@ -115,6 +115,14 @@ def topology_import(
             "may be repeated.",
         ),
     ] = None,
+    devices: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Inventories: names of the only devices that are used, such as 'dc1-*'; may be "
+            "repeated.",
+        ),
+    ] = None,
     demands: Annotated[
         Path | None, typer.Option(help="File for the traffic matrix, if the descriptor has one.")
     ] = None,
@@ -135,7 +143,12 @@ def topology_import(
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
         raise InputError(f"--rate {rate:g}: must be from 1e3 to {_MOST_RATE_BPS:g} bit/s")
     assumed = topologies.Assumed(
-        rate, delay_us * 1e-6, hosts_per_node, tuple(host or ()), tuple(hosts_at or ())
+        rate,
+        delay_us * 1e-6,
+        hosts_per_node,
+        tuple(host or ()),
+        tuple(hosts_at or ()),
+        tuple(devices or ()),
     )
     fabric = topologies.read_all(files, form, assumed)
     if demands is not None and not fabric.demands_bps:

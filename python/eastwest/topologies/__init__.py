@@ -25,9 +25,8 @@ from eastwest.topologies.inventory import Described
 
 __all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
-#: Maximum size of a descriptor, or of one file of an inventory, in bytes.
+#: Maximum size of a descriptor in bytes, and maximum number of files of an inventory.
 MOST_BYTES = 16 << 20
-#: Maximum number of files of an inventory.
 _MOST_FILES = 10_000
 #: Maximum number of bytes of all files of an inventory.
 _MOST_ALL_BYTES = 256 << 20
@@ -47,8 +46,7 @@ FORMATS = (*_READERS, *_INVENTORIES)
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
     """Return the fabric of a descriptor; without ``form`` its content determines the format.
 
-    ``form`` is one of ``FORMATS``; ``assumed`` has values that the file does not state. Raises
-    ``InputError`` with place and reason where it is invalid, or describes no fabric.
+    Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
     """
     return read_all([path], form, assumed)
 
@@ -61,13 +59,19 @@ def read_all(
     Raises ``InputError`` with place and reason where they are invalid, or describe no fabric.
     """
     files = load_all(paths)
+    forms = set()
     for path, file in zip(paths, files, strict=True):
-        if form is None and file.data.lstrip().startswith(b"[") and sniff(file.data) == "htsim":
+        forms.add(form or sniff(file.data))
+        if "" in forms:
+            if file.data.lstrip().startswith(b"["):
+                raise InputError(
+                    f"{path}: is JSON, but not of an inventory format that Eastwest knows "
+                    f"({', '.join(_INVENTORIES)})"
+                )
             raise InputError(
-                f"{path}: is JSON, but not of an inventory format that Eastwest knows "
-                f"({', '.join(_INVENTORIES)})"
+                f"{path}: is not of a format that Eastwest knows ({', '.join(FORMATS)}); --format "
+                "can name one"
             )
-    forms = {form or sniff(file.data) for file in files}
     if len(forms) > 1:
         raise InputError(f"the files are of different formats: {', '.join(sorted(forms))}")
     kind = forms.pop()
@@ -111,11 +115,13 @@ def load(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def sniff(data: bytes) -> str:
-    """Return the format of a descriptor, one of ``FORMATS``, by its first bytes."""
+    """Return the format of a descriptor by its first bytes; empty if it is not known."""
     start = data[:_START].lstrip(b"\xef\xbb\xbf").lstrip()
     for name, reader in (("lldp", lldp), ("containerlab", containerlab), ("netbox", netbox)):
         if reader.looks_like(start):
             return name
     if start.startswith(b"{"):
         return "topohub"
-    return "mrperf" if start.startswith(b"<") else "htsim"
+    if start.startswith(b"<"):
+        return "mrperf"
+    return "htsim" if htsim.looks_like(start) else ""

@@ -1,9 +1,15 @@
-"""Topology files of containerlab: nodes with kinds, and links between their interfaces.
+"""Topologies of containerlab: nodes with kinds, and links between their interfaces.
 
-JSON is read as it is; YAML needs PyYAML (the extra ``inventories``), of which only plain values
-are used. A node of kind ``linux`` or ``host`` with links to one neighbour is a host; nodes of other
-kinds are switches. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``, ``dummy``) are
-left out. The file has no rates.
+Two files are read: the topology that a user writes (``….clab.yml``), and the one that containerlab
+exports for a running lab (``topology-data.json``). JSON is read as it is; YAML needs PyYAML (the
+extra ``inventories``), of which only plain values are used.
+
+Nodes of the kinds in ``_OPEN_KINDS`` (``linux``, containers of others, traffic generators) have no
+known purpose: with the image of a router (``frrouting/frr``) they are switches, with links to
+several switches and to nothing else hosts; the rest is decided by the number of neighbours. Nodes
+of other kinds are switches. A node with ``network-mode: container:NODE`` is a part of NODE, as a
+line card of a router is. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``,
+``dummy``) are left out. The files have no rates.
 """
 
 from __future__ import annotations
@@ -14,25 +20,59 @@ from typing import Any
 
 from eastwest.errors import InputError
 from eastwest.topologies.fabric import Assumed, Fabric
-from eastwest.topologies.inventory import SWITCH, Described, Inventory, Link, fabric, load_json
+from eastwest.topologies.inventory import (
+    HOST,
+    SWITCH,
+    Described,
+    Inventory,
+    Link,
+    fabric,
+    load_json,
+)
 from eastwest.units import clean
 
 #: Largest YAML file in bytes; its reader needs about 10 s per MiB.
 _MOST_YAML = 2 << 20
 _MOST_DEPTH = 32
-_HOST_KINDS = {"linux", "host", ""}
+#: Kinds whose nodes can be hosts or switches.
+_OPEN_KINDS = {
+    "linux",
+    "host",
+    "ext-container",
+    "k8s-kind",
+    "generic_vm",
+    "keysight_ixia-c-one",
+    "ixia-c-one",
+    "ostinato",
+    "",
+}
+#: Words in names of images that forward packets.
+_ROUTERS = re.compile(r"frr|quagga|gobgp|vyos|(?:^|[/_.-])(?:bird|holo|ovs)(?:[/:_.-]|\d|$)", re.I)
 _NO_NODES = {"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy"}
+_PART_OF = "container:"
+#: Maximum number of nodes from a part to the node that it belongs to.
+_MOST_PARTS = 8
+_EXPORT = re.compile(rb'"type"\s*:\s*"clab"')
+
+#: Node and interface of one end of a link.
+_End = tuple[str, str]
 
 
 def looks_like(start: bytes) -> bool:
     """Whether a file begins as a topology of containerlab."""
     if start.lstrip().startswith(b"{"):
-        return b'"topology"' in start and b'"nodes"' in start
+        written = b'"topology"' in start and b'"nodes"' in start
+        return written or _EXPORT.search(start) is not None
     return re.search(rb"^topology:[ \t]*(#.*)?\r?$", start, re.M) is not None
 
 
 def read(files: list[Described], assumed: Assumed) -> Fabric:
     """Return the fabric of one topology file."""
+    return fabric(inventory(files), assumed)
+
+
+def inventory(files: list[Described]) -> Inventory:
+    """Return the nodes and links of one topology file."""
     if len(files) != 1:
         raise InputError(
             "only one topology of containerlab can be read at a time, but there are "
@@ -41,28 +81,52 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     file = files[0]
     json_like = file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     tree = load_json(file) if json_like else _yaml(file)
-    topology = _object(file, tree, "topology")
+    exported = isinstance(tree, dict) and tree.get("type") == "clab"
+    topology = tree if exported else _object(file, tree, "topology")
     nodes = _object(file, topology, "nodes")
+    owners = _owners(file, nodes)
     found = Inventory()
-    kinds = _kinds(topology, nodes)
-    for name, kind in kinds.items():
-        found.device(name, "" if kind in _HOST_KINDS else SWITCH)
+    of_kind = _inherited(topology, nodes, "kind")
+    images = _inherited(topology, nodes, "image", of_kind)
+    for name in owners.values():
+        is_open = of_kind[name] in _OPEN_KINDS and _ROUTERS.search(images[name]) is None
+        found.device(name, "" if is_open else SWITCH)
+    if len(found.devices) < len(owners):
+        found.notes["node that is a part of another (network-mode)"] = len(owners) - len(
+            found.devices
+        )
     links = topology.get("links") or []
     if not isinstance(links, list):
-        raise InputError(f"{file.name}: topology.links is not a list")
+        raise InputError(f"{file.name}: links is not a list")
     for number, link in enumerate(links, 1):
         ends = _ends(f"{file.name}: link {number}", link)
         if ends is None:
             found.notes["link to the host system (mgmt-net, macvlan, vxlan, …): left out"] += 1
             continue
         for node, _ in ends:
-            if node not in kinds:
+            if node not in owners:
                 raise InputError(
                     f"{file.name}: link {number}: there is no node {clean(node, 60)!r}"
                 )
         (a, a_port), (b, b_port) = ends
-        found.link(Link(a, a_port, b, b_port))
-    return fabric(found, assumed)
+        found.link(Link(owners[a], a_port, owners[b], b_port))
+    _find_servers(found)
+    return found
+
+
+def _find_servers(found: Inventory) -> None:
+    """Make hosts of the devices of unknown purpose with links to several switches only."""
+    neighbours: dict[str, set[str]] = {name: set() for name in found.devices}
+    for link in found.links:
+        neighbours[link.a].add(link.b)
+        neighbours[link.b].add(link.a)
+    known = {name for name, purpose in found.devices.items() if purpose == SWITCH}
+    servers = [
+        name
+        for name, others in neighbours.items()
+        if name not in known and len(others) > 1 and others <= known
+    ]
+    found.devices |= dict.fromkeys(servers, HOST)
 
 
 def _yaml(file: Described) -> Any:
@@ -96,8 +160,10 @@ def _yaml(file: Described) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file.name}:{mark.line + 1}" if mark is not None else file.name
-        what = getattr(error, "problem", None) or str(error)
-        raise InputError(f"{where}: is not valid YAML: {clean(str(what), 100)}") from None
+        what = clean(str(getattr(error, "problem", None) or error), 100)
+        if b"{{" in file.data:
+            what += " (the file is a template: replace its {{…}} by values)"
+        raise InputError(f"{where}: is not valid YAML: {what}") from None
 
 
 def _object(file: Described, tree: Any, key: str) -> dict[str, Any]:
@@ -109,34 +175,59 @@ def _object(file: Described, tree: Any, key: str) -> dict[str, Any]:
     return value
 
 
-def _kinds(topology: dict[str, Any], nodes: dict[str, Any]) -> dict[str, str]:
-    """Return the kind of each node: its own, that of its group, or the default.
-
-    ``topology`` is the object of this name in the file, ``nodes`` its nodes.
-    """
-    defaults = topology.get("defaults")
-    otherwise = defaults.get("kind") if isinstance(defaults, dict) else None
-    groups = topology.get("groups")
-    kinds: dict[str, str] = {}
+def _inherited(
+    topology: dict[str, Any],
+    nodes: dict[str, Any],
+    key: str,
+    kinds: dict[str, str] | None = None,
+) -> dict[str, str]:
+    """Return a setting of each node: its own, or that of its group, kind or of the defaults."""
+    defaults, groups = topology.get("defaults"), topology.get("groups")
+    by_kind = topology.get("kinds")
+    found: dict[str, str] = {}
     for name, about in nodes.items():
-        own = about if isinstance(about, dict) else {}
-        group = groups.get(own.get("group")) if isinstance(groups, dict) else None
-        kind = own.get("kind") or (group.get("kind") if isinstance(group, dict) else None)
-        kind = kind or otherwise
-        kinds[str(name)] = kind if isinstance(kind, str) else ""
-    return kinds
+        places = [about, _entry(groups, _entry(about, "group"))]
+        if kinds is not None:
+            places.append(_entry(by_kind, kinds[str(name)]))
+        values = [_entry(place, key) for place in (*places, defaults)]
+        found[str(name)] = next((v for v in values if isinstance(v, str) and v), "")
+    return found
 
 
-def _ends(where: str, link: Any) -> tuple[tuple[str, str], tuple[str, str]] | None:
-    """Return node and interface of both ends of a link; None if it leaves the topology.
+def _entry(tree: Any, key: Any) -> Any:
+    return tree.get(key) if isinstance(tree, dict) and isinstance(key, str) else None
 
-    ``where`` is the place of the link in messages.
-    """
+
+def _owners(file: Described, nodes: dict[str, Any]) -> dict[str, str]:
+    """Return the node to which each node belongs: itself, or that of its network-mode."""
+    parts: dict[str, str] = {}
+    for name, about in nodes.items():
+        mode = _entry(about, "network-mode")
+        other = mode.removeprefix(_PART_OF) if isinstance(mode, str) else ""
+        if other != mode and other in nodes:
+            parts[str(name)] = other
+    owners: dict[str, str] = {}
+    for name in map(str, nodes):
+        owner = name
+        for _ in range(_MOST_PARTS):
+            owner = parts.get(owner, owner)
+        if owner in parts:
+            raise InputError(f"{file.name}: network-mode of {clean(name, 60)!r} leads to no node")
+        owners[name] = owner
+    return owners
+
+
+def _ends(where: str, link: Any) -> tuple[_End, _End] | None:
+    """Return node and interface of both ends; None for links that leave the topology."""
     if not isinstance(link, dict):
         raise InputError(f"{where}: is not an object with endpoints")
     if link.get("type") in _NO_NODES or "endpoint" in link:
         return None
-    listed = link.get("endpoints")
+    listed = link.get("endpoints", link)
+    if isinstance(listed, dict) and "a" in listed:  # exported: a and z
+        if "z" not in listed:
+            return None
+        listed = [listed["a"], listed["z"]]
     if not isinstance(listed, list) or len(listed) != 2:
         raise InputError(f"{where}: must have two endpoints")
     ends = []

@@ -37,6 +37,8 @@ class Assumed:
     host_names: tuple[str, ...] = ()
     #: Glob patterns for the names of switches that get hosts, in an inventory without hosts.
     hosts_at: tuple[str, ...] = ()
+    #: Patterns of the names of devices of an inventory that are used; empty: all.
+    device_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ interface. If there is no such cable, it is the device with the next hop's addre
 other device on the interface's network. Among several equal next hops, a hash (SHA-256) of sender,
 receiver and switch chooses one, because an explicit route cannot split; weights are ignored.
 
+Of a file with the tables of several VRFs (``show ip route vrf all json``) the default one is used.
 A path ends at the switch of the receiver if that has a connected route to it.
 """
 
@@ -15,6 +16,8 @@ import csv
 import hashlib
 import io
 import ipaddress
+import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,42 +27,47 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.topologies.coloured import MOST_PAIRS
 from eastwest.topologies.fabric import PORT_COLUMNS, name_of
-from eastwest.topologies.inventory import Described, in_order, load_json
+from eastwest.topologies.inventory import Described, in_order
 from eastwest.topologies.lldp import stem
 from eastwest.units import clean, count
 
 #: Maximum number of switches on a path: the limit of the simulator.
 MOST_HOPS = 64
-#: Maximum number of routes in all tables together.
+#: Maximum number of routes in all tables together, and maximum size in bytes of a file of hosts or
+#: pairs.
 _MOST_ROUTES = 5_000_000
-#: Maximum size in bytes of a file of ports or of pairs.
 _MOST_FILE_BYTES = 64 << 20
 _LOCAL = {"local"}
+#: Maximum number of tables in one file.
+_MOST_VRFS = 4096
+#: Name or number of the default VRF; routes without either belong to it.
+_DEFAULT_VRFS = {"default", "0", ""}
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True)
-class _Hop:
+class Hop:
+    """Next hop of a route: interface and address, each of which may be empty."""
+
     interface: str
     address: str
 
 
 @dataclass
-class _Table:
+class Table:
     """Routing table of one switch."""
 
     #: Next hops by (IP version, prefix length), then by network number; an empty tuple means a
     #: connected network.
-    routes: dict[tuple[int, int], dict[int, tuple[_Hop, ...]]] = field(default_factory=dict)
-    #: Networks to which the switch is connected, by its interface.
+    routes: dict[tuple[int, int], dict[int, tuple[Hop, ...]]] = field(default_factory=dict)
+    #: Networks to which each interface is connected.
     connected: dict[str, list[str]] = field(default_factory=dict)
-    #: IP addresses of the switch itself.
     own: set[str] = field(default_factory=set)
     #: (IP version, prefix length) of all routes, longest prefix first.
     lengths: list[tuple[int, int]] = field(default_factory=list)
 
-    def find(self, address: Address) -> tuple[_Hop, ...] | None:
+    def find(self, address: Address) -> tuple[Hop, ...] | None:
         """Return the next hops to an address; None without a route."""
         bits = address.max_prefixlen
         for version, length in self.lengths:
@@ -74,9 +82,7 @@ class _Table:
 class Ports:
     """Neighbours of a device: ``at`` by (device, port), ``of`` as a list by device."""
 
-    #: Neighbour at each port, by (device, port).
     at: dict[tuple[str, str], str] = field(default_factory=dict)
-    #: Neighbours of each device, one for each of its cables.
     of: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -88,7 +94,7 @@ class Routes:
     notes: list[str]
 
     def csv(self) -> str:
-        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
+        """Return the routes as the content of a CSV file."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -122,32 +128,25 @@ def routes(
         raise InputError(
             f"there are {len(pairs)} pairs, but the simulator allows at most {MOST_PAIRS}"
         )
-    return _Paths(_tables(files), ports, hosts).all(pairs)
+    return _Paths(tables(files), ports, hosts).all(pairs)
 
 
 class _Paths:
     """Paths through the routing tables of all switches."""
 
-    def __init__(
-        self, tables: Mapping[str, _Table], ports: Ports, hosts: Mapping[str, str]
-    ) -> None:
+    def __init__(self, tables: Mapping[str, Table], ports: Ports, hosts: Mapping[str, str]) -> None:
         self.tables = tables
         self.ports = ports
         self.hosts = hosts
-        #: Switch or host that has an IP address, by the address.
         self.owners = {address: name for name, table in tables.items() for address in table.own}
         self.owners |= {address: host for host, address in hosts.items()}
-        #: Switches that are connected to a network, by the network.
         self.on: dict[str, set[str]] = {}
         for name, table in tables.items():
             for networks in table.connected.values():
                 for network in networks:
                     self.on.setdefault(network, set()).add(name)
-        #: Number of pairs without a path, by the reason.
         self.left: Counter[str] = Counter()
-        #: Number of choices of one among several equal next hops.
         self.split = 0
-        #: First pair without a path, by the reason.
         self.example: dict[str, str] = {}
 
     def all(self, pairs: Sequence[tuple[str, str]]) -> Routes:
@@ -175,7 +174,7 @@ class _Paths:
         return Routes(found, notes)
 
     def _path(self, a: str, b: str) -> list[str] | str:
-        """Return the switches from host ``a`` to host ``b``, or the reason why there are none."""
+        """Return the switches from one host to another, or the reason why there are none."""
         address = ipaddress.ip_address(self.hosts[b])
         last = self.ports.of[b][0]
         path = [self.ports.of[a][0]]
@@ -197,12 +196,8 @@ class _Paths:
             path.append(chosen)
         return f"the path has more than {MOST_HOPS} switches"
 
-    def _nexts(self, at: str, hops: tuple[_Hop, ...] | None) -> list[str] | str:
-        """Return the devices of the next hops of a switch, or the reason why there are none.
-
-        ``at`` is the switch; ``hops`` are its next hops to the receiver: empty for a connected
-        network, None without a route.
-        """
+    def _nexts(self, at: str, hops: tuple[Hop, ...] | None) -> list[str] | str:
+        """Return the devices of the next hops of a switch, or the reason why there are none."""
         if at not in self.tables:
             return f"there is no routing table of {at}"
         if hops is None:
@@ -215,8 +210,8 @@ class _Paths:
             f"{hops[0].interface}, address {hops[0].address}"
         )
 
-    def _next(self, at: str, hop: _Hop) -> str:
-        """Return the device of a next hop of the switch ``at``; empty if it is not known."""
+    def _next(self, at: str, hop: Hop) -> str:
+        """Return the device of a next hop; empty if it is not known."""
         name = hop.interface
         found = self.ports.at.get((at, name)) or self.ports.at.get((at, name.partition(".")[0]))
         found = found or self.owners.get(hop.address, "")
@@ -232,8 +227,9 @@ def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def _tables(files: Sequence[Described]) -> dict[str, _Table]:
-    tables: dict[str, _Table] = {}
+def tables(files: Sequence[Described]) -> dict[str, Table]:
+    """Return the routing tables of switches by the names of their files."""
+    tables: dict[str, Table] = {}
     total = 0
     for file in files:
         name = name_of(stem(file), "")
@@ -242,8 +238,8 @@ def _tables(files: Sequence[Described]) -> dict[str, _Table]:
                 f"{file.name}: the name of the file does not contain the name of a "
                 "switch, such as leaf1.json"
             )
-        table = tables.setdefault(name, _Table())
-        for where, route in _selected(file, load_json(file)):
+        table = tables.setdefault(name, Table())
+        for where, route in _selected(file):
             total += 1
             if total > _MOST_ROUTES:
                 raise InputError(
@@ -254,32 +250,102 @@ def _tables(files: Sequence[Described]) -> dict[str, _Table]:
     return tables
 
 
-def _selected(file: Described, tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _selected(file: Described) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the selected routes of a file, each with its place in the file for messages."""
-    if isinstance(tree, dict) and tree and all(isinstance(v, dict) for v in tree.values()):
-        if len(tree) > 1 and "default" not in tree:
-            raise InputError(
-                f"{file.name}: has the tables of {len(tree)} VRFs, none of them default: export "
-                "one (show ip route vrf NAME json)"
-            )
-        tree = tree.get("default", next(iter(tree.values())))
+    for tree in _tables_of_default(file, list(_documents(file))):
+        for prefix, listed in tree.items():
+            where = f"{file.name}: {clean(str(prefix), 60)}"
+            if not isinstance(listed, list) or not all(isinstance(r, dict) for r in listed):
+                raise InputError(
+                    f"{where}: must be a list of routes, as in the output of show ip route json"
+                )
+            for route in listed:
+                if route.get("selected") or _LOCAL & {str(route.get("protocol"))}:
+                    yield where, {"prefix": prefix, **route}
+
+
+def _documents(file: Described) -> Iterator[Any]:
+    """Yield the JSON values of a file: FRR writes one for each VRF (``vrf all``)."""
+    text = file.data.decode("utf-8", "replace").lstrip("\ufeff").rstrip()
+    decoder, at = json.JSONDecoder(), 0
+    for number in itertools.count():
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if number and at == len(text):
+            return
+        if number == _MOST_VRFS:
+            raise InputError(f"{file.name}: has the tables of more than {_MOST_VRFS} VRFs")
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{file.name}: is not JSON: {clean(str(error), 100)}") from None
+        yield value
+
+
+def _tables_of_default(file: Described, documents: list[Any]) -> list[dict[str, Any]]:
+    """Return the tables of the default VRF; raise ``InputError`` if a file has none."""
+    trees = [_table_of(file, tree) for tree in documents]
+    if len(trees) == 1:
+        return trees
+    found = [tree for tree in trees if _vrf(tree) in _DEFAULT_VRFS]
+    if not found:
+        raise InputError(_without_default(file, len(trees)))
+    return found
+
+
+def _table_of(file: Described, tree: Any) -> dict[str, Any]:
+    """Return a table, or that of the default VRF in an object of tables by VRF."""
     if not isinstance(tree, dict):
         raise InputError(f"{file.name}: is not the output of show ip route json")
-    for prefix, listed in tree.items():
-        where = f"{file.name}: {clean(str(prefix), 60)}"
-        if not isinstance(listed, list) or not all(isinstance(r, dict) for r in listed):
-            raise InputError(
-                f"{where}: must be a list of routes, as in the output of show ip route json"
-            )
-        for route in listed:
-            if route.get("selected") or _LOCAL & {str(route.get("protocol"))}:
-                yield where, {"prefix": prefix, **route}
+    other = _other_command(tree)
+    if not other and tree and all(isinstance(v, dict) for v in tree.values()):
+        if len(tree) > 1 and "default" not in tree:
+            raise InputError(_without_default(file, len(tree)))
+        inner: dict[str, Any] = tree.get("default", next(iter(tree.values())))
+        tree, other = inner, _other_command(inner)
+    if other:
+        raise InputError(f"{file.name}: is the output of {other}; show ip route json is needed")
+    return dict(tree)
 
 
-def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
-    """Add a route of FRR's JSON to a table; ``where`` is its place in messages."""
+def _without_default(file: Described, number: int) -> str:
+    return (
+        f"{file.name}: has the tables of {number} VRFs, none of them default: export one "
+        "(show ip route vrf NAME json)"
+    )
+
+
+def _other_command(tree: dict[str, Any]) -> str:
+    """Return the command that has written a file, if it is another one with routes."""
+    if {"paths", "routes", "vrfId"} & tree.keys():
+        return "show bgp … json"
+    first = next(iter(tree.values()), None)
+    if isinstance(first, dict) and _is_network(next(iter(tree))):
+        return "show ip ospf route json" if "routeType" in first else "another command"
+    return ""
+
+
+def _is_network(text: str) -> bool:
     try:
-        network = ipaddress.ip_network(str(route["prefix"]), strict=False)
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _vrf(tree: dict[str, Any]) -> str:
+    """Return name or number of the VRF of a table; older versions give none for the default."""
+    listed = next(iter(tree.values()), None)
+    route = listed[0] if isinstance(listed, list) and listed else None
+    route = route if isinstance(route, dict) else {}
+    return str(route.get("vrfName", route.get("vrfId", "")))
+
+
+def _add(table: Table, where: str, route: dict[str, Any]) -> None:
+    """Add a route to a table."""
+    try:
+        # Some collections have escaped the JSON text twice: 10.0.0.0\\/24.
+        network = ipaddress.ip_network(str(route["prefix"]).replace("\\/", "/"), strict=False)
     except ValueError:
         raise InputError(f"{where}: the prefix is not a network, such as 10.0.0.0/24") from None
     listed = route.get("nexthops", [])
@@ -295,10 +361,10 @@ def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
     if connected:
         for interface in interfaces:
             table.connected.setdefault(interface, []).append(str(network))
-        hops: tuple[_Hop, ...] = ()
+        hops: tuple[Hop, ...] = ()
     else:
         hops = tuple(
-            _Hop(str(h.get("interfaceName", "")), str(h.get("ip", "")))
+            Hop(str(h.get("interfaceName", "")), str(h.get("ip", "")))
             for h in usable
             if not h.get("blackhole") and not h.get("reject")
         )
@@ -313,7 +379,7 @@ def _add(table: _Table, where: str, route: dict[str, Any]) -> None:
 
 
 def read_ports(path: Path) -> Ports:
-    """Return the neighbours of all devices from a file of ports (``topology import --ports``)."""
+    """Return the neighbours of a file of ports (``topology import --ports``)."""
     ports = Ports()
     for where, (a, a_port, b, b_port) in _rows(path, PORT_COLUMNS):
         if not a or not b:
@@ -326,10 +392,7 @@ def read_ports(path: Path) -> Ports:
 
 
 def read_pairs(path: Path, hosts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of hosts of a CSV file with the columns from and to.
-
-    Raises ``InputError`` for a host that is not in ``hosts``, the addresses by name.
-    """
+    """Return the pairs of hosts of a CSV file with the columns from and to."""
     pairs: dict[tuple[str, str], None] = {}
     for where, (a, b) in _rows(path, ("from", "to")):
         for name in (a, b):

@@ -14,6 +14,7 @@ radices and is only compared with them.
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 
 from eastwest.errors import InputError
@@ -22,6 +23,7 @@ from eastwest.units import clean
 
 _MOST_LINES = 10_000
 _LARGEST = 10**9
+_PAIR = ("key", "number")
 _TREE = ("nodes", "tiers", "podsize")
 _TIER = (
     "downlink_speed_gbps",
@@ -41,6 +43,13 @@ _NEEDED = ("downlink_speed_gbps", "radix_down", "downlink_latency_ns")
 class _Described:
     tree: dict[str, int] = field(default_factory=dict)
     tiers: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+def looks_like(start: bytes) -> bool:
+    """Whether the first line of a file, without comments, is a key and its value."""
+    lines = (line.partition(b"#")[0].split() for line in start.split(b"\n"))
+    words = next((words for words in lines if words), [])
+    return len(words) == len(_PAIR) and re.fullmatch(rb"[A-Za-z_]+", words[0]) is not None
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:

@@ -8,6 +8,7 @@ unknown purpose. The fabric of the simulator has hosts with one cable each, and 
 * Parallel links of a host to one switch become one cable with the sum of the rates. Of a host with
   links to several switches, the links to the first switch in the order of names are used.
 * Links between two hosts, and devices without a link, are left out.
+* ``Assumed.device_names`` limits the fabric to devices with these names.
 * Without hosts, each switch of ``Assumed.hosts_at`` gets ``Assumed.hosts_per_node`` hosts.
 * The delay of a cable is the assumed one and 5 ns for each metre of its length.
 """
@@ -27,11 +28,9 @@ from eastwest.units import clean, count, rate
 
 #: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
-#: Delay of a cable for each metre of its length, in s.
 _S_PER_M = 5e-9
-#: Longest accepted cable, in m; longer ones count as this length.
 _LONGEST_M = 100_000.0
-#: Least and largest rate in bit/s that a link can have; other rates count as unknown.
+#: Least and largest rate of a link in bit/s.
 _RATES = (1e3, 1e13)
 _DIGITS = re.compile(r"(\d+)")
 HOST, SWITCH = "host", "switch"
@@ -68,9 +67,8 @@ class Link:
     a_port: str
     b: str
     b_port: str
-    #: Rate in bit/s; None if the inventory does not state it.
+    #: Rate in bit/s and length in m; None if the inventory does not state them.
     rate_bps: float | None = None
-    #: Length in m; None if the inventory does not state it.
     length_m: float | None = None
 
 
@@ -102,7 +100,7 @@ class Inventory:
 
 
 def in_order(name: str) -> tuple[Any, ...]:
-    """Return a sort key for names of devices, which sorts ``leaf10`` after ``leaf9``."""
+    """Return the key that sorts ``leaf10`` after ``leaf9``."""
     parts = _DIGITS.split(name)
     return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts), name
 
@@ -129,15 +127,14 @@ def load_json(file: Described) -> Any:
 
 
 def fabric(found: Inventory, assumed: Assumed) -> Fabric:
-    """Return the fabric of an inventory, with notes on what was left out or assumed.
-
-    ``assumed`` has the user's values for what the inventory does not state.
-    """
+    """Return the fabric of an inventory, with notes on what was left out or assumed."""
+    if assumed.device_names:
+        found = _limited(found, assumed.device_names)
+    left_out = [f"{count(number)} × {what}" for what, number in found.notes.items()]
     if not found.links:
-        raise InputError("the inventory has no link between two devices")
-    made = Fabric()
-    for what, number in found.notes.items():
-        made.notes.append(f"{count(number)} × {what}")
+        because = f": {'; '.join(left_out)}" if left_out else ""
+        raise InputError(f"the inventory has no link between two devices{because}")
+    made = Fabric(notes=left_out)
     purpose = _purposes(found, assumed, made)
     switch_links, host_links = _sorted_links(found, purpose, made)
     joined = {link.a for link in switch_links} | {link.b for link in switch_links}
@@ -149,10 +146,67 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
     names = _names(used, made)
     made.hosts = [names[name] for name in used if purpose[name] == HOST]
     made.switches = [names[name] for name in used if purpose[name] == SWITCH]
+    _demand_hosts_and_switches(made)
     _cables(switch_links, host_links, names, assumed, made)
+    _demand_one_part(made)
     if not made.hosts:
         _add_hosts(made, assumed)
     return made.check()
+
+
+def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
+    """Return the devices whose names match a pattern, and the links between them."""
+    devices = {
+        name: purpose
+        for name, purpose in found.devices.items()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    }
+    if not devices:
+        wanted = ", ".join(clean(p, 60) for p in patterns)
+        raise InputError(f"no device has a name like {wanted} (--devices)")
+    links = [link for link in found.links if link.a in devices and link.b in devices]
+    notes = Counter(found.notes)
+    if len(devices) < len(found.devices):
+        notes["device with another name than --devices: left out"] = len(found.devices) - len(
+            devices
+        )
+    return Inventory(devices, links, notes)
+
+
+def _demand_hosts_and_switches(made: Fabric) -> None:
+    """Raise ``InputError`` for a fabric of one host, or without a switch."""
+    if not made.switches:
+        raise InputError(
+            "all links join two hosts, so that no switch is left (--host decides which devices are "
+            "hosts)"
+        )
+    if len(made.hosts) == 1:
+        raise InputError(
+            f"only one device is a host: {made.hosts[0]}. A fabric needs two: name them (--host "
+            "PATTERN). If the pattern matches no device, each switch gets hosts (--hosts-per-node)"
+        )
+
+
+def _demand_one_part(made: Fabric) -> None:
+    """Raise ``InputError`` for a fabric that consists of several parts without a path."""
+    part_of = {name: name for name in (*made.hosts, *made.switches)}
+
+    def root(name: str) -> str:
+        while part_of[name] != name:
+            part_of[name] = name = part_of[part_of[name]]
+        return name
+
+    for cable in made.cables:
+        part_of[root(cable.a)] = root(cable.b)
+    sizes = Counter(root(name) for name in part_of)
+    if len(sizes) > 1:
+        (largest, size), *_ = sizes.most_common(1)
+        member = next(name for name in part_of if root(name) == largest)
+        raise InputError(
+            f"the fabric is not connected: it has {count(len(sizes))} parts without a path between "
+            f"them. The largest has {count(size)} of {count(len(part_of))} devices, such as "
+            f"{member}. Name the devices of one part (--devices PATTERN)"
+        )
 
 
 def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str]:
@@ -222,7 +276,7 @@ def _turned(link: Link) -> Link:
 
 
 def _names(used: list[str], made: Fabric) -> dict[str, str]:
-    """Return a valid name of a node for each device; ``made`` gets a note on changed names."""
+    """Return valid names of nodes by the names of the devices."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, device in enumerate(used):

@@ -2,6 +2,7 @@
 
 * ``lldpctl -f json`` or ``-f json0`` of each device; ``lldpcli -f json show chassis`` gives its
   name, its file name does otherwise: ``leaf1.json``, ``leaf1.lldp.json``.
+* Both in one file, as SONiC stores them: ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
@@ -74,13 +75,18 @@ class _Device:
 def looks_like(start: bytes) -> bool:
     """Whether a file begins as JSON of lldpctl, lldpcli, networkctl, ``ip -j`` or ethtool."""
     return bool(
-        re.match(rb'\s*\{\s*"(lldp|local-chassis|Neighbors)"', start)
+        re.match(rb'\s*\{\s*"(lldp|lldp_loc_chassis|local-chassis|Neighbors)"', start)
         or re.match(rb'\s*\[[^\]]{0,2000}?"ifname"', start)
     )
 
 
 def read(files: list[Described], assumed: Assumed) -> Fabric:
     """Return the fabric that the reports of all devices describe."""
+    return fabric(inventory(files), assumed)
+
+
+def inventory(files: list[Described]) -> Inventory:
+    """Return the devices and links that the reports of all devices describe."""
     found = Inventory()
     devices: dict[str, _Device] = {}
     trees = [(file, load_json(file)) for file in files]
@@ -96,9 +102,10 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
         device = devices.setdefault(name, _Device())
         if isinstance(tree, list):
             _ports(file, tree, device)
-        elif "local-chassis" in tree:
+            continue
+        if _own_chassis(tree) is not None:
             found.device(name, _own_purpose(tree))
-        else:
+        if "lldp" in tree or "local-chassis" not in tree:
             listed = list(_reports(file, tree))
             reports += len(listed)
             if reports > _MOST_REPORTS:
@@ -112,7 +119,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
             "no file reports a neighbour; the output of lldpctl -f json of each device is needed"
         )
     _join(found, devices)
-    return fabric(found, assumed)
+    return found
 
 
 def stem(file: Described) -> str:
@@ -120,14 +127,20 @@ def stem(file: Described) -> str:
     return _SUFFIXES.sub("", file.name.replace("\\", "/").rpartition("/")[2])
 
 
+def _own_chassis(tree: Any) -> Any:
+    """Return the chassis of the device itself; None where the file has none."""
+    stored = _first(_get(tree, "lldp_loc_chassis"))
+    local = _first(_get(tree, "local-chassis") or _get(stored, "local-chassis"))
+    return _first(_get(local, "chassis"))
+
+
 def _own_name(tree: Any) -> str:
-    chassis = _first(_get(_get(tree, "local-chassis"), "chassis"))
-    name, _ = _chassis(chassis)
+    name, _ = _chassis(_own_chassis(tree))
     return name
 
 
 def _own_purpose(tree: Any) -> str:
-    _, purpose = _chassis(_first(_get(_get(tree, "local-chassis"), "chassis")))
+    _, purpose = _chassis(_own_chassis(tree))
     return purpose
 
 

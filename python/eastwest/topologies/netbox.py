@@ -5,6 +5,7 @@
 * Interfaces (``/api/dcim/interfaces/``, CSV) give rates: ``speed`` in kbit/s, or else the type
   (``25gbase-x-sfp28``, ``SFP28 (25GE)``). Where an interface has ``connected_endpoints``, which
   NetBox follows through patch panels, this is a link, too.
+* A dump of the database (``manage.py dumpdata``, :mod:`eastwest.topologies.netbox_dump`) has all.
 * Devices (``/api/dcim/devices/``, CSV) give the role. A role with a word of servers (server, host,
   compute, storage, hypervisor, node, gpu) makes a host, any other role a switch.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eastwest.errors import InputError
+from eastwest.topologies import netbox_dump
 from eastwest.topologies.fabric import Assumed, Fabric
 from eastwest.topologies.inventory import (
     HOST,
@@ -34,7 +36,7 @@ from eastwest.units import clean
 _SERVERS = re.compile(r"server|host|compute|storage|hypervisor|node|gpu|worker", re.I)
 _BASE = re.compile(r"(\d{1,4}(?:\.\d)?)(g?)base", re.I)
 _GE = re.compile(r"\((\d{1,4}(?:\.\d)?)(GE|ME|GFC)?\)", re.I)
-#: Number of metres in each unit of length of NetBox.
+#: Metres per unit of length.
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
 #: Accepted names of CSV columns (lower case, underscores for spaces), by their meaning.
 _COLUMNS = {
@@ -57,19 +59,33 @@ _COLUMNS = {
 _MOST_ENDS = 64
 _USED = {"connected", "active", ""}
 _INTERFACE = re.compile(r"interface", re.I)
+#: Number of the device that has a name.
+_Ids = dict[str, int]
+#: Models at the beginning of a dump of the database.
+_DUMP = (b'"model": "contenttypes.', b'"model": "dcim.', b'"model": "auth.', b'"model": "extras.')
 
 
 def looks_like(start: bytes) -> bool:
     """Whether the first bytes of a file are those of an export of NetBox."""
     if start.lstrip().startswith((b"{", b"[")):
         known = b'"a_terminations"', b'"termination_a', b'"device_role"', b'"device_type"'
-        return any(key in start for key in (*known, b'"connected_endpoint', b"/api/dcim/"))
+        return any(key in start for key in (*known, b'"connected_endpoint', b"/api/dcim/", *_DUMP))
     return _form_of_csv(start.partition(b"\n")[0].decode("utf-8", "replace")) != ""
 
 
 def read(files: list[Described], assumed: Assumed) -> Fabric:
     """Return the fabric of exports, which may be in any order."""
-    records = [record for file in files for record in _records(file)]
+    found = inventory(files)
+    if not found.links:
+        left_out = "".join(f"; {number} × {what}" for what, number in found.notes.items())
+        raise InputError(f"the files have no cable between interfaces of two devices{left_out}")
+    return fabric(found, assumed)
+
+
+def inventory(files: list[Described]) -> Inventory:
+    """Return the devices and links of exports, which may be in any order."""
+    ids: _Ids = {}
+    records = [record for file in files for record in _records(file, ids)]
     found = Inventory()
     for form, record in records:
         if form == "devices":
@@ -84,9 +100,7 @@ def read(files: list[Described], assumed: Assumed) -> Fabric:
     for form, record in records:
         if form == "cables" or record.get("b_device"):
             _add(found, record, rates, seen)
-    if not found.links:
-        raise InputError("the files have no cable between interfaces of two devices")
-    return fabric(found, assumed)
+    return found
 
 
 def _add(
@@ -95,11 +109,7 @@ def _add(
     rates: Mapping[tuple[str, str], float],
     seen: set[frozenset[tuple[str, str]]],
 ) -> None:
-    """Add the link of a cable or of a connected interface to the inventory ``found``.
-
-    ``rates`` has the rate in bit/s of each (device, interface); ``seen`` has the ends of the links
-    added before.
-    """
+    """Add the link of a cable or of a connected interface."""
     a, b = ((record.get(f"{side}_device", ""), record.get(f"{side}_port", "")) for side in "ab")
     kinds = [record.get(f"{side}_type", "") for side in "ab"]
     if any(kind and not _INTERFACE.search(kind) for kind in kinds) or not a[0] or not b[0]:
@@ -118,8 +128,11 @@ def _add(
     found.link(Link(*a, *b, min(known, default=None), _length(record)))
 
 
-def _records(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the records of a file, each with its form: cables, interfaces or devices."""
+def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the records of a file, each with its form: cables, interfaces or devices.
+
+    Names of devices are unique in a site only; those of further devices get their number.
+    """
     if not file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         yield from _of_csv(file)
         return
@@ -129,58 +142,71 @@ def _records(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
         raise InputError(f"{file.name}: has no list of results, as NetBox exports it")
     if isinstance(tree, dict) and tree.get("next"):
         raise InputError(f"{file.name}: is one page of several: export with ?limit=0")
+    if netbox_dump.is_dump(listed):
+        yield from netbox_dump.records(file, listed)
+        return
     for number, entry in enumerate(listed):
         if not isinstance(entry, dict):
             raise InputError(f"{file.name}: result {number} is not an object")
-        yield from _of_json(entry)
+        yield from _of_json(entry, ids)
 
 
-def _of_json(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+def _of_json(entry: dict[str, Any], ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
     if "a_terminations" in entry or "termination_a_type" in entry:
         about = {"status": _text(entry.get("status")), "unit": _text(entry.get("length_unit"))}
         about["length"] = _text(entry.get("length"))
-        sides = [list(_terminations(entry, side)) for side in "ab"]
+        sides = [list(_terminations(entry, side, ids)) for side in "ab"]
         # A breakout cable, with several ends at one side, is a link for each of these ends.
         for number in range(max(map(len, sides))):
             ends = [ends[min(number, len(ends) - 1)] for ends in sides]
             yield "cables", about | ends[0] | ends[1]
     elif "device" in entry and "type" in entry:
-        device, name = _end(entry)
+        device, name = _end(entry, ids)
         record = {"device": device, "name": name, "type": _text(entry["type"])}
         record["speed"] = _text(entry.get("speed"))
         listed = entry.get("connected_endpoints") or entry.get("connected_endpoint")
         far = listed[0] if isinstance(listed, list) and listed else listed
-        other, port = _end(far)
+        other, port = _end(far, ids)
         kind = _text(entry.get("connected_endpoints_type") or entry.get("connected_endpoint_type"))
         if other and (not kind or _INTERFACE.search(kind)):
             record |= {"a_device": device, "a_port": name, "b_device": other, "b_port": port}
         yield "interfaces", record
     elif "name" in entry:
         role = entry.get("role") or entry.get("device_role")
-        yield "devices", {"name": _text(entry["name"]), "role": _text(role)}
+        yield "devices", {"name": _unique(entry, ids), "role": _text(role)}
 
 
-def _terminations(entry: dict[str, Any], side: str) -> Iterator[dict[str, str]]:
+def _terminations(entry: dict[str, Any], side: str, ids: _Ids) -> Iterator[dict[str, str]]:
     """Yield type, device and port of each end at one side of a cable; at least one, maybe empty."""
     listed = entry.get(f"{side}_terminations")
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     for one in found[:_MOST_ENDS] or [{}]:
         kind = one.get("object_type") or entry.get(f"termination_{side}_type")
-        device, port = _end(one.get("object") or entry.get(f"termination_{side}"))
+        device, port = _end(one.get("object") or entry.get(f"termination_{side}"), ids)
         yield {f"{side}_type": _text(kind), f"{side}_device": device, f"{side}_port": port}
 
 
-def _end(end: Any) -> tuple[str, str]:
-    """Return the names of the device and of the interface at an end; both empty if not known."""
+def _end(end: Any, ids: _Ids) -> tuple[str, str]:
+    """Return the device and the name of an interface."""
     if not isinstance(end, dict):
         return "", ""
-    return _text(end.get("device")), _text(end.get("name"))
+    return _unique(end.get("device"), ids), _text(end.get("name"))
+
+
+def _unique(device: Any, ids: _Ids) -> str:
+    """Return the name of a device, with its number if another device has this name."""
+    if not isinstance(device, dict):
+        return _text(device)
+    name, number = _text(device.get("name") or device), device.get("id")
+    if not name or not isinstance(number, int):
+        return name
+    return name if ids.setdefault(name, number) == number else f"{name}-{number}"
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; empty for other types.
+    """Return a value as text: a number, or the value, slug, name or label of an object.
 
-    It may be a text or a number; of an object its value, slug, name or label is returned.
+    Else empty.
     """
     if isinstance(value, dict):
         value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")
