@@ -20,7 +20,7 @@
 //! The defaults are derived from measurements of one core of an Intel Xeon Gold 6128 (3.4 GHz) at
 //! 100 Gbit/s with an MTU of 9,000 bytes (Cai et al., *Understanding Host Network Stack Overheads*,
 //! SIGCOMM 2021): it receives 42 Gbit/s and sends 89 Gbit/s, and about half of the time of the
-//! receiver copies data. The numbers are quoted from memory.
+//! receiver copies data. The record of `benches/hosts.py` tells where each number was read.
 
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
