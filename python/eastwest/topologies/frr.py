@@ -6,7 +6,7 @@ interface. If there is no such cable, it is the device with the next hop's addre
 other device on the interface's network. Among several equal next hops, a hash (SHA-256) of sender,
 receiver and switch chooses one, because an explicit route cannot split; weights are ignored.
 
-Of a file with the tables of several VRFs (``show ip route vrf all json``) the default one is used.
+If a file has the tables of several VRFs (``show ip route vrf all json``), the default one is used.
 A path ends at the switch of the receiver if that has a connected route to it.
 """
 
