@@ -102,12 +102,12 @@ def test_the_export_of_a_running_lab(tmp_path: Path, is_nested: bool) -> None:
     [
         (lab({"a": LINUX, "b": LINUX}, ("a:1", "b:1")), "no switch is left"),
         (lab({"a": LINUX, "sw": CEOS}, ("a:1", "sw:1")), "only one device is a host: a"),
-        (lab({"sw": CEOS}, ("sw:1", "host:x")), "two devices: 1 × link of the host"),
+        (lab({"sw": CEOS}, ("sw:1", "host:x")), "two devices: 1 × link to the host"),
         (lab({"a": CEOS, "b": CEOS, "c": CEOS, "d": CEOS}, ("a:1", "b:1"), ("c:1", "d:1")),
          "it has 2 parts without a path.*--devices"),
         ("topology:\n  nodes:\n{{ if .x }}\n    a: {kind: linux}\n", "is a template"),
-        ("name: lab\nmgmt:\n  network: x\n", "is of no format that Eastwest knows"),
-        ("# Devices\nrole,name\nserver,srv1\n", "is of no format that Eastwest knows"),
+        ("name: lab\nmgmt:\n  network: x\n", "is not of a format that Eastwest knows"),
+        ("# Devices\nrole,name\nserver,srv1\n", "is not of a format that Eastwest knows"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_fabric_says_why(tmp_path: Path, content: Any, says: str) -> None:
