@@ -307,7 +307,7 @@ def test_any_scenario_runs_with_and_without_the_loop(tmp_path: Path) -> None:
     for more, said in (
         (["--link", "switch0->h9"], "did you mean switch0->h8"),
         (["--set-point", "0"], "must be from 1 to"),
-        (["--horizon", "100 us"], "horizon must be"),
+        (["--horizon", "100 us"], "the horizon of the control loop must be"),
         (["--interval", "1500 ns"], "whole numbers of microseconds"),
         (["--warm-up", "1499 ms"], "too few"),
         ([], "already"),
