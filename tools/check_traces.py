@@ -25,6 +25,7 @@ import trace_counts
 from eastwest.errors import InputError
 from eastwest.observe.take import import_spans
 from eastwest.traces import matrix
+from eastwest.traces.flows import read as flows
 from eastwest.traces.mpi import take as mpi
 from eastwest.traces.take import import_trace
 from trace_counts import Part
@@ -149,6 +150,11 @@ def _take_spans(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Pa
     return taken.source_format, trace_counts.span_parts(taken.source_format, files[0], taken)
 
 
+def _take_packets(files: list[Path], _: Path, lossy: bool) -> tuple[str, list[Part]]:
+    found = flows.read(files, stop=not lossy)
+    return found.source_format, trace_counts.packet_parts(files[0], found.used, found.left)
+
+
 def _take_jobs(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Part]]:
     taken = import_trace(files, out, force=True, lossy=lossy)
     return taken.source_format, trace_counts.job_parts(taken.source_format, files[0], taken.about)
@@ -160,6 +166,8 @@ def _taker(files: list[Path]) -> Taker:
         return _take_matrix
     if len(files) > 1 or mpi.find(files):
         return _take_mpi
+    if trace_counts.is_capture(files[0]):
+        return _take_packets
     return _take_spans if trace_counts.has_spans(files[0]) else _take_jobs
 
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import fastavro
 import polars as pl
@@ -61,6 +61,58 @@ def told(about: dict[str, Any], *words: str, kinds: tuple[str, ...] = ()) -> int
         for entry in about[kind]
         if entry["reason"].startswith(words)
     )
+
+
+#: First bytes of a capture in the format pcap, with times in µs and in ns, and its byte order.
+_PCAP: dict[bytes, Literal["little", "big"]] = {
+    b"\xd4\xc3\xb2\xa1": "little",
+    b"\x4d\x3c\xb2\xa1": "little",
+    b"\xa1\xb2\xc3\xd4": "big",
+    b"\xa1\xb2\x3c\x4d": "big",
+}
+_PCAP_HEADER, _PACKET_HEADER = 24, 16
+#: First bytes of a section of the format pcapng, and its byte-order magic in little-endian order.
+_PCAPNG, _LITTLE = b"\n\r\r\n", b"\x4d\x3c\x2b\x1a"
+#: Types of blocks of pcapng with a packet: packet (obsolete), simple packet, enhanced packet.
+_PACKET_BLOCKS = {2, 3, 6}
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file is a capture of packets in the format pcap or pcapng."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start[:2] == b"\x1f\x8b":
+        with gzip.open(path) as packed:
+            start = packed.read(4)
+    return start in _PCAP or start == _PCAPNG
+
+
+def packet_parts(path: Path, used: int, left: int) -> list[Part]:
+    """Return the count of packets of a capture, with the packets in flows and those left out."""
+    data = bytes_of(path)
+    counted = _in_pcapng(data) if data[:4] == _PCAPNG else _in_pcap(data)
+    return [Part("packets", counted, used, left)]
+
+
+def _in_pcap(data: bytes) -> int:
+    order = _PCAP[data[:4]]
+    at, counted = _PCAP_HEADER, 0
+    while at + _PACKET_HEADER <= len(data):
+        at += _PACKET_HEADER + int.from_bytes(data[at + 8 : at + 12], order)
+        counted += 1
+    return counted
+
+
+def _in_pcapng(data: bytes) -> int:
+    at, counted = 0, 0
+    order: Literal["little", "big"] = "little"
+    while at + 12 <= len(data):
+        if data[at : at + 4] == _PCAPNG:
+            order = "little" if data[at + 8 : at + 12] == _LITTLE else "big"
+        kind, length = (int.from_bytes(data[i : i + 4], order) for i in (at, at + 4))
+        counted += kind in _PACKET_BLOCKS
+        at += max(length, 12)
+    return counted
 
 
 def mpi_parts(source: str, files: list[Path], about: dict[str, Any]) -> list[Part]:

@@ -124,6 +124,17 @@ class CheckResult(TypedDict):
     notes: list[str]
 
 
+class Declared(TypedDict):
+    """Names of the numbers of an application in ``applications.W`` of the summary."""
+
+    counters: list[str] | None
+    """Names after ``counters.``; None where the application does not declare its counters."""
+    measures: list[str] | None
+    """Names of measures without ``_us``; None where the application does not declare them."""
+    further: list[str]
+    """Further numbers, such as ``requests.unanswered``."""
+
+
 class Resolved(TypedDict):
     """A checked scenario with every default spelled out."""
 
@@ -131,6 +142,8 @@ class Resolved(TypedDict):
     scenario_toml: str
     attached: list[tuple[str, bytes]]
     notes: list[str]
+    applications: dict[str, Declared]
+    """Numbers of each workload that is an application, by its name."""
 
 
 class DrillResult(TypedDict):

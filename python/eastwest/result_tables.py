@@ -21,7 +21,7 @@ class Tables:
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
-        """One row per finished job, in the order they finished.
+        """One row for each finished job, in the order in which they finished.
 
         Columns: job, workload, name, kind, class, submitted_s, started_s, finished_s, runtime_s,
         maps, reduces, input_bytes, shuffle_bytes, shuffle_local_bytes, output_bytes, failed.
@@ -30,7 +30,7 @@ class Tables:
 
     @cached_property
     def tasks(self) -> pl.DataFrame:
-        """One row per finished task, in the order they finished.
+        """One row for each finished task, in the order in which they finished.
 
         Columns: job, workload, task, kind, host, assigned_s, started_s, input_done_s, finished_s,
         locality, bytes_in, bytes_out, computed_s, merged_s, spills, file_bytes_read,
@@ -40,7 +40,7 @@ class Tables:
 
     @cached_property
     def counters(self) -> pl.DataFrame:
-        """One row per finished job, in the order of the table ``jobs``.
+        """One row for each finished job, in the order of the table ``jobs``.
 
         Columns: job, workload, FILE_BYTES_READ, FILE_BYTES_WRITTEN, HDFS_BYTES_READ,
         HDFS_BYTES_WRITTEN, TOTAL_LAUNCHED_MAPS, TOTAL_LAUNCHED_REDUCES, NUM_FAILED_MAPS,
@@ -52,7 +52,7 @@ class Tables:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row per message that has arrived whole, in order of arrival.
+        """One row for each message that has arrived completely, in order of arrival.
 
         Columns: flow, workload, purpose, class, src, dst, bytes, start_s, finish_s, fct_us,
         slowdown, retransmits, timeouts, job, connection, stream_start, lost_windows,
@@ -68,7 +68,8 @@ class Tables:
         queueing_us, flight_us, retransmission_us, application_us, earlier_us, host_queue_us,
         pacing_us, delayed_ack_us, handshake_us, slow_start_us, slow_start_trips,
         congestion_window_us, congestion_window_trips, receiver_window_us, receiver_window_trips,
-        transmission_us, propagation_us, processing_us.
+        transmission_us, propagation_us, processing_us, cores_us, send_core_queue_us, send_core_us,
+        interrupt_delay_us, receive_core_queue_us, receive_core_us.
         """
         return self.table("flow_parts")
 
@@ -135,7 +136,7 @@ class Tables:
 
     @cached_property
     def link_samples(self) -> pl.DataFrame:
-        """One row per interval and link in which the link carried, lost or marked a packet.
+        """One row for each interval and link in which the link carried, lost or marked a packet.
 
         Columns: time_s, link, bytes, drops, marks.
         """
@@ -143,7 +144,7 @@ class Tables:
 
     @cached_property
     def queues(self) -> pl.DataFrame:
-        """One row per link and sample where packets waited.
+        """One row for each sample and link at which packets waited.
 
         Columns: time_s, link, packets, bytes.
         """
@@ -151,7 +152,7 @@ class Tables:
 
     @cached_property
     def traffic(self) -> pl.DataFrame:
-        """One row per interval and tier.
+        """One row for each interval and tier of links.
 
         Columns: time_s, tier, bytes.
         """
@@ -159,7 +160,7 @@ class Tables:
 
     @cached_property
     def power(self) -> pl.DataFrame:
-        """One row per interval and tier.
+        """One row for each interval and tier of links.
 
         Columns: time_s, tier, energy_j, energy_always_on_j, energy_ideal_j, awake_s,
         falling_asleep_s, asleep_s, waking_s.
@@ -175,8 +176,16 @@ class Tables:
         return self.table("latency")
 
     @cached_property
+    def application_times(self) -> pl.DataFrame:
+        """Histograms of the measures of applications, such as the time of a query.
+
+        Columns: workload, measure, upper_us, count.
+        """
+        return self.table("application_times")
+
+    @cached_property
     def rounds(self) -> pl.DataFrame:
-        """One row per finished round of synchronized reads.
+        """One row for each finished round of a synchronized read.
 
         Columns: workload, round, started_s, finished_s, bytes.
         """
@@ -203,7 +212,7 @@ class Tables:
 
     @cached_property
     def mpi_ranks(self) -> pl.DataFrame:
-        """One row per rank of an MPI program that has finished.
+        """One row for each rank of an MPI program that has finished.
 
         Columns: workload, rank, host, finished_s, compute_s, sleep_s, send_s, receive_s, wait_s,
         collective_s, messages, bytes, collective_messages, collective_bytes, collectives.
@@ -212,7 +221,7 @@ class Tables:
 
     @cached_property
     def mpi_states(self) -> pl.DataFrame:
-        """States of the ranks of MPI programs over time, ordered by their ends.
+        """States of the ranks of MPI programs over time.
 
         Columns: workload, rank, state, call, began_s, ended_s.
         """
@@ -246,7 +255,7 @@ class Tables:
 
     @cached_property
     def streams(self) -> pl.DataFrame:
-        """One row for every stream of raw Ethernet frames that has sent a frame.
+        """One row for each stream of raw Ethernet frames that has sent a frame.
 
         Columns: workload, class, src, dst, frames_sent, bytes_sent, frames_received,
         bytes_received, frames_lost, frames_reordered, resequenced, resequenced_most,

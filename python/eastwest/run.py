@@ -23,6 +23,7 @@ from eastwest.host_cores import host_cores
 from eastwest.memory import Watched
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
+from eastwest.unanswered import unanswered
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 from eastwest.work_units import first_unit, window_words
@@ -239,6 +240,7 @@ def measured(
     summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *host_cores(summary)]
+    summary["notes"] += unanswered(summary)
     summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []

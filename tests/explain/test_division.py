@@ -243,6 +243,44 @@ def test_a_folder_of_an_older_format_has_no_division(tmp_path: Path) -> None:
     assert sums_up(story)
 
 
+#: Hosts with round times, as in the tests of the simulator: 3 µs for a burst, 5 µs until an
+#: interrupt, 3 µs for a received segment.
+CORES = """
+[hosts]
+interrupt_delay = "5 us"
+receive_frame = "1 us"
+receive_segment = "2 us"
+receive_rate = "100 Tbit/s"
+send_segment = "3 us"
+send_rate = "100 Tbit/s"
+ack = "0 s"
+"""
+
+
+def test_the_time_of_hosts_is_told_from_that_of_the_network(tmp_path: Path) -> None:
+    result = ew.run(ASKING + CORES, out=tmp_path / "r")
+    plain = explain(result, "flow", 0)
+    assert sums_up(plain)
+    assert any("divides into the cores of hosts" in line for line in plain.unknown)
+    small = result.flows.filter(result.flows["purpose"] == "request")["flow"].to_list()
+    for flow in small:
+        story = explain(result, "flow", flow, rerun_s=math.inf)
+        assert sums_up(story)
+        # SYN, SYN-ACK and the request: three bursts, three interrupts, three segments.
+        cores = {
+            "processing by the core of a sending host": 3.0,
+            "processing by the core of a receiving host": 3.0,
+        }
+        for words, least in cores.items():
+            assert part(story, words) >= least
+        interrupts = part(story, "until the card of a receiving host interrupted its core")
+        assert 0 < interrupts <= 15.0 + 1e-6
+    free = explain(ew.run(ASKING, out=tmp_path / "free"), "flow", small[0], rerun_s=math.inf)
+    assert not any("core" in each.what for each in free.parts)
+    assert free.total_us is not None and story.total_us is not None
+    assert story.total_us > free.total_us + 10
+
+
 def test_messages_of_other_transports_are_not_said_to_be_divisible(tmp_path: Path) -> None:
     result = ew.run("rocev2", out=tmp_path / "r")
     for rerun_s in (0, math.inf):

@@ -159,6 +159,88 @@ def test_unknown_measures_are_refused_before_the_run(
         ew.run(text)
 
 
+#: Two applications; the name of one contains the name of the other and a dot.
+APPLICATIONS = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "search"
+kind = "fan-out"
+queries = 2
+[[workload]]
+name = "search.store"
+kind = "quorum"
+writes = 2
+replicas = 2
+quorum = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "near"),
+    [
+        ("applications.search.query_us.p99", None),
+        ("applications.search.counters.missed", None),
+        ("applications.search.requests.unanswered", None),
+        ("applications.search.operations.completed", None),
+        ("applications.search.store.write_us.mean", None),
+        ("applications.search.counters.mised", "applications.search.counters.missed"),
+        ("applications.search.missed", "applications.search.counters.missed"),
+        ("applications.search.query_us", "applications.search.query_us.p99"),
+        ("applications.search.querry_us.p99", "applications.search.query_us.p99"),
+        ("applications.search.write_us.p99", "applications.search.query_us.p99"),
+        ("applications.search.requests.answer", "applications.search.requests.answered"),
+        ("applications.search.store.counters.missed", None),
+        ("applications.serch.query_us.p99", "applications.search.query_us.p99"),
+        ("search.query_us.p99", "applications.search.query_us.p99"),
+    ],
+)
+def test_goals_know_the_numbers_of_applications(measure: str, near: str | None) -> None:
+    problems = ew.check(f'{APPLICATIONS}[goal]\n"{measure}" = "minimal"\n')
+    right = near is None and measure != "applications.search.store.counters.missed"
+    assert len(problems) == (0 if right else 1), problems
+    if near is not None:
+        assert problems[0]["hint"] == near
+
+
+def test_a_wrong_number_of_an_application_lists_the_right_ones() -> None:
+    goal = '"applications.search.store.counters.missed" = "minimal"'
+    (problem,) = ew.check(f"{APPLICATIONS}[goal]\n{goal}\n")
+    for name in ("counters.{writes, confirmations}", "write_us", "replicated_us", "p99"):
+        assert name in problem["message"]
+    (problem,) = ew.check(f'{TINY}[goal]\n"applications.web.query_us.p99" = "minimal"\n')
+    assert "this scenario has none" in problem["message"]
+
+
+def test_the_declared_numbers_of_applications_are_those_of_their_runs() -> None:
+    text = "".join(
+        f'[[workload]]\nname = "{kind}"\nkind = "{kind}"\n{more}\n'
+        for kind, more in (
+            ("fan-out", "queries = 3"),
+            ("hedged", "operations = 3"),
+            ("quorum", "writes = 3\nreplicas = 2\nquorum = 1"),
+            ("key-value", "operations = 40\nread_share = 0.5"),
+            ("parameter-server", 'iterations = 2\nmodel_bytes = "1 MB"'),
+        )
+    )
+    fabric = APPLICATIONS.partition("[[workload]]")[0]
+    given = source(fabric + text)
+    declared = core.resolve(given.text, ".", str(shipped.DATA), [], 1)["applications"]
+    summary = ew.run(given.text).summary["applications"]
+    assert declared.keys() == summary.keys()
+    for name, own in summary.items():
+        assert sorted(own["counters"]) == sorted(declared[name]["counters"] or [])
+        measures = {f"{each}_us" for each in declared[name]["measures"] or []}
+        further = {each.partition(".")[0] for each in declared[name]["further"]}
+        assert own.keys() - {"counters", "ended"} == measures | further
+        for each in declared[name]["further"]:
+            part, _, number = each.partition(".")
+            assert isinstance(own[part][number], int)
+
+
 def test_an_unknown_purpose_of_flows_is_refused() -> None:
     [problem] = ew.check(TINY, {"goal.flows.by_purpose.shufle.fct_us.p99": "< 1 s"})
     assert "allowed: flow, incast" in problem["message"]
@@ -214,7 +296,7 @@ def test_a_setting_is_not_a_measure(tmp_path: Path) -> None:
         assert problem["message"].startswith("is a setting"), setting
         assert "sort.runtime_s.p99" in problem["message"] and problem["hint"] is None
     metrics = metrics_in(ew.run(TINY, out=tmp_path / "r").summary)
-    names = form._Names({"sort": "mapreduce", "web": "service"}, form.PARTS)
+    names = form._Names({"sort": "mapreduce", "web": "service"}, form.PARTS, {})
     assert [name for name in metrics if names.problem(name)] == []
 
 

@@ -172,6 +172,74 @@ def test_a_wrong_name_of_a_counter_ends_the_run() -> None:
         ew.run(scenario("named"), mechanisms=[Named])
 
 
+class Counted(ew.Application):
+    """Asks the other processes once; declares what it counts."""
+
+    counters: ClassVar = {"asked": "Requests.", "late": "Never."}
+    measures: ClassVar = {"answer": "Time until the reply."}
+
+    def on_start(self) -> None:
+        if self.number == 0:
+            self.plan(2)
+            for other in (1, 2):
+                self.begin()
+                self.count("asked")
+                self.request(other, 100)
+
+    def on_message(self, message: ew.Message) -> None:
+        if message.request is not None and self.number == 1:
+            self.reply(message, 100)
+        elif message.answers is not None:
+            self.measure("answer", self.now_ps)
+            self.complete()
+
+
+def test_declared_counters_are_known_before_the_run() -> None:
+    text = scenario("counted")
+    for measure in ("counters.asked", "answer_us.p50", "requests.unanswered"):
+        goal = f'[goal]\n"applications.app.{measure}" = "minimal"\n'
+        assert ew.check(text + goal, mechanisms=[Counted]) == []
+    for wrong, near in (("counters.ask", "counters.asked"), ("anwser_us.p50", "answer_us.p50")):
+        goal = f'[goal]\n"applications.app.{wrong}" = "minimal"\n'
+        (problem,) = ew.check(text + goal, mechanisms=[Counted])
+        assert problem["hint"] == f"applications.app.{near}"
+    # An application that declares nothing may count anything.
+    goal = '[goal]\n"applications.app.counters.any" = "minimal"\n'
+    assert ew.check(scenario("chain") + goal, mechanisms=[Chain]) == []
+
+
+def test_requests_without_a_reply_have_a_number_a_reason_and_a_note() -> None:
+    result = ew.run(scenario("counted"), mechanisms=[Counted])
+    assert own(result)["counters"] == {"asked": 2, "late": 0}
+    assert own(result)["operations"] == {"planned": 2, "begun": 2, "completed": 1}
+    requests = own(result)["requests"]
+    assert (requests["sent"], requests["answered"], requests["unanswered"]) == (2, 1, 1)
+    assert requests["no_reply_sent"] == 1
+    note = (
+        "app: 1 of 2 requests have no reply (no reply sent by the server: 1); the application had "
+        "ended"
+    )
+    assert note in result.summary["notes"]
+
+
+def test_a_counter_that_is_not_declared_ends_the_run() -> None:
+    class Other(Counted):
+        """Counts under a wrong name."""
+
+        def on_start(self) -> None:
+            self.count("askd")
+
+    with pytest.raises(ew.RunError, match='"askd" is not a declared counter'):
+        ew.run(scenario("other"), mechanisms=[Other])
+
+
+@pytest.mark.parametrize("names", [["missed"], {"Missed": ""}, {"a b": ""}, {1: ""}, {"": ""}])
+def test_declared_names_that_cannot_be_used_are_refused(names: Any) -> None:
+    wrong = type("Wrong", (Counted,), {"counters": names, "__doc__": "Wrong."})
+    with pytest.raises(InputError, match=r"Wrong\.counters: "):
+        sketch.describe(wrong)
+
+
 def test_roles_that_cannot_be_keys_are_refused() -> None:
     wrong: list[tuple[Any, str]] = [
         ({}, "a mapping of 1 to 20"),

@@ -289,6 +289,29 @@ def test_files_that_cannot_be_used_say_why(content: str, says: str) -> None:
     assert "bug in Eastwest" not in failed.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["rmp.py"], "there is no file rmp.py; did you mean ramp.py?"),
+        (["nowhere/ramp.py"], "there is no file nowhere/ramp.py"),
+        (["folder.py"], "folder.py is not a file"),
+        (Behind, "mechanisms must be a list: write [Behind]"),
+        ("ramp.py", "mechanisms must be a list: write ['ramp.py']"),
+        (Path("ramp.py"), "mechanisms must be a list: write ['ramp.py']"),
+        ({"ramp": 1}, "mechanisms must be a list, not {'ramp': 1}"),
+        ([7], "7 in mechanisms is no folder of a crate, Python file or class"),
+    ],
+)
+def test_mechanisms_that_are_no_list_of_files_and_classes_are_refused(
+    given: Any, says: str
+) -> None:
+    Path("ramp.py").write_text("")
+    Path("folder.py").mkdir()
+    for call in (ew.run, ew.check):
+        with pytest.raises(ew.InputError, match=re.escape(says)):
+            call("first", mechanisms=given)
+
+
 def test_what_is_no_mechanism_is_refused() -> None:
     for strange in ("nowhere", ".", "nowhere.py"):
         failed = eastwest("run", "first", "--with", strange)

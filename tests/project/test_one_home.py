@@ -530,8 +530,8 @@ ADDITIONS = [
                     "    changes since 9: u64 = link.account().changes();\n",
                 ),
             ),
-            "python/eastwest/formats.py": (("RESULT_FORMAT = 9", "RESULT_FORMAT = 10"),),
-            "docs/reference/formats.md": (("| 9 |\n", "| 10 |\n"),),
+            "python/eastwest/formats.py": (("RESULT_FORMAT = 10", "RESULT_FORMAT = 11"),),
+            "docs/reference/formats.md": (("| 10 |\n", "| 11 |\n"),),
             "python/eastwest/report/load.py": (
                 (
                     'in its busiest {interval}",\n',

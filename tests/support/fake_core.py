@@ -108,7 +108,13 @@ class FakeCore:
     ) -> Resolved:
         settings = "".join(f"# {path} = {value}\n" for path, value in overrides)
         toml = f"name = {json.dumps(self.name)}\nseed = {seed or 1}\n{settings}"
-        return {"name": self.name, "scenario_toml": toml, "attached": [], "notes": []}
+        return {
+            "name": self.name,
+            "scenario_toml": toml,
+            "attached": [],
+            "notes": [],
+            "applications": {},
+        }
 
     def topology(self, text: str, base: str, data: str, overrides: Overrides) -> dict[str, Any]:
         cable = {"a": "h0", "b": "leaf0", "rate_bps": 10**9, "delay_us": 5.0, "tier": "host-up"}
@@ -232,6 +238,7 @@ class Tables:
             "traffic": self.traffic(),
             "power": self.power(),
             "latency": self.latency(),
+            "application_times": empty_columns("application_times"),
             "rounds": self.rounds(),
             "mpi_ranks": self.mpi_ranks(),
             "mpi_states": self.mpi_states(),
@@ -370,6 +377,12 @@ class Tables:
                 column(f"{name}_us", "f64", np.zeros(n))
                 for name in ("transmission", "propagation", "processing")
             ),
+            column("cores_us", "f64", np.zeros(n)),
+            column("send_core_queue_us", "f64", np.zeros(n)),
+            column("send_core_us", "f64", np.zeros(n)),
+            column("interrupt_delay_us", "f64", np.zeros(n)),
+            column("receive_core_queue_us", "f64", np.zeros(n)),
+            column("receive_core_us", "f64", np.zeros(n)),
         ]
 
     def events(self) -> list[Column]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import check_traces
+import flow_exports
 from eastwest.account import Account
 from eastwest.traces import hadoop
 from project_paths import ROOT
@@ -38,6 +40,19 @@ def test_archives_of_ranks_are_accounted_for(tmp_path: Path) -> None:
     (row,) = check_traces.rows(tmp_path)
     assert row.verdict == "accounted for"
     assert sum(part.imported for part in row.parts) == 25_556
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_captures_of_packets_are_accounted_for(tmp_path: Path, form: str, order: str) -> None:
+    sent = flow_exports.tcp("10.0.0.1", "10.0.0.2", 1000, 80, 100, 1000)
+    icmp = flow_exports.ip("10.0.0.1", "10.0.0.2", 1, bytes(8))
+    write = flow_exports.pcapng if form == "pcapng" else flow_exports.pcap
+    data = write([(0.0, sent), (0.1, icmp), (0.2, sent)], order=order)
+    (tmp_path / "w1.pcap.gz").write_bytes(gzip.compress(data))
+    (row,) = check_traces.rows(tmp_path)
+    assert (row.reader, row.verdict) == ("pcap", "accounted for")
+    assert row.parts[0].counted == 3
 
 
 def test_what_a_change_of_meaning_refuses_is_counted_again(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ use eastwest_network::topology::Graph;
 use eastwest_sim::memory_estimate;
 use eastwest_sim::scenario::{self, Scenario};
 use eastwest_sim::world::RunError as WorldError;
+use eastwest_workload::application::tally::Tally;
+use eastwest_workload::application::{Requests, Statistic};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -175,7 +177,32 @@ fn resolve<'py>(
     let d = PyDict::new(py);
     d.set_item("name", &scenario.name)?;
     describe(&d, &scenario)?;
+    d.set_item("applications", declared_of_applications(py, &scenario)?)?;
     Ok(d)
+}
+
+/// Returns, by the name of each workload that is an application, the names of its declared counters
+/// and measures (`None` if not declared), and of its further numbers; see `Declared` in
+/// python/eastwest/core.py.
+fn declared_of_applications<'py>(
+    py: Python<'py>,
+    scenario: &Scenario,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for spec in &scenario.workloads {
+        let scenario::WorkloadKind::Application(config) = &spec.kind else { continue };
+        let declared = config.model.declared();
+        let names =
+            |all: Vec<Statistic>| all.into_iter().map(|one| one.name).collect::<Vec<&str>>();
+        let operations = Tally::OPERATIONS.map(|name| format!("operations.{name}"));
+        let requests = Requests::NAMES.map(|name| format!("requests.{name}"));
+        let one = PyDict::new(py);
+        one.set_item("counters", declared.counters.map(names))?;
+        one.set_item("measures", declared.measures.map(names))?;
+        one.set_item("further", operations.into_iter().chain(requests).collect::<Vec<_>>())?;
+        all.set_item(&spec.name, one)?;
+    }
+    Ok(all)
 }
 
 /// Returns a description of every setting of scenarios, as JSON.

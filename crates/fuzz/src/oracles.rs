@@ -539,7 +539,20 @@ fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
 fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     let of = |name: &str| column(results, "flow_parts", name);
     for (whole, parts) in [
-        ("completion_us", &["injection_us", "queueing_us", "flight_us", "retransmission_us"][..]),
+        (
+            "completion_us",
+            &["injection_us", "cores_us", "queueing_us", "flight_us", "retransmission_us"][..],
+        ),
+        (
+            "cores_us",
+            &[
+                "send_core_queue_us",
+                "send_core_us",
+                "interrupt_delay_us",
+                "receive_core_queue_us",
+                "receive_core_us",
+            ],
+        ),
         (
             "injection_us",
             &["application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"],

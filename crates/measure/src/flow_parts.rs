@@ -40,6 +40,16 @@ pub struct Parts {
     pub pacing: Span,
     /// Time for which the receiver deferred acknowledgements (delayed ACK).
     pub delayed_ack: Span,
+    /// Waiting time for cores of hosts that send packets, which process other work.
+    pub send_core_queue: Span,
+    /// Processing time of packets at cores of the hosts that send them.
+    pub send_core: Span,
+    /// Time from the arrival of packets until the card interrupts its idle core.
+    pub interrupt_delay: Span,
+    /// Waiting time of received packets in the ring of a core that processes other work.
+    pub receive_core_queue: Span,
+    /// Processing time of received packets at cores.
+    pub receive_core: Span,
     /// Waiting time in the queues of switches.
     pub queueing: Span,
     /// Time of flight (transmission, propagation, processing) of the packets of the handshake.
@@ -67,6 +77,13 @@ impl Parts {
         self.application + self.earlier + self.host_queue + self.pacing + self.delayed_ack
     }
 
+    /// Returns the time in hosts with cores: waiting for a core and for its interrupt, and processing
+    /// by a core, of all packets on the critical path. It is 0 without `[hosts]`.
+    pub fn cores(&self) -> Span {
+        let sending = self.send_core_queue + self.send_core;
+        sending + self.interrupt_delay + self.receive_core_queue + self.receive_core
+    }
+
     /// Returns the time of transmission, propagation and processing of all packets on the critical
     /// path.
     pub fn flight(&self) -> Span {
@@ -82,7 +99,7 @@ impl Parts {
 
     /// Returns the sum of the parts: the completion time of the flow.
     pub fn sum(&self) -> Span {
-        self.injection() + self.queueing + self.flight() + self.retransmission
+        self.injection() + self.cores() + self.queueing + self.flight() + self.retransmission
     }
 
     /// Returns the sums of the parts of `self` and `other`, part by part.
@@ -94,6 +111,11 @@ impl Parts {
             host_queue: self.host_queue + other.host_queue,
             pacing: self.pacing + other.pacing,
             delayed_ack: self.delayed_ack + other.delayed_ack,
+            send_core_queue: self.send_core_queue + other.send_core_queue,
+            send_core: self.send_core + other.send_core,
+            interrupt_delay: self.interrupt_delay + other.interrupt_delay,
+            receive_core_queue: self.receive_core_queue + other.receive_core_queue,
+            receive_core: self.receive_core + other.receive_core,
             queueing: self.queueing + other.queueing,
             handshake: self.handshake + other.handshake,
             slow_start: self.slow_start.and(other.slow_start),
@@ -128,16 +150,26 @@ impl Parts {
         self
     }
 
-    /// Returns the parts of one packet after `span` is subtracted from their begin: first from
-    /// `host_queue`, then from `queueing`, then from the times of flight. Also returns the part of
-    /// `span` that was subtracted from `queueing`.
+    /// Returns the parts of one packet after `span` is subtracted from their begin: first from the
+    /// times of the sending core and `host_queue`, then from `queueing`, the times of flight and the
+    /// times of the receiving core. Also returns the part of `span` that was subtracted from
+    /// `queueing`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;
         let queueing = self.queueing;
-        let Parts { host_queue, queueing: waits, transmission, propagation, processing, .. } =
-            &mut self;
-        for part in [host_queue, waits, transmission, propagation, processing] {
+        for part in [
+            &mut self.send_core_queue,
+            &mut self.send_core,
+            &mut self.host_queue,
+            &mut self.queueing,
+            &mut self.transmission,
+            &mut self.propagation,
+            &mut self.processing,
+            &mut self.interrupt_delay,
+            &mut self.receive_core_queue,
+            &mut self.receive_core,
+        ] {
             let cut = (*part).min(rest);
             *part = *part - cut;
             rest = rest - cut;
@@ -248,8 +280,9 @@ table! {
     /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, followed
     /// by one row for each of their streams of raw Ethernet frames of which a frame has arrived;
     /// the first `measure.flow_parts_rows` rows. `completion_us` is the sum of `injection_us`,
-    /// `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond before they are
-    /// rounded to the doubles of this table. The other times divide `injection_us` and `flight_us`.
+    /// `cores_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the picosecond before
+    /// they are rounded to the doubles of this table. The other times divide `injection_us`,
+    /// `cores_us` and `flight_us`.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
 
@@ -346,6 +379,26 @@ table! {
 
     /// processing time of the last packet at the receiving host
     processing_us since 9: us = flow.parts.processing;
+
+    /// time in the cores of hosts, 0 without [`[hosts]`](../mechanisms/host-processing.md):
+    /// `send_core_queue_us`, `send_core_us`, `interrupt_delay_us`, `receive_core_queue_us` and
+    /// `receive_core_us`, of all packets of the critical path
+    cores_us since 10: us = flow.parts.cores();
+
+    /// waiting time of packets for the core that sends them
+    send_core_queue_us since 10: us = flow.parts.send_core_queue;
+
+    /// processing time of packets at the core that sends them, with the other packets of their burst
+    send_core_us since 10: us = flow.parts.send_core;
+
+    /// time of received packets until the card interrupts its idle core (interrupt coalescing)
+    interrupt_delay_us since 10: us = flow.parts.interrupt_delay;
+
+    /// waiting time of received packets in the ring of a core that processes other packets
+    receive_core_queue_us since 10: us = flow.parts.receive_core_queue;
+
+    /// processing time of received packets at their core, with the packets merged with them
+    receive_core_us since 10: us = flow.parts.receive_core;
 }
 
 table! {

@@ -1,6 +1,7 @@
 //! Results of a run: tables of flows, events and samples over time, histograms, and capture files.
 //! Tables are plain columns, which any file format for tables can store.
 
+pub mod application_times;
 pub mod events;
 pub mod fairness;
 pub mod flow_parts;

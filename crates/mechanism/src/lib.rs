@@ -39,7 +39,7 @@ pub mod congestion {
 pub mod application {
     pub use eastwest_workload::application::process::Kind;
     pub use eastwest_workload::application::{
-        Application, ApplicationModel, Content, Message, Place, Process, Role,
+        Application, ApplicationModel, Content, Declared, Message, Place, Process, Role, Statistic,
     };
     pub use eastwest_workload::arrivals::exponential;
 }

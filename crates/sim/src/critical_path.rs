@@ -26,12 +26,17 @@
 //!   held until that packet was sent or, if the packet is a retransmission, waited for the
 //!   retransmission.
 //!
+//! * If hosts take time for packets (`[hosts]`), a packet also waits for the core that sends it and for
+//!   the core that receives it. A segment that a core has merged from several frames continues the path
+//!   of its last frame. A message that ends in an earlier frame of it has the path of that frame.
+//!
 //! One point differs from the paper. There, the path of a loss goes through the duplicate
 //! acknowledgements that report it. Here, all time from the first transmission to the next counts
 //! as retransmission.
 
 use crate::messages::{Message, Messages};
 use crate::network::Network;
+use crate::processing::{Frame, Spent};
 use crate::scenario::Senders;
 use eastwest_measure::flow_parts::{Parts, PartsRow, PartsTable, RoundTrips};
 use eastwest_measure::flows::FlowRow;
@@ -124,6 +129,28 @@ struct Sent {
     ack: Path,
     /// Whether the packet is a retransmission.
     again: bool,
+    /// Waiting for a core of the sending host, and processing by it; zero if hosts take no time.
+    core: (Span, Span),
+}
+
+/// A segment that has reached its host and is complete for TCP, with its paths.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Arrived {
+    /// Positions in the stream: the first one, and the one after the last one.
+    positions: (u64, u64),
+    /// Paths until it was sent.
+    sent: Sent,
+    /// Parts of its journey since then.
+    way: (Parts, Waits),
+}
+
+/// A segment at a core of a host.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum AtCore {
+    /// The segment waits until the core sends it.
+    Sending(Sent),
+    /// The segment has reached its host at this time and waits until the core takes it.
+    Received(Arrived, Time),
 }
 
 /// Critical paths at one endpoint of a connection.
@@ -183,9 +210,13 @@ pub struct CriticalPaths {
     under_way: Vec<Option<Sent>>,
     /// Critical paths at each endpoint that sends messages, by the slot of the endpoint.
     ends: Vec<Option<End>>,
-    /// The packet that is arriving in the current event: its endpoint, its critical paths, and the
-    /// parts of its journey through the network; `None` if it is not known.
-    arriving: Option<(EndpointId, Sent, (Parts, Waits))>,
+    /// Endpoint at which a segment arrives in the current event, and the frames of this segment in
+    /// the order of their positions: one, or several that a core has merged.
+    arriving: (Option<EndpointId>, Vec<Arrived>),
+    /// Segments at cores, by the number of their path minus 1.
+    at_cores: Vec<Option<AtCore>>,
+    /// Indices in `at_cores` that are free.
+    free: Vec<u32>,
     /// For each stream of raw Ethernet frames: time at which the latest arrived frame was
     /// generated, and the parts of its journey through the network.
     frames: Vec<Option<(Time, (Parts, Waits))>>,
@@ -201,16 +232,20 @@ fn positions(packet: &Packet) -> u64 {
 }
 
 /// Returns the parts (queueing, transmission …) of a packet's journey through the network, which
-/// took `latency`, and the queueing delays by switch.
-fn travel(journey: &Journey, latency: Span) -> (Parts, Waits) {
+/// took `latency`, and the queueing delays by switch. `core`: waiting time for the core of the sending
+/// host and processing time there, both contained in `journey.at_host`.
+fn travel(journey: &Journey, latency: Span, core: (Span, Span)) -> (Parts, Waits) {
     let mut rest = latency;
     let mut part = |time: Span| {
         let time = time.min(rest);
         rest = rest - time;
         time
     };
+    let (core_queue, core) = core;
     let parts = Parts {
-        host_queue: part(journey.at_host),
+        send_core_queue: part(core_queue),
+        send_core: part(core),
+        host_queue: part(journey.at_host - (core_queue + core)),
         transmission: part(journey.transmission),
         propagation: part(journey.propagation),
         processing: part(journey.processing),
@@ -264,8 +299,16 @@ impl CriticalPaths {
         end
     }
 
-    /// Records a packet that is sent at `now`; `slot` is its index in the packet pool.
-    pub fn sends(&mut self, now: Time, packet: &Packet, messages: &Messages, slot: u32) {
+    /// Records a packet that TCP sends at `now`. `slot` is its index in the packet pool; `None` if the
+    /// packet first waits for a core of its host. Returns the number of the path of a packet that
+    /// waits for a core, otherwise 0.
+    pub fn sends(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        messages: &Messages,
+        slot: Option<u32>,
+    ) -> u32 {
         let (id, prompt) = (packet.dst_endpoint.peer(), self.prompt);
         let end = self.end(id, now);
         let before = end.first.back().filter(|(_, path)| path.message != NO_MESSAGE);
@@ -305,26 +348,114 @@ impl CriticalPaths {
             }
         }
         end.next = end.next.max(last);
+        let sent = Sent { data, ack, again, core: Default::default() };
+        let Some(slot) = slot else { return self.store(AtCore::Sending(sent)) };
+        self.is_under_way(slot, sent);
+        0
+    }
+
+    fn is_under_way(&mut self, slot: u32, sent: Sent) {
         let slot = slot as usize;
         if slot >= self.under_way.len() {
             self.under_way.resize(slot + 1, None);
         }
-        self.under_way[slot] = Some(Sent { data, ack, again });
+        self.under_way[slot] = Some(sent);
     }
 
-    /// Records the arrival of a packet of a known connection. `slot` is its index in the packet
-    /// pool, `journey` its delays in the network.
-    fn arrives(&mut self, now: Time, packet: &Packet, (slot, journey): (u32, Journey)) {
-        let Some(sent) = self.under_way.get_mut(slot as usize).and_then(Option::take) else {
-            return;
-        };
-        let way = travel(&journey, now.since(sent.data.end()));
-        let end = self.end(packet.dst_endpoint, now);
-        end.told = sent.ack.and(&way);
-        if positions(packet) > 0 {
-            end.given = Some(sent.data.and(&way));
+    /// Stores the path of a segment at a core. Returns its number, which is not 0.
+    fn store(&mut self, at_core: AtCore) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.at_cores.push(None);
+            self.at_cores.len() as u32 - 1
+        });
+        self.at_cores[index as usize] = Some(at_core);
+        index + 1
+    }
+
+    /// Removes and returns the path with a number; `None` for number 0.
+    fn remove(&mut self, path: u32) -> Option<AtCore> {
+        let index = path.checked_sub(1)?;
+        let found = self.at_cores.get_mut(index as usize)?.take();
+        self.free.extend(found.is_some().then_some(index));
+        found
+    }
+
+    /// Removes the path of a segment that the full ring of a core has lost.
+    pub fn lose(&mut self, path: u32) {
+        self.remove(path);
+    }
+
+    /// Records that a core has sent a segment to the card of its host after the time `spent`; `slot` is its
+    /// place in the packet pool.
+    pub fn leaves_core(&mut self, now: Time, path: u32, spent: Spent, slot: u32) {
+        if let Some(AtCore::Sending(mut sent)) = self.remove(path) {
+            let all = now.since(sent.data.end());
+            sent.core = (all - spent.processing.min(all), spent.processing.min(all));
+            self.is_under_way(slot, sent);
         }
-        self.arriving = Some((packet.dst_endpoint, sent, way));
+    }
+
+    /// Returns the paths of a packet that has reached its host now.
+    fn reaches_host(&mut self, network: &Network, packet: &Packet) -> Option<Arrived> {
+        let (slot, journey) = network.fabric.journeys.latest();
+        let sent = self.under_way.get_mut(slot as usize).and_then(Option::take)?;
+        let way = travel(&journey, network.now.since(sent.data.end()), sent.core);
+        let positions = (packet.seq, packet.seq + positions(packet));
+        Some(Arrived { positions, sent, way })
+    }
+
+    /// Records that a packet has reached its host and waits for a core. Returns the number of its path; 0 if it
+    /// has none.
+    pub fn reaches_core(&mut self, network: &Network, packet: &Packet) -> u32 {
+        match self.reaches_host(network, packet) {
+            Some(arrived) => self.store(AtCore::Received(arrived, network.now)),
+            None => 0,
+        }
+    }
+
+    /// Records that a core passes a segment, merged from these frames, on to TCP after the time `spent`.
+    pub fn core_passes_on(
+        &mut self,
+        now: Time,
+        stack: &Stack,
+        to: EndpointId,
+        frames: &[Frame],
+        spent: Spent,
+    ) {
+        let mut arrived = std::mem::take(&mut self.arriving.1);
+        arrived.clear();
+        for frame in frames {
+            let Some(AtCore::Received(mut one, reached)) = self.remove(frame.path) else {
+                continue;
+            };
+            let all = now.since(reached);
+            let receive_core = spent.processing.min(all);
+            let waiting = all - receive_core;
+            let interrupt_delay = spent.woken.max(reached).since(reached).min(waiting);
+            let receive_core_queue = waiting - interrupt_delay;
+            let core =
+                Parts { receive_core, interrupt_delay, receive_core_queue, ..Parts::default() };
+            one.way.0 = one.way.0.and(core);
+            arrived.push(one);
+        }
+        self.arriving = (None, arrived);
+        self.arrive(now, stack, to);
+    }
+
+    /// Records that TCP processes the frames in `arriving` now, which have reached the endpoint `to`.
+    fn arrive(&mut self, now: Time, stack: &Stack, to: EndpointId) {
+        if !stack.is_live(to) {
+            return;
+        }
+        if let Some(Arrived { positions, sent, way }) = self.arriving.1.last().copied() {
+            let end = self.end(to, now);
+            end.told = sent.ack.and(&way);
+            if positions.1 > positions.0 {
+                end.given = Some(sent.data.and(&way));
+            }
+            self.arriving.0 = Some(to);
+        }
+        self.prompted(Prompt::Arrival(stack.window_limit(to)));
     }
 
     /// Removes critical paths of data before the stream position `position`, which has been
@@ -340,7 +471,12 @@ impl CriticalPaths {
     /// parts, and its queueing delays by switch.
     fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> (Parts, Waits) {
         let all = now.since(message.sent);
-        let Some((_, sent, (way, waits))) = self.arriving.filter(|(to, ..)| *to == receiver) else {
+        let frames = if self.arriving.0 == Some(receiver) { &self.arriving.1[..] } else { &[] };
+        // Byte number n of a stream, counted from 0, has position n + 1.
+        let ends_in =
+            |frame: &&Arrived| frame.positions.0 <= message.end && message.end < frame.positions.1;
+        let frame = frames.iter().find(ends_in).or(frames.last());
+        let Some(&Arrived { sent, way: (way, waits), .. }) = frame else {
             // A message without bytes is completed by no packet.
             return (Parts { earlier: all, ..Parts::default() }, Waits::default());
         };
@@ -363,10 +499,12 @@ impl CriticalPaths {
 
     /// Records that a packet has reached its host; called before TCP processes the packet.
     pub fn arrives_at(&mut self, network: &Network, stack: &Stack, packet: &Packet) {
-        self.arriving = None;
+        self.arriving.0 = None;
+        self.arriving.1.clear();
         if stack.is_live(packet.dst_endpoint) {
-            self.arrives(network.now, packet, network.fabric.journeys.latest());
-            self.prompted(Prompt::Arrival(stack.window_limit(packet.dst_endpoint)));
+            let arrived = self.reaches_host(network, packet);
+            self.arriving.1.extend(arrived);
+            self.arrive(network.now, stack, packet.dst_endpoint);
         }
     }
 
@@ -415,7 +553,8 @@ impl CriticalPaths {
         }
         let journey = network.fabric.journeys.latest().1;
         let latency = network.now.since(frame.born);
-        self.frames[stream] = Some((frame.born, travel(&journey, latency)));
+        let way = travel(&journey, latency, Default::default());
+        self.frames[stream] = Some((frame.born, way));
     }
 
     /// Adds the streams of raw Ethernet frames of selected senders to the table: the time from the

@@ -1,13 +1,13 @@
 //! The network of a run (links, switches, timers of transports), and the list of its next events.
 
 use crate::plan::ClassPlan;
-use crate::processing::{Processing, ProcessingConfig, Segment, Work};
+use crate::processing::{Processing, ProcessingConfig, Segment, Spent, Work};
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_engine::timers::Timers;
 use eastwest_engine::tournament::Tournament;
 use eastwest_network::fabric::Fabric;
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Time};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
 /// Sources of events other than links. Their numbers in the event list follow the numbers of the
@@ -139,13 +139,14 @@ impl Network {
     }
 
     /// Enqueues a segment until a CPU core of its host processes and sends it.
-    pub fn send_by_core(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
-        self.process(|cores, now| cores.send(now, from, Segment { packet, sack }));
+    pub fn send_by_core(&mut self, from: HostId, segment: Segment) {
+        self.process(|cores, now| cores.send(now, from, segment));
     }
 
-    /// Puts a received segment into the receive ring of a CPU core of its host.
-    pub fn receive_by_core(&mut self, host: HostId, packet: Packet, sack: Option<SackBlocks>) {
-        self.process(|cores, now| cores.receive(now, host, Segment { packet, sack }));
+    /// Puts a received segment into the receive ring of a CPU core of its host. Returns whether the
+    /// ring had room; otherwise the segment is lost.
+    pub fn receive_by_core(&mut self, host: HostId, segment: Segment) -> bool {
+        self.process(|cores, now| cores.receive(now, host, segment)).unwrap_or(false)
     }
 
     /// Charges a CPU core of the host with the time of a message that the endpoint `end` writes or
@@ -154,8 +155,9 @@ impl Network {
         self.process(|cores, now| cores.message(now, host, end));
     }
 
-    /// Removes the next event of the CPU cores. Returns the work that ends with this event, if any.
-    pub fn next_work(&mut self) -> Option<Work> {
+    /// Removes the next event of the CPU cores. Returns the work that ends with this event, if any,
+    /// and the time that a core has spent on this work.
+    pub fn next_work(&mut self) -> Option<(Work, Spent)> {
         self.process(Processing::next).flatten()
     }
 

@@ -138,13 +138,35 @@ pub struct Segment {
     pub packet: Packet,
     /// SACK blocks of the segment, if any.
     pub sack: Option<SackBlocks>,
+    /// Number with which [critical paths](crate::critical_path) find the path of the segment; 0 if
+    /// they are not recorded.
+    pub path: u32,
+}
+
+/// A received frame that has been merged into a segment.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Frame {
+    /// Time at which TCP created the frame.
+    pub born: Time,
+    /// Number of its critical path, see [`Segment::path`].
+    pub path: u32,
+}
+
+/// Time that a core has spent on work that it has finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Processing time of the work.
+    pub processing: Span,
+    /// Time at which the core was idle last: it was interrupted or began to send then. Frames that
+    /// arrived before had waited for it since their arrival.
+    pub woken: Time,
 }
 
 /// Work that a CPU core of a host has finished.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Work {
-    /// A received segment, and the times at which the frames that were merged into it were created.
-    Received(Segment, Vec<Time>),
+    /// A received segment, and the frames that were merged into it, in the order of their bytes.
+    Received(Segment, Vec<Frame>),
     /// A burst of segments that the given host has processed and that now leaves for its network
     /// card.
     Sent(HostId, Vec<Segment>),
@@ -173,6 +195,10 @@ struct Core {
     /// Number of the core's latest timer; earlier timers are ignored when they expire.
     turn: u32,
     busy: Span,
+    /// Time that the present work takes.
+    takes: Span,
+    /// Time at which the core was woken last: by an interrupt, or by something to send.
+    woken: Time,
 }
 
 /// Entry of a core's send queue: a segment to send, or the processing time of a message.
@@ -234,14 +260,14 @@ impl Processing {
         self.timers.push(at, core as u64, (core as u64) << 32 | u64::from(turn));
     }
 
-    /// Puts a segment that a host has received into the ring of its core. The segment is lost if
-    /// the ring is full.
-    pub fn receive(&mut self, now: Time, host: HostId, segment: Segment) {
+    /// Puts a segment that a host has received into the ring of its core. Returns whether the ring
+    /// had room; otherwise the segment is lost.
+    pub fn receive(&mut self, now: Time, host: HostId, segment: Segment) -> bool {
         let at = self.core_of(host, segment.packet.dst_endpoint);
         let core = &mut self.cores[at];
         if core.ring.len() >= self.config.ring as usize {
             self.counts.lost += 1;
-            return;
+            return false;
         }
         self.counts.frames += 1;
         core.ring.push_back(segment);
@@ -257,6 +283,7 @@ impl Processing {
             State::Interrupt if waiting == self.config.interrupt_frames => self.schedule(now, at),
             State::Interrupt | State::Starting | State::Busy(_) => {}
         }
+        true
     }
 
     /// Enqueues a segment that waits until its core sends it.
@@ -283,13 +310,14 @@ impl Processing {
         let core = &mut self.cores[at];
         if !matches!(core.state, State::Busy(_) | State::Starting) {
             core.state = State::Starting;
+            core.woken = now;
             self.schedule(now, at);
         }
     }
 
-    /// Removes the next event of the cores. Returns the work that a core has finished, or `None` if
-    /// the event only starts work.
-    pub fn next(&mut self, now: Time) -> Option<Work> {
+    /// Removes the next event of the cores. Returns the work that a core has finished and the time
+    /// that the core has spent on it, or `None` if the event only starts work.
+    pub fn next(&mut self, now: Time) -> Option<(Work, Spent)> {
         let token = self.timers.pop()?;
         let (at, turn) = ((token >> 32) as usize, token as u32);
         if self.cores[at].turn != turn {
@@ -300,9 +328,15 @@ impl Processing {
                 // The core begins its next work after the current work has had its effects.
                 self.cores[at].state = State::Starting;
                 self.schedule(now, at);
-                Some(work)
+                let Core { takes, woken, .. } = self.cores[at];
+                Some((work, Spent { processing: takes, woken }))
             }
-            State::Idle | State::Interrupt | State::Starting => {
+            State::Interrupt => {
+                self.cores[at].woken = now;
+                self.start(now, at);
+                None
+            }
+            State::Idle | State::Starting => {
                 self.start(now, at);
                 None
             }
@@ -325,6 +359,7 @@ impl Processing {
         };
         let core = &mut self.cores[at];
         core.busy = Span(core.busy.0 + takes.0);
+        core.takes = takes;
         core.state = State::Busy(work);
         self.schedule(now + takes, at);
     }
@@ -362,7 +397,8 @@ impl Processing {
     fn merge(&mut self, at: usize, first: Segment) -> (Work, Span) {
         let config = self.config;
         self.counts.segments += 1;
-        let mut born = vec![first.packet.born];
+        let frame = |of: &Segment| Frame { born: of.packet.born, path: of.path };
+        let mut frames = vec![frame(&first)];
         let mut merged = first;
         let whole = |s: &Segment| s.packet.payload > 0 && s.sack.is_none();
         let (ring, mut place) = (&mut self.cores[at].ring, 0);
@@ -377,7 +413,7 @@ impl Processing {
                 break;
             }
             ring.remove(place);
-            born.push(next.packet.born);
+            frames.push(frame(&next));
             let ip_len = u32::from(merged.packet.ip_len) + u32::from(next.packet.payload);
             merged.packet = Packet {
                 payload: total as u16,
@@ -387,14 +423,12 @@ impl Processing {
                 ..next.packet
             };
         }
-        let frames = Span(config.receive_frame.0 * born.len() as u64);
+        let each = Span(config.receive_frame.0 * frames.len() as u64);
         let takes = match merged.packet.payload {
-            0 => frames + config.ack,
-            bytes => {
-                frames + config.receive_segment + config.receive_rate.time_for(u64::from(bytes))
-            }
+            0 => each + config.ack,
+            bytes => each + config.receive_segment + config.receive_rate.time_for(u64::from(bytes)),
         };
-        (Work::Received(merged, born), takes)
+        (Work::Received(merged, frames), takes)
     }
 
     /// Returns the section of the summary on host processing: counts, and the utilization of cores
@@ -406,7 +440,7 @@ impl Processing {
         let c = &self.counts;
         let unprocessed = |core: &Core| {
             let in_work = match &core.state {
-                State::Busy(Work::Received(_, born)) => born.len(),
+                State::Busy(Work::Received(_, frames)) => frames.len(),
                 _ => 0,
             };
             core.ring.len() + in_work
@@ -463,7 +497,7 @@ mod tests {
             dst_endpoint: EndpointId::new(2, 0),
             ..Packet::blank(HostId(0))
         };
-        Segment { packet, sack: None }
+        Segment { packet, sack: None, path: 0 }
     }
 
     /// Executes events until all cores are idle. Returns the finished work on segments: time in µs,
@@ -473,10 +507,10 @@ mod tests {
         while all.first() != Key::NEVER {
             let now = all.first().time();
             match all.next(now) {
-                Some(Work::Received(s, born)) => {
-                    found.push((now.0 / 1_000_000, u64::from(s.packet.payload), born.len()));
+                Some((Work::Received(s, frames), _)) => {
+                    found.push((now.0 / 1_000_000, u64::from(s.packet.payload), frames.len()));
                 }
-                Some(Work::Sent(_, burst)) => {
+                Some((Work::Sent(_, burst), _)) => {
                     let bytes = burst.iter().map(|s| u64::from(s.packet.payload)).sum();
                     found.push((now.0 / 1_000_000, bytes, burst.len()));
                 }
@@ -519,10 +553,12 @@ mod tests {
         let mut all = Processing::new(config(), 1, 1);
         let other = Segment {
             packet: Packet { dst_endpoint: EndpointId::new(4, 0), ..segment(0, 500).packet },
-            sack: None,
+            ..segment(0, 500)
         };
-        let marked =
-            Segment { packet: Packet { tos: 3, ..segment(2_000, 1_000).packet }, sack: None };
+        let marked = Segment {
+            packet: Packet { tos: 3, ..segment(2_000, 1_000).packet },
+            ..segment(2_000, 1_000)
+        };
         all.receive(Time(0), HostId(0), segment(0, 1_000));
         all.receive(Time(0), HostId(0), other);
         all.receive(Time(0), HostId(0), segment(1_000, 1_000));
@@ -571,7 +607,7 @@ mod tests {
                 dst_endpoint: EndpointId::new(2 * slot as usize, 0),
                 ..segment(0, 1_000).packet
             };
-            all.receive(Time(0), HostId(0), Segment { packet, sack: None });
+            all.receive(Time(0), HostId(0), Segment { packet, sack: None, path: 0 });
         }
         let ended: Vec<u64> = finished(&mut all).iter().map(|f| f.0).collect();
         assert!(ended.iter().filter(|&&us| us == 17).count() > 12, "{ended:?}");

@@ -16,6 +16,7 @@ use crate::site::Site;
 use crate::transactions;
 use crate::transactions::{Calls, Finished};
 use eastwest_engine::histogram::Histogram;
+use eastwest_measure::application_times::ApplicationTimes;
 use eastwest_measure::events::Events;
 use eastwest_measure::fairness::Shares;
 use eastwest_measure::flow_parts::{FlowHops, FlowParts, Parts, PartsTable};
@@ -35,10 +36,11 @@ use eastwest_transport::tcp::{Stack, TimeoutCause};
 use eastwest_types::{Purpose, Span, Time};
 use eastwest_workload::Workload;
 use eastwest_workload::application::tally::Tally;
+use eastwest_workload::application::{Deployment, Requests};
 use serde_json::{Map, Value, json};
 
 /// Every table of a run, in the order of docs/reference/results.md.
-pub const TABLES: [Declared; 28] = [
+pub const TABLES: [Declared; 29] = [
     Jobs::DECLARED,
     Tasks::DECLARED,
     Counters::DECLARED,
@@ -56,6 +58,7 @@ pub const TABLES: [Declared; 28] = [
     Traffic::DECLARED,
     Power::DECLARED,
     Latency::DECLARED,
+    ApplicationTimes::DECLARED,
     Rounds::DECLARED,
     Finished::DECLARED,
     Calls::DECLARED,
@@ -105,6 +108,7 @@ impl Results {
         ];
         let pfc = dcb::table(fabric, now);
         let transactions = transactions::tables(&site.drivers, &site.probes.records, &names);
+        let application_times = application_times(&site.drivers, &names);
         let Site { probes, transports, .. } = site;
         let Probes { mut records, tracer, paths, flow_samples, .. } = probes;
         let events = std::mem::take(&mut records.events)
@@ -127,6 +131,7 @@ impl Results {
             Traffic::of(samples.carried(), &names),
             Power::of(samples.power(), &names),
             latency(&records, &names),
+            application_times,
             Rounds::of(&records.rounds, &names),
             eastwest_measure::streams::table(&transports.streams.rows, &names),
             pfc,
@@ -176,6 +181,18 @@ fn names(drivers: &Drivers, network: &Network, records: &Records) -> Names {
         classes: network.classes.iter().map(|c| c.name.clone()).collect(),
         tiers: records.tiers.iter().map(|t| t.to_string()).collect(),
     }
+}
+
+fn application_times(drivers: &Drivers, names: &Names) -> Table {
+    let rows = (0u16..).zip(&drivers.all).flat_map(|(number, driver)| {
+        let durations = match &driver.workload {
+            Workload::Application(application) => Some(application.tally().durations()),
+            _ => None,
+        };
+        let all = durations.into_iter().flatten();
+        all.flat_map(move |(name, found)| found.rows().map(move |row| (number, name, row)))
+    });
+    ApplicationTimes::of(rows, names)
 }
 
 fn latency(r: &Records, names: &Names) -> Table {
@@ -269,7 +286,7 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     for (name, transport) in transports.further.all() {
         summary[name] = transport.summary();
     }
-    let applications = applications(&site.drivers);
+    let applications = applications(site);
     if !applications.is_empty() {
         summary["applications"] = applications.into();
     }
@@ -289,18 +306,36 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     summary
 }
 
-/// Returns the counters and measures of each application, by the name of its workload.
-fn applications(drivers: &Drivers) -> Map<String, Value> {
-    let of = |tally: &Tally| {
+/// Returns the counters and measures of each application by the name of its workload, with the numbers of its
+/// operations and requests, and when it ended.
+fn applications(site: &Site) -> Map<String, Value> {
+    let of = |application: &Deployment| {
+        let tally = application.tally();
+        let named = |names: &[&str], numbers: &[u64]| {
+            let both = names.iter().zip(numbers);
+            Value::from(both.map(|(&name, &n)| (name.into(), n.into())).collect::<Map<_, _>>())
+        };
+        let operations = named(&Tally::OPERATIONS, &tally.operations());
+        let requests = named(&Requests::NAMES, &application.requests().numbers());
+        let ended = match application.has_ended() {
+            true => "by itself",
+            false if site.network.now >= site.until => "at the duration",
+            false => "with the run",
+        };
         let counters: Map<_, _> =
             tally.counters().map(|(name, n)| (name.into(), n.into())).collect();
         let measures =
             tally.durations().map(|(name, h)| (format!("{name}_us"), latencies([h].into_iter())));
-        let counted = [("counters".to_owned(), Value::from(counters))];
+        let counted = [
+            ("operations".to_owned(), operations),
+            ("requests".to_owned(), requests),
+            ("counters".to_owned(), Value::from(counters)),
+            ("ended".to_owned(), ended.into()),
+        ];
         Value::from(counted.into_iter().chain(measures).collect::<Map<_, _>>())
     };
-    let own = drivers.all.iter().filter_map(|driver| match &driver.workload {
-        Workload::Application(application) => Some((driver.name.clone(), of(application.tally()))),
+    let own = site.drivers.all.iter().filter_map(|driver| match &driver.workload {
+        Workload::Application(application) => Some((driver.name.clone(), of(application))),
         _ => None,
     });
     own.collect()
@@ -315,7 +350,7 @@ fn parts_summary(rows: &PartsTable) -> Value {
     json!({
         "rows": counts.0, "left_out": counts.1,
         "injection_us": us(Parts::injection), "queueing_us": us(|p| p.queueing),
-        "flight_us": us(Parts::flight), "retransmission_us": us(|p| p.retransmission),
+        "cores_us": us(Parts::cores), "flight_us": us(Parts::flight), "retransmission_us": us(|p| p.retransmission),
     })
 }
 

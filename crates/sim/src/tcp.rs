@@ -8,6 +8,7 @@ use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::processing::Segment;
 use crate::stream_transports::interface::StreamTransport;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
@@ -55,12 +56,14 @@ pub enum TcpRequest {
 impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
+        let by_core = INSIDE && self.network.processing.is_some();
+        let mut path = 0;
         if INSIDE && let Some((paths, messages)) = &mut self.paths {
-            let slot = self.network.fabric.pool.next_slot();
-            paths.sends(self.network.now, &packet, messages, slot);
+            let slot = (!by_core).then(|| self.network.fabric.pool.next_slot());
+            path = paths.sends(self.network.now, &packet, messages, slot);
         }
-        if INSIDE && self.network.processing.is_some() {
-            return self.network.send_by_core(from, packet, sack);
+        if by_core {
+            return self.network.send_by_core(from, Segment { packet, sack, path });
         }
         self.network.send(from, packet, sack);
     }

@@ -6,7 +6,7 @@ use crate::network::Source;
 use crate::part_state::PartState;
 use crate::plan::Plan;
 use crate::probes::Probes;
-use crate::processing::{Segment, Work};
+use crate::processing::{Segment, Spent, Work};
 pub use crate::progress::{Progress, RunError};
 use crate::site::Site;
 use crate::stream_transports::number::TransportNumber;
@@ -258,8 +258,8 @@ impl World {
                 site.network.set(Source::Samples, next);
             }
             Source::Processing => {
-                if let Some(work) = site.network.next_work() {
-                    self.finish_work(work);
+                if let Some((work, spent)) = site.network.next_work() {
+                    self.finish_work(work, spent);
                 }
             }
             Source::Faults if site.network.fabric.deadlock().is_some() => {
@@ -309,7 +309,15 @@ impl World {
         if INSIDE && network.processing.is_some() {
             // A delivered packet does not hold its host, so the endpoint gives it.
             let host = transports.tcp.stack.endpoint(packet.dst_endpoint).local();
-            return network.receive_by_core(host, *packet, sack);
+            let paths = &mut probes.paths;
+            let is_recorded = paths.is_on();
+            let path = if is_recorded { paths.reaches_core(network, packet) } else { 0 };
+            if !network.receive_by_core(host, Segment { packet: *packet, sack, path })
+                && is_recorded
+            {
+                paths.lose(path);
+            }
+            return;
         }
         let to = packet.dst_endpoint;
         let class = transports.tcp.stack.endpoint(to).class();
@@ -334,22 +342,32 @@ impl World {
         }
     }
 
-    /// Passes on the work that a CPU core of a host has finished: a received segment to TCP, or a
-    /// burst to the network card.
-    fn finish_work(&mut self, work: Work) {
+    /// Passes on the work that a CPU core of a host has finished after the time `spent`: a received
+    /// segment to TCP, or a burst to the network card.
+    fn finish_work(&mut self, work: Work, spent: Spent) {
         let Site { network, transports, probes, .. } = &mut self.site;
         match work {
             Work::Message => {}
             Work::Sent(host, burst) => {
-                burst.into_iter().for_each(|s| network.send(host, s.packet, s.sack));
+                for Segment { packet, sack, path } in burst {
+                    if probes.paths.is_on() {
+                        let slot = network.fabric.pool.next_slot();
+                        probes.paths.leaves_core(network.now, path, spent, slot);
+                    }
+                    network.send(host, packet, sack);
+                }
             }
-            Work::Received(Segment { packet, sack }, born) => {
+            Work::Received(Segment { packet, sack, .. }, frames) => {
                 let to = packet.dst_endpoint;
                 let class = transports.tcp.stack.endpoint(to).class();
-                for created in &born {
-                    probes.records.latency(class, &packet, network.now.since(*created));
+                for frame in &frames {
+                    probes.records.latency(class, &packet, network.now.since(frame.born));
                 }
-                let frames = born.len() as u16;
+                if probes.paths.is_on() {
+                    let stack = &transports.tcp.stack;
+                    probes.paths.core_passes_on(network.now, stack, to, &frames, spent);
+                }
+                let frames = frames.len() as u16;
                 transports.tcp.work::<true, true, _>(
                     network,
                     &mut probes.paths,
@@ -357,6 +375,9 @@ impl World {
                         tcp.on_merged(now, &packet, sack.as_ref(), frames, out);
                     },
                 );
+                if probes.paths.is_on() {
+                    probes.paths.has_arrived(&transports.tcp.stack, to);
+                }
                 if probes.flow_samples.is_on() {
                     let kept = transports.tcp.stack.endpoint(to).buffered();
                     probes.flow_samples.arrived(TransportNumber::TCP, to, network.now, kept);

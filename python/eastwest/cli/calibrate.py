@@ -36,7 +36,10 @@ def command(
         list[Path] | None, typer.Argument(metavar="[FILE]...", help="More job histories.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Write the machine profile to a file.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.toml", help="Write the machine profile to a file."
+        ),
     ] = None,
     link_rate: Annotated[
         list[str] | None,

@@ -75,7 +75,10 @@ def claims(
     jobs: JobsOption = None,
     dask: DaskOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Also write results (JSON, CSV, figures) below this folder.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Also write results (JSON, CSV, figures) below this folder."
+        ),
     ] = None,
     keep: Annotated[
         bool,

@@ -51,7 +51,8 @@ def fuzz(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for scenarios that fail.")
+        Path,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Folder for scenarios that fail."),
     ] = Path("fuzz-failures"),
     tally: Annotated[
         Path | None,

@@ -47,7 +47,8 @@ def optimize(
     jobs: JobsOption = None,
     dask: DaskOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write; default: results/NAME-optimize.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder to write; default: results/NAME-optimize."),
     ] = None,
     store: StoreOption = None,
     retry: RetryOption = False,

@@ -24,8 +24,10 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             help="File of the page; default: report.html in the folder, or comparison.html beside "
-            "the first of several folders."
+            "the first of several folders.",
         ),
     ] = None,
     png: Annotated[

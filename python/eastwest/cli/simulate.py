@@ -129,7 +129,7 @@ def run(
             "the result does not depend on it.",
         ),
     ] = 1,
-    out: Annotated[Path | None, typer.Option(help="Result folder to write.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Result folder to write.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the result folder named by --out.")
     ] = False,

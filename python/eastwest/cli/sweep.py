@@ -61,7 +61,8 @@ def sweep(
         typer.Option("--resume", help="Continue or extend the sweep in the folder."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write; default: results/NAME-sweep.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder to write; default: results/NAME-sweep."),
     ] = None,
     store: StoreOption = None,
     settings: SetOption = None,

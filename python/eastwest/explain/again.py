@@ -39,8 +39,6 @@ def record(
     the reason for a failure, or None.
     """
     result = evidence.result
-    if "hosts" in result.summary:
-        return "its hosts take time for packets ([hosts]), which the parts of a flow do not show"
     if not is_possible(result):
         return "only packet-level runs without the user's own mechanisms can be simulated again"
     told: Callable[[core.Progress], None] = progress or (lambda _: None)

@@ -23,6 +23,8 @@ COLUMNS = (
     *("queueing_us", "handshake_us", "slow_start_us", "congestion_window_us"),
     *("receiver_window_us", "transmission_us", "propagation_us", "processing_us"),
     "retransmission_us",
+    *("send_core_queue_us", "send_core_us", "interrupt_delay_us", "receive_core_queue_us"),
+    "receive_core_us",
 )
 #: Texts for windows that can be full, by the prefix of their columns in ``flow_parts``.
 _WINDOWS = {
@@ -82,6 +84,11 @@ class Division:
             "transmission_us": "transmission of the last packet, at each hop",
             "propagation_us": "propagation of the last packet",
             "processing_us": "processing at the receiving host",
+            "send_core_queue_us": "waiting for the core of a sending host",
+            "send_core_us": "processing by the core of a sending host",
+            "interrupt_delay_us": "until the card of a receiving host interrupted its core",
+            "receive_core_queue_us": "waiting in the ring for the core of a receiving host",
+            "receive_core_us": "processing by the core of a receiving host",
             "retransmission_us": f"until lost data was sent again{repairs}",
         }
         parts = [Part(text, self.parts_us[column]) for column, text in words.items()]
@@ -110,7 +117,8 @@ def of_flow(evidence: Evidence, flow: int) -> Division | None:
     for each in links:
         evidence.sound("flow_hops", each)
     return Division(
-        {column: float(row[column]) for column in COLUMNS},
+        # Results before format 10 have no times of cores: runs with them were not divided.
+        {column: float(row[column] or 0) for column in COLUMNS},
         {window: int(row[f"{window}_trips"]) for window in _WINDOWS},
         [(int(each["link"]), float(each["queueing_us"])) for each in links],
     )

@@ -334,15 +334,11 @@ def _unknown(
             "Duration of the handshake and the request, which preceded the message and is not a "
             "part of its time."
         )
-    if not divided and "hosts" in evidence.result.summary:
+    if not divided:
+        cores = "the cores of hosts, " if "hosts" in evidence.result.summary else ""
         result.unknown.append(
-            "How the sending time divides into the time of hosts ([hosts]), queues and a full "
-            "window."
-        )
-    elif not divided:
-        result.unknown.append(
-            "How the sending time divides into a full window, the queue of each port, pacing and "
-            "delayed ACKs: eastwest explain --rerun, or a run with "
+            f"How the sending time divides into {cores}a full window, the queue of each port, "
+            "pacing and delayed ACKs: eastwest explain --rerun, or a run with "
             "--set 'measure.flow_parts=*', records it."
         )
     if not result.facts.get("cwnd_bytes_max"):

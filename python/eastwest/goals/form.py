@@ -48,8 +48,10 @@ _OF_WORKLOAD = re.compile(
     rf"\.(?:{'|'.join(STATISTICS)}))"
 )
 
-#: Pattern of a counter or a measure of an application, after the name of its workload.
-_OF_APPLICATION = re.compile(rf"counters\.[a-z0-9_]+|[a-z0-9_]+_us\.(?:{'|'.join(STATISTICS)})")
+#: Pattern of a counter of an application, after the name of its workload.
+_COUNTER = re.compile(r"counters\.[a-z0-9_]+")
+#: Pattern of a measure of an application with a statistic, after the name of its workload.
+_MEASURE = re.compile(rf"[a-z0-9_]+_us\.(?:{'|'.join(STATISTICS)})")
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def of_scenario(source: Source, overrides: core.Overrides) -> Goals:
     """
     if not may_have_goals(source, overrides):
         return Goals()
-    return of_text(_resolved(source, overrides))
+    return of_text(_resolved(source, overrides)["scenario_toml"])
 
 
 def refuse(source: Source, overrides: core.Overrides) -> None:
@@ -253,14 +255,14 @@ def problems_of(
     if not goals and (goals is not None or not may_have_goals(source, overrides)):
         return []
     resolved = _resolved(source, overrides)
-    wanted, problems = _read_text(resolved) if goals is None else (goals, [])
-    names = _Names.of(resolved)
+    text = resolved["scenario_toml"]
+    wanted, problems = _read_text(text) if goals is None else (goals, [])
+    names = _Names.of(text, resolved["applications"])
     return [*problems, *(found for m in wanted.measures if (found := names.problem(m)))]
 
 
-def _resolved(source: Source, overrides: core.Overrides) -> str:
-    found = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
-    return found["scenario_toml"]
+def _resolved(source: Source, overrides: core.Overrides) -> core.Resolved:
+    return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
 
 
 # Checks of the names of measures
@@ -274,15 +276,17 @@ class _Names:
     kinds: Mapping[str, str]
     #: Keys of the summary that runs of the scenario have.
     parts: tuple[str, ...]
+    #: Numbers of each workload that is an application, by its name.
+    applications: Mapping[str, core.Declared]
 
     @staticmethod
-    def of(resolved: str) -> _Names:
+    def of(resolved: str, applications: Mapping[str, core.Declared]) -> _Names:
         """Return the names of the measures of a resolved scenario."""
         workloads = tomllib.loads(resolved).get("workload", [])
         kinds = {str(each["name"]): str(each.get("kind")) for each in workloads}
         there = {*kinds.values(), *(str(each.get("transport")) for each in workloads)}
         parts = (part for part in PARTS if part not in _OF_SOME or _OF_SOME[part] & there)
-        return _Names(kinds, tuple(parts))
+        return _Names(kinds, tuple(parts), applications)
 
     def problem(self, measure: str) -> Problem | None:
         """Return the problem of a measure that cannot exist, with the nearest name; else None."""
@@ -325,23 +329,8 @@ class _Names:
 
     def _wrong_part(self, measure: str) -> Problem | None:
         """Return the problem of a wrong purpose of flows or of a wrong application; else None."""
-        part, _, own = measure.partition(".")
-        if part == "applications" and not any(own.startswith(f"{each}.") for each in self.kinds):
-            message = (
-                "is not a measure: after applications. comes a workload of the scenario "
-                f"({self._listed()})"
-            )
-            return _problem(f"goal.{measure}", None, message)
-        if part == "applications" and not any(
-            _OF_APPLICATION.fullmatch(own[len(each) + 1 :])
-            for each in self.kinds
-            if own.startswith(f"{each}.")
-        ):
-            message = (
-                "is not a measure: after the workload comes counters.NAME, or NAME_us with a "
-                f"statistic ({', '.join(STATISTICS)})"
-            )
-            return _problem(f"goal.{measure}", None, message)
+        if measure.startswith("applications."):
+            return self._wrong_application(measure)
         before, _, rest = measure.partition(".by_purpose.")
         purpose, dot, after = rest.partition(".")
         if before != "flows" or purpose in PURPOSES:
@@ -350,6 +339,59 @@ class _Names:
         message = f"needs a purpose of flows after by_purpose; allowed: {', '.join(PURPOSES)}"
         hint = f"{before}.by_purpose.{near}{dot}{after}" if near else None
         return _problem(f"goal.{measure}", None, message, hint)
+
+    def _wrong_application(self, measure: str) -> Problem | None:
+        """Return the problem of a measure that no application of the scenario has, or None."""
+        path = f"goal.{measure}"
+        own = measure.partition(".")[2]
+        named = [each for each in self.applications if own.startswith(f"{each}.")]
+        if not named:
+            shown = ", ".join([*self.applications][:8]) or "this scenario has none"
+            message = (
+                "is not a measure: after applications. is a workload that is an application "
+                f"({shown})"
+            )
+            head, _, rest = own.partition(".")
+            near = nearest(head, self.applications, 0.7)
+            return _problem(path, None, message, near and f"applications.{near}.{rest}")
+        workload = max(named, key=len)
+        declared, name = self.applications[workload], own[len(workload) + 1 :]
+        counters, measures, further = (
+            declared["counters"],
+            declared["measures"],
+            declared["further"],
+        )
+        known = self._declared(workload)
+        free = (counters is None and _COUNTER.fullmatch(name)) or (
+            measures is None and _MEASURE.fullmatch(name)
+        )
+        if name in known or free:
+            return None
+        said = [f"counters.{{{', '.join(counters)}}}"] if counters else []
+        said += ["counters.NAME"] if counters is None else []
+        said += [f"{each}_us" for each in measures or ()]
+        said += ["NAME_us"] if measures is None else []
+        message = (
+            f"is not a measure of the application {workload}: it has {', '.join(said)}, "
+            f"{', '.join(further)}; a name that ends with _us needs one of "
+            f"{', '.join(STATISTICS)} after it"
+        )
+        return _problem(path, None, message, self._nearest_of_application(workload, name, known))
+
+    def _declared(self, workload: str) -> list[str]:
+        """Return the names of all numbers that an application declares."""
+        declared = self.applications[workload]
+        counters, measures = declared["counters"] or (), declared["measures"] or ()
+        names = [f"{each}_us.{statistic}" for each in measures for statistic in STATISTICS]
+        return [*(f"counters.{each}" for each in counters), *names, *declared["further"]]
+
+    @staticmethod
+    def _nearest_of_application(workload: str, name: str, known: list[str]) -> str | None:
+        """Return the number of an application nearest to a wrong name, or None."""
+        # A missing statistic or a missing "counters." is likelier than another name.
+        near = nearest(f"{name}.p99", known, 0.9) or nearest(f"counters.{name}", known, 0.9)
+        near = near or nearest(name, known, 0.6)
+        return f"applications.{workload}.{near}" if near else None
 
     def _is_of_workload(self, name: str) -> bool:
         """Whether a name is a workload with one of the measures of workloads."""
@@ -408,6 +450,10 @@ class _Names:
         head, dot, rest = measure.partition(".")
         if part := nearest(head, self.parts, 0.7):
             names.append(f"{part}{dot}{rest}")
+        for each in self.applications:
+            # "applications." is missing before a number of an application.
+            if measure.startswith(f"{each}.") and measure[len(each) + 1 :] in self._declared(each):
+                return f"applications.{measure}"
         if near := nearest(measure, names, 0.75):
             return near
         if (near := nearest(head, [*self.parts, *self.kinds], 0.7)) is None:

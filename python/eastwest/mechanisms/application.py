@@ -57,6 +57,13 @@ class Application(Base):
     """Name and meaning of each role: the name is the key of the list of its hosts in a scenario.
     Without this key all hosts run a process of the role."""
 
+    counters: ClassVar[Mapping[str, str] | None] = None
+    """Name and meaning of every counter, or None: not declared. A declared counter begins at 0.
+    Counting under another name ends the run, and goals with another name are refused before it."""
+
+    measures: ClassVar[Mapping[str, str] | None] = None
+    """Name (without ``_us``) and meaning of every measure, or None; as :attr:`counters`."""
+
     if typing.TYPE_CHECKING:
         number: int
         """Number of the process, from 0, role by role."""
@@ -149,6 +156,10 @@ class Application(Base):
     def plan(self, units: int) -> None:
         """Add to the total number of units of work of the application, for progress bars."""
         self._acts.append(("plan", self._natural("units", units)))
+
+    def begin(self, units: int = 1) -> None:
+        """Count units of work, such as queries, as begun: ``applications.W.operations.begun``."""
+        self._acts.append(("begin", self._natural("units", units)))
 
     def complete(self, units: int = 1) -> None:
         """Note that ``units`` of the planned units of work are done, for progress bars."""

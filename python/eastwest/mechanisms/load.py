@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, user_code
-from eastwest.errors import InputError
+from eastwest.errors import InputError, did_you_mean
 from eastwest.mechanisms import crate, sketch
 
 #: A user's mechanism: folder of a Rust crate, Python file with mechanism classes, or a class.
@@ -81,6 +81,31 @@ class _Loaded:
         return core.Extras(self.module, tuple(self.sketches), tuple(self.sources))
 
 
+def _check(given: object) -> None:
+    """Raise ``InputError`` where mechanisms are no list of folders, files and classes."""
+    if isinstance(given, (str, Path, type)):
+        shown = given.__name__ if isinstance(given, type) else repr(str(given))
+        raise InputError(f"mechanisms must be a list: write [{shown}]")
+    if not isinstance(given, Sequence):
+        raise InputError(f"mechanisms must be a list, not {given!r:.60}")
+    for one in given:
+        if not isinstance(one, (str, Path, type)):
+            raise InputError(
+                f"{one!r:.60} in mechanisms is no folder of a crate, Python file or class derived "
+                f"from {sketch.BASES}"
+            )
+
+
+def _check_file(path: Path) -> None:
+    """Raise ``InputError`` where a Python file does not exist, with the nearest name beside it."""
+    if path.is_file():
+        return
+    if path.exists():
+        raise InputError(f"{path} is not a file")
+    beside = [each.name for each in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    raise InputError(f"there is no file {path}{did_you_mean(path.name, beside)}")
+
+
 def load(
     given: Sequence[Mechanism],
     *,
@@ -98,6 +123,7 @@ def load(
     """
     if not given:
         return core.extras(), Recipe()  # mechanisms that were loaded before stay in use
+    _check(given)
     found = _Loaded()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:
@@ -107,6 +133,7 @@ def load(
             continue
         path = Path(one)
         if path.suffix == ".py":
+            _check_file(path)
             found.add_file(path)
             recipe["files"] += (path.resolve(),)
         elif crate.is_crate(path):

@@ -384,6 +384,10 @@ _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})
 _TAKEN_ROLES = frozenset({"kind", "name", "class", "background", "off", "transport", "start"})
 _ROLE = re.compile("[a-z][a-z0-9_]{0,39}")
 _MOST_ROLES = 20
+#: Pattern of names of counters and measures (crates/workload/src/application/tally.rs).
+_STATISTIC = re.compile("[a-z0-9_]{1,64}")
+#: Maximum number of declared counters of an application, and of declared measures.
+_MOST_STATISTICS = 256
 #: Attributes of objects that the simulator sets (crates/bindings/src/sketch), by kind.
 _GIVEN = {
     "queue": {"random", "rate_bps", "mtu", "limit_packets", "limit_bytes"},
@@ -411,6 +415,10 @@ class Sketch:
     class_: type
     roles: list[tuple[str, str]] = field(default_factory=list)
     """Name and meaning of each role of an application."""
+    counters: list[tuple[str, str]] | None = None
+    """Name and meaning of each counter of an application; None: not declared."""
+    measures: list[tuple[str, str]] | None = None
+    """Name and meaning of each measure of an application; None: not declared."""
 
 
 def is_sketch(thing: object) -> bool:
@@ -448,7 +456,9 @@ def describe(class_: type) -> Sketch:
             raise InputError(
                 f"{class_.__name__}.{unknown} is not a hook; allowed: {_listed(HOOKS)}"
             )
-    return Sketch(kind, name, doc, stream, _parameters(class_, base), methods, class_, roles)
+    parameters = _parameters(class_, base)
+    declared = [_declared(class_, each) for each in ("counters", "measures")]
+    return Sketch(kind, name, doc, stream, parameters, methods, class_, roles, *declared)
 
 
 def _roles(class_: type[Application]) -> list[tuple[str, str]]:
@@ -471,6 +481,28 @@ def _roles(class_: type[Application]) -> list[tuple[str, str]]:
                 f"{where}: every workload has a setting {name}: use another name for the role"
             )
     return [(name, str(meaning)) for name, meaning in roles.items()]
+
+
+def _declared(class_: type, attribute: str) -> list[tuple[str, str]] | None:
+    """Return name and meaning of the declared counters or measures; None where not declared.
+
+    Raises ``InputError`` where a name cannot be used.
+    """
+    declared = getattr(class_, attribute, None) if issubclass(class_, Application) else None
+    if declared is None:
+        return None
+    where = f"{class_.__name__}.{attribute}"
+    if not isinstance(declared, Mapping) or len(declared) > _MOST_STATISTICS:
+        raise InputError(
+            f"{where}: a mapping of at most {_MOST_STATISTICS} names to their meanings, such as "
+            '{"missed": "Queries without a complete answer."}'
+        )
+    for name in declared:
+        if not isinstance(name, str) or not _STATISTIC.fullmatch(name):
+            raise InputError(
+                f"{where}: {name!r} is no name: use a to z, 0 to 9 and _, at most 64 characters"
+            )
+    return [(name, str(meaning)) for name, meaning in declared.items()]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from eastwest.plot.style import color, empty, legend_above, percent_ticks, sheet
 from eastwest.results import Result
 from eastwest.units import count, span
-from eastwest.views.flows import PARTS, largest_part, parts_by_size
+from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
 
 def flow_parts(result: Result) -> Figure:
@@ -23,7 +23,7 @@ def flow_parts(result: Result) -> Figure:
     with sheet() as (figure, axes):
         at = np.arange(table.height)
         below = np.zeros(table.height)
-        for number, part in enumerate(PARTS):
+        for number, part in enumerate(drawn_parts(table)):
             share = table[f"{part}_share"].to_numpy().astype(float)
             axes.bar(at, share, 0.62, below, color=color(number), label=part)
             below = below + share

@@ -30,7 +30,8 @@ def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
     """Return the metrics of the page: of the workloads, then of the whole network."""
     there = {name for result in results for name, _ in scalars(result.summary)}
     of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
-    return [*(made(name) for name in words.of_workloads(there)), *of_all]
+    own = dict.fromkeys([*words.of_workloads(there), *words.of_applications(there)])
+    return [*(made(name) for name in own), *of_all]
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:

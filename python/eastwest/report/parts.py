@@ -7,7 +7,7 @@ from typing import Any
 from eastwest import units
 from eastwest.report.draw import Chart, Scale
 from eastwest.views.facts import Facts
-from eastwest.views.flows import PARTS, largest_part, parts_by_size
+from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 
 #: Half the width of a bar, in distances between bars.
 _HALF = 0.32
@@ -19,16 +19,18 @@ def parts(facts: Facts) -> Chart | None:
     if table.height == 0:
         return None
     names = table["size"].to_list()
+    drawn = drawn_parts(table)
+    cores = "; cores: waiting for and processing by cores of hosts" if "cores" in drawn else ""
     chart = Chart(
         "flow-parts",
         largest_part(table),
         "Mean shares of the completion time of flows, by their size. Injection: "
         "waiting in hosts before departure; queueing: waiting in switches; flight: "
         "transmission, propagation and processing; retransmission: from the first "
-        "transmission of lost data to the next one.",
+        f"transmission of lost data to the next one{cores}.",
         Scale("linear", 0.0, len(names), "size of the flow"),
         Scale("linear", 0.0, 1.0, "share of completion time", "percent"),
-        legend=list(PARTS),
+        legend=drawn,
         key="piece",
     )
     rows: list[list[str]] = []
@@ -36,7 +38,7 @@ def parts(facts: Facts) -> Chart | None:
     for place, row in enumerate(table.iter_rows(named=True)):
         below = 0.0
         cell: list[list[Any]] = []
-        for number, part in enumerate(PARTS):
+        for number, part in enumerate(drawn):
             share = float(row[f"{part}_share"])
             ends = [place + 0.5 - _HALF, place + 0.5 + _HALF]
             (left, right), (low, top) = chart.points(ends, [below, below + share])
@@ -51,13 +53,13 @@ def parts(facts: Facts) -> Chart | None:
                 row["size"],
                 units.count(row["flows"]),
                 units.span(row["completion_us"] / 1e6),
-                *(units.percent(row[f"{part}_share"]) for part in PARTS),
-                *(units.span(row[f"{part}_us_p99"] / 1e6) for part in PARTS),
+                *(units.percent(row[f"{part}_share"]) for part in drawn),
+                *(units.span(row[f"{part}_us_p99"] / 1e6) for part in drawn),
             ]
         )
     chart.cells(names, names, cells)
     chart.table = (
-        ["size", "flows", "time, median", *PARTS, *(f"{part}, p99" for part in PARTS)],
+        ["size", "flows", "time, median", *drawn, *(f"{part}, p99" for part in drawn)],
         rows,
     )
     return chart

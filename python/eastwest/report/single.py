@@ -6,6 +6,7 @@ import shlex
 
 from eastwest import units
 from eastwest.report import (
+    applications,
     energy,
     load,
     parts,
@@ -53,6 +54,7 @@ def single(result: Result) -> str:
     take = curves.get
     found: dict[str, list[Chart | None]] = {
         "work": [*work.charts(facts), take("job-runtimes")],
+        "application_charts": [c for c in drawn if c.name.startswith("application-")],
         "load": [*over_time, pauses.heat(facts)],
         "energy": [*energy.charts(facts)],
         "network_narrow": [spread.busy_links(facts)],
@@ -84,6 +86,9 @@ def single(result: Result) -> str:
         verdicts=[*goals.verdicts(result.summary), *verdicts],
         headlines=words.headlines(result),
         workloads=words.workload_rows(result),
+        application_numbers=applications.number_rows(result),
+        application_measures=applications.measure_rows(result),
+        application_counters=applications.counter_rows(result),
         **sections,
         fabric_drawing=drawing,
         busiest_now=_busiest(facts),

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
+from eastwest.report import applications
 from eastwest.report.draw import Chart, Scale, linear, logarithmic, rounded, thin_curve
 from eastwest.views.facts import Facts
 from eastwest.views.labels import seconds, shown
@@ -31,7 +32,8 @@ Named = Sequence[tuple[str, Facts]]
 def charts(named: Named) -> list[Chart]:
     """Return the curves of one result, or of several in common charts."""
     drawn = (draw(named) for draw in (runtimes, completion, latency, slowdown))
-    return [*workloads(named), *(chart for chart in drawn if chart is not None)]
+    own = [*workloads(named), *applications.charts(named)]
+    return [*own, *(chart for chart in drawn if chart is not None)]
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:

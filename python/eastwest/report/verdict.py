@@ -12,6 +12,7 @@ from eastwest.few_flows import few_flows
 from eastwest.host_cores import host_cores
 from eastwest.report import energy, words
 from eastwest.results import pick
+from eastwest.unanswered import unanswered
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
@@ -36,6 +37,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_timeouts(facts),
         *_pauses(facts),
         *(("look", as_sentence(note)) for note in host_cores(facts.result.summary)),
+        *(("look", as_sentence(note)) for note in unanswered(facts.result.summary)),
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 
 from eastwest.units import count, joules, percent, rate, size, span
@@ -47,7 +48,7 @@ _UNITS: dict[str, tuple[str, int]] = {
     "_j": ("energy", 10**6),
 }
 #: Parts of metrics' paths that are omitted in the short names of metrics.
-_UNSAID = {"flows", "by_purpose", "classes"}
+_UNSAID = {"flows", "by_purpose", "classes", "counters"}
 #: Spelling of parts of metrics' paths in the short names of metrics.
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
 _WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switches": "with switches"}
@@ -62,7 +63,7 @@ def shown(metric: str) -> Shown:
     during = ""
     if top == "while" and len(parts) > 1:
         during = f" while {parts.pop(0)}"
-    elif top != "workloads":
+    elif top not in {"workloads", "applications"}:
         parts = [top, *parts]
     words: list[str] = []
     write: Callable[[float], str] = count
@@ -137,7 +138,39 @@ def of_workloads(there: Collection[str]) -> list[str]:
                 found.append(f"workloads.{ends}")
                 break
     has_own_unit = any(".exchange_us." in name or ".transaction_us." in name for name in found)
-    return found if len(names) > 1 or has_own_unit else []
+    own = [name for name in of_applications(there) if name.endswith(".p99")]
+    return [*(found if len(names) > 1 or has_own_unit else []), *own]
+
+
+def of_applications(there: Collection[str]) -> list[str]:
+    """Return the metrics of applications for a table, by workload.
+
+    For each application these are the completed operations, the requests without reply, median and
+    99th percentile of each measure, and the counters; only metrics in ``there``.
+    """
+    found: dict[str, list[str]] = {}
+    for name in sorted(name for name in there if name.startswith("applications.")):
+        # The name of a workload may have dots in it.
+        found.setdefault(".".join(name.split(".")[1:-2]), []).append(name)
+    return [
+        name
+        for names in found.values()
+        for wanted in _OF_APPLICATIONS
+        for name in names
+        if wanted.fullmatch(".".join(name.split(".")[-2:]))
+    ]
+
+
+#: Last two parts of the names of metrics of applications, in the order of tables.
+_OF_APPLICATIONS = tuple(
+    re.compile(each)
+    for each in (
+        r"operations\.completed",
+        r"requests\.unanswered",
+        r"[a-z0-9_]+_us\.(?:p50|p99)",
+        r"counters\.[a-z0-9_]+",
+    )
+)
 
 
 _MEASURES = {unit.name for unit in UNITS.values()}

@@ -10,7 +10,7 @@ from eastwest.views.latency import in_size_bins
 from eastwest.views.series import percentile
 
 #: Parts of a flow's completion time, in the order in which they are stacked in charts.
-PARTS = ("injection", "queueing", "flight", "retransmission")
+PARTS = ("injection", "queueing", "flight", "retransmission", "cores")
 
 
 def parts_by_size(result: Result) -> pl.DataFrame:
@@ -19,10 +19,11 @@ def parts_by_size(result: Result) -> pl.DataFrame:
     Columns: ``size``, ``flows``, ``completion_us`` (median), for each part the mean over flows of
     its share of a flow's time (``injection_share`` …), and its 99th percentile in microseconds
     (``injection_us_p99`` …). Flows that took no time are left out. Without ``measure.flow_parts``
-    there is no row.
+    there is no row. Runs without ``[hosts]`` and results before format 10 have zeros for cores.
     """
     rows = []
-    for name, inside in in_size_bins(result.flow_parts.filter(pl.col("completion_us") > 0)):
+    parts = result.flow_parts.filter(pl.col("completion_us") > 0)
+    for name, inside in in_size_bins(parts.with_columns(pl.col("cores_us").fill_null(0.0))):
         whole = inside["completion_us"]
         row: dict[str, object] = {"size": name, "flows": inside.height}
         row["completion_us"] = percentile(whole.to_numpy(), 0.5)
@@ -31,6 +32,11 @@ def parts_by_size(result: Result) -> pl.DataFrame:
             row[f"{part}_us_p99"] = percentile(inside[f"{part}_us"].to_numpy(), 0.99)
         rows.append(row)
     return pl.DataFrame(rows)
+
+
+def drawn_parts(table: pl.DataFrame) -> list[str]:
+    """Return the parts to draw: all, but cores only where hosts take time for packets."""
+    return [part for part in PARTS if part != "cores" or table["cores_share"].sum() > 0]
 
 
 def largest_part(table: pl.DataFrame) -> str:

@@ -6,10 +6,13 @@
 //! carry are stored in the [`Shelf`]; a message carries only the index of its object.
 
 use super::object::{Object, Origin};
+use super::settings::lasting;
 use eastwest_types::Span;
 pub use eastwest_workload::application::Role;
 use eastwest_workload::application::process::Kind;
-use eastwest_workload::application::{self, ApplicationModel, Content, Place, Process};
+use eastwest_workload::application::{
+    self, ApplicationModel, Content, Declared, Place, Process, Statistic,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -35,6 +38,16 @@ impl std::fmt::Debug for Model {
 }
 
 impl ApplicationModel for Model {
+    fn declared(&self) -> Declared {
+        let quantity =
+            |(name, doc): &(String, String)| Statistic { name: lasting(name), doc: lasting(doc) };
+        let all = |given: &Option<Vec<(String, String)>>| {
+            given.as_ref().map(|given| given.iter().map(quantity).collect())
+        };
+        let sketch = &self.origin.sketch;
+        Declared { counters: all(&sketch.counters), measures: all(&sketch.measures) }
+    }
+
     fn start(&self, place: &Place) -> Box<dyn application::Application> {
         let set = |object: &Bound<'_, PyAny>| {
             let members = PyDict::new(object.py());
@@ -115,6 +128,7 @@ enum Act {
     Count(String, u64),
     Measure(String, Span),
     Plan(u64),
+    Begin(u64),
     Complete(u64),
 }
 
@@ -149,6 +163,7 @@ impl SketchApplication {
             "count" => Act::Count(act.get_item(1)?.extract()?, number(2)?),
             "measure" => Act::Measure(act.get_item(1)?.extract()?, Span(number(2)?)),
             "plan" => Act::Plan(number(1)?),
+            "begin" => Act::Begin(number(1)?),
             "complete" => Act::Complete(number(1)?),
             _ => return Err(PyValueError::new_err("no action")),
         })
@@ -185,6 +200,7 @@ impl SketchApplication {
                 Act::Count(counter, by) => p.count(&counter, by),
                 Act::Measure(name, took) => p.measure(&name, took),
                 Act::Plan(units) => p.plan(units),
+                Act::Begin(units) => p.begin(units),
                 Act::Complete(units) => p.complete(units),
             }
         }

@@ -31,6 +31,10 @@ pub struct Sketch {
     /// Roles of the processes of an application: name and meaning of each; empty for other
     /// mechanisms.
     pub roles: Vec<(String, String)>,
+    /// Name and meaning of each counter that an application declares; `None`: not declared.
+    pub counters: Option<Vec<(String, String)>>,
+    /// Name and meaning of each measure that an application declares; `None`: not declared.
+    pub measures: Option<Vec<(String, String)>>,
 }
 
 impl Sketch {

@@ -104,11 +104,6 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
     notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));
     let hosts = ProcessingConfig::read(s);
-    s.demand(hosts.is_none() || measure.flow_parts.is_empty(), &["measure", "hosts"], || {
-        "flow_parts cannot be used together with [hosts]: the parts of flow times are not known \
-         if hosts take time for packets"
-            .to_owned()
-    });
     if hosts.is_some() && !used(Transport::Tcp) && !s.describing() {
         notes.push(
             "[hosts] has no effect: only TCP takes time in hosts, and no workload uses it"

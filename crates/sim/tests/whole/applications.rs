@@ -124,6 +124,66 @@ fn retries_survive_the_failure_of_a_server() {
     assert_eq!(done.count("applications.app.operation_us.count") + count("failed"), 1_200);
 }
 
+/// Returns the numbers of requests: sent, answered, unanswered, and the five reasons.
+fn requests(done: &Outcome) -> [u64; 8] {
+    let names = [
+        "sent",
+        "answered",
+        "unanswered",
+        "request_in_flight",
+        "no_reply_sent",
+        "reply_in_flight",
+        "connection_failed",
+        "connection_closed",
+    ];
+    names.map(|name| done.count(&format!("applications.app.requests.{name}")))
+}
+
+#[test]
+fn every_request_of_an_application_that_ends_has_a_reply() {
+    for kind in KINDS {
+        let done = outcome(&text("", kind), &[]);
+        let [sent, answered, unanswered, ..] = requests(&done);
+        assert!(sent > 0 && sent == answered && unanswered == 0, "{kind}");
+        let of = |name: &str| done.count(&format!("applications.app.operations.{name}"));
+        assert_eq!((of("begun"), of("completed")), (of("planned"), of("planned")), "{kind}");
+        assert_eq!(done.value("applications.app.ended"), "by itself", "{kind}");
+    }
+}
+
+#[test]
+fn requests_without_reply_are_counted_by_reason_at_the_end_of_the_run() {
+    for (kind, more) in [
+        // Requests of 10 KB and slow servers: some requests are in flight, some at servers.
+        (KINDS[2], ""),
+        (KINDS[3], "\nserver_time = '300 us'"),
+    ] {
+        let whole = outcome(&text("", &format!("{kind}{more}")), &[]);
+        let half = (whole.number("simulated_s") / 2.0 * 1e6) as u64;
+        let cut = outcome(&text(&format!("duration = '{half} us'"), &format!("{kind}{more}")), &[]);
+        let [sent, answered, unanswered, reasons @ ..] = requests(&cut);
+        assert_eq!(sent, answered + unanswered, "{kind}");
+        assert_eq!(unanswered, reasons.iter().sum::<u64>(), "{kind}: {reasons:?}");
+        assert!(unanswered > 0 && reasons[1] > 0, "{kind}: {reasons:?}");
+        assert_eq!(reasons[3..], [0, 0], "{kind}");
+        assert_eq!(cut.value("applications.app.ended"), "at the duration", "{kind}");
+        // Each request that has arrived and no reply that has arrived: exchanges of the flow table.
+        let of =
+            |purpose: &str| cut.texts("flows", "purpose").iter().filter(|p| **p == purpose).count();
+        assert_eq!(of("response") as u64, answered, "{kind}");
+        assert_eq!(of("request") as u64, sent - reasons[0], "{kind}");
+    }
+}
+
+#[test]
+fn requests_to_a_host_that_has_failed_are_lost_with_their_connection() {
+    let fault = "[[fault]]\non = 'h5'\nkind = 'down'\nfrom = '5 ms'\n";
+    let done = outcome(&text("", &format!("{}\n{fault}", KINDS[1])), &[("tcp.max_retries", "3")]);
+    let [sent, answered, unanswered, reasons @ ..] = requests(&done);
+    assert_eq!(sent, answered + unanswered);
+    assert!(reasons[3] > 0 && reasons[3] == unanswered, "{reasons:?}");
+}
+
 #[test]
 fn impossible_settings_are_told_at_their_key() {
     let stores = KINDS[2].replace("stores = ['h2..h6']\n", "stores = ['h9']\n");

@@ -27,7 +27,7 @@ fn parts(done: &Outcome) -> Vec<[u64; 4]> {
 }
 
 /// Returns columns of the table `flow_parts`, in picoseconds.
-fn columns<const N: usize>(done: &Outcome, names: [&str; N]) -> Vec<[u64; N]> {
+pub fn columns<const N: usize>(done: &Outcome, names: [&str; N]) -> Vec<[u64; N]> {
     let columns = names.map(|part| done.f64s("flow_parts", part));
     (0..columns[0].len()).map(|i| columns.map(|c| (c[i] * 1e6).round() as u64)).collect()
 }
@@ -45,6 +45,15 @@ const FLIGHT: [&str; 7] = [
     "processing_us",
 ];
 
+/// Times that make up `cores_us`.
+const CORES: [&str; 5] = [
+    "send_core_queue_us",
+    "send_core_us",
+    "interrupt_delay_us",
+    "receive_core_queue_us",
+    "receive_core_us",
+];
+
 /// Returns the waiting times of a flow as (link, picoseconds), in the order of the table
 /// `flow_hops`.
 fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
@@ -55,17 +64,19 @@ fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
 }
 
 /// Checks that every flow has a row in `flow_parts`, and that its parts add up to the picosecond.
-fn assert_adds_up(name: &str, done: &Outcome) {
+pub fn assert_adds_up(name: &str, done: &Outcome) {
     let times = done.f64s("flows", "fct_us");
     assert_eq!(done.i64s("flow_parts", "flow").len(), times.len(), "{name}");
     let (injections, flights) = (columns(done, INJECTION), columns(done, FLIGHT));
+    let (cores, all_cores) = (columns(done, CORES), columns(done, ["cores_us"]));
     for (i, parts) in parts(done).into_iter().enumerate() {
         assert_eq!(done.i64s("flow_parts", "flow")[i], i as i64);
         let injection = injections[i].iter().sum::<u64>();
         let flight = flights[i].iter().sum::<u64>();
         let waits = waits(done, i as i64).iter().map(|(_, wait)| wait).sum::<u64>();
         assert_eq!([injection, waits, flight], parts[..3], "{name}: flow {i}, {flights:?}");
-        let sum: u64 = parts.iter().sum();
+        assert_eq!(cores[i].iter().sum::<u64>(), all_cores[i][0], "{name}: flow {i}, {cores:?}");
+        let sum = parts.iter().sum::<u64>() + all_cores[i][0];
         assert_eq!(sum, (times[i] * 1e6).round() as u64, "{name}: flow {i}, {parts:?}");
         let again = done.u64s("flows", "retransmits")[i] > 0;
         assert_eq!(done.texts("flow_parts", "loss")[i] == "yes", again, "{name}: flow {i}");

@@ -2,6 +2,7 @@
 //! merging, checkpoints, and refused settings.
 
 use crate::checkpoint::goes_on_in;
+use crate::flow_parts::{assert_adds_up, columns};
 use crate::harness::{Outcome, context, outcome};
 use eastwest_sim::scenario::read;
 
@@ -98,17 +99,97 @@ fn a_run_goes_on_from_a_checkpoint() {
     goes_on_in(&context(), &text("[hosts]\ncores = 2\nmessage = '1 us'", permutation), &[]);
 }
 
+const PARTS: (&str, &str) = ("measure.flow_parts", "*");
+
+/// Round times: 5 µs until an interrupt, 3 µs for a received segment, 3 µs for a sent burst.
+const ROUND: &str = "[hosts]\ninterrupt_delay = '5 us'\nreceive_frame = '1 us'\n\
+                     receive_segment = '2 us'\nreceive_rate = '100 Tbit/s'\nsend_segment = '3 us'\n\
+                     send_rate = '100 Tbit/s'\nack = '0 s'";
+
+#[test]
+fn the_parts_of_an_exchange_have_the_times_of_both_cores() {
+    let service = "kind = 'key-value'\nclients = ['h0']\nservers = ['h9']\noperations = 50\n\
+                   read_share = 1\nvalue_bytes = '1000 B'\nkey_bytes = '100 B'";
+    let done = outcome(&text(ROUND, service), &[PARTS]);
+    assert_adds_up("exchange", &done);
+    let names = ["send_core_queue_us", "interrupt_delay_us", "receive_core_queue_us"];
+    let waits = columns(&done, names);
+    let work = columns(&done, ["send_core_us", "receive_core_us"]);
+    assert_eq!(waits.len(), 100);
+    // At first, receivers send acknowledgements at once (quick ACKs), which also interrupt the cores.
+    for (flow, (waits, work)) in waits.iter().zip(&work).enumerate().skip(40) {
+        assert_eq!(*waits, [0, 5_000_000, 0], "flow {flow}");
+        // A payload of 1,000 bytes or less takes at most 80 ps at 100 Tbit/s.
+        let payload = work.map(|all| all - 3_000_000);
+        assert!(payload.iter().all(|&ps| (8..=80).contains(&ps)), "flow {flow}: {work:?}");
+    }
+}
+
+#[test]
+fn a_segment_that_waits_for_busy_cores_has_the_wait_in_its_parts() {
+    let many = "kind = 'incast'\nreceiver = 'h9'\nsenders = ['h0..h7']\nblock_bytes = '1000 B'\n\
+                start_jitter = '0 s'\nrounds = 1";
+    let hosts = "[hosts]\ninterrupt_delay = '0 s'\nreceive_frame = '0 s'\nreceive_segment = '10 us'\n\
+                 receive_rate = '100 Tbit/s'\nsend_segment = '0 s'\nsend_rate = '100 Tbit/s'\nack = '0 s'\n\
+                 merge = '0 B'";
+    let done = outcome(&text(hosts, many), &[PARTS]);
+    assert_adds_up("incast", &done);
+    let mut waits: Vec<u64> = columns(&done, ["receive_core_queue_us"]).concat();
+    waits.sort_unstable();
+    // Eight segments arrive within 8 × 80 ns, and each takes the core for 10 µs.
+    for (place, wait) in waits.iter().enumerate() {
+        let expected = place as f64 * 10.0;
+        let us = *wait as f64 / 1e6;
+        assert!(us <= expected && us > expected - 1.0, "{place}: {us} µs, {waits:?}");
+    }
+}
+
+#[test]
+fn parts_add_up_with_merging_losses_and_full_rings() {
+    let permutation = "kind = 'permutation'\nbytes = '300 KB'\nrepeat = 3";
+    let incast =
+        "kind = 'incast'\nreceiver = 'h9'\nsenders = ['h0..h8']\nblock_bytes = '2 MB'\nrounds = 1";
+    let many = "kind = 'fan-out'\nfront_ends = ['h0', 'h1']\nworkers = ['h2..h9']\nqueries = 40\n\
+                response_bytes = '30 KB'\ngap = '100 us'";
+    let small = "[hosts]\nring = 24\nreceive_segment = '8 us'\nmessage = '2 us'";
+    for (name, hosts, workload) in [
+        ("merging", "[hosts]", permutation),
+        ("cores", "[hosts]\ncores = 3\nmessage = '1 us'", permutation),
+        ("queue", "[hosts]", incast),
+        ("ring", small, incast),
+        ("messages", small, many),
+        ("no merging", "[hosts]\nmerge = '0 B'\nburst = '0 B'", many),
+    ] {
+        let text = text(hosts, workload).replace("limit = '10 MB'", "limit = '300 KB'");
+        let plain = outcome(&text, &[]);
+        let done = outcome(&text, &[PARTS]);
+        assert_eq!(plain.value("digest"), done.value("digest"), "{name}");
+        assert_adds_up(name, &done);
+        let cores: u64 = columns(&done, ["receive_core_us"]).concat().iter().sum();
+        assert!(cores > 0, "{name}");
+        match name {
+            "ring" => assert!(done.count("hosts.ring_drops") > 0),
+            "queue" => assert!(done.count("packets.dropped") > 0),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn critical_paths_go_on_from_a_checkpoint() {
+    let permutation = "kind = 'permutation'\nbytes = '300 KB'\nrepeat = 2";
+    let text = format!("{}[measure]\nflow_parts = ['*']\n", text("[hosts]", permutation));
+    goes_on_in(&context(), &text, &[]);
+}
+
 #[test]
 fn what_needs_hosts_without_time_is_refused() {
-    for (hosts, more, told) in [
-        ("fidelity", "", "hosts lets hosts take time for each packet"),
-        ("", "[measure]\nflow_parts = 'all'", "flow_parts"),
-    ] {
-        let flow = if hosts == "fidelity" { "fidelity = 'flow'\n" } else { "" };
-        let text =
-            format!("{flow}{}{more}\n", text("[hosts]", "kind = 'permutation'\nbytes = '1 KB'"));
-        let problems = read(&text, &context(), &[]).expect_err("refused");
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        assert!(all.iter().any(|one| one.contains(told)), "{all:?}");
-    }
+    let permutation = "kind = 'permutation'\nbytes = '1 KB'";
+    let text = format!("fidelity = 'flow'\n{}", text("[hosts]", permutation));
+    let problems = read(&text, &context(), &[]).expect_err("refused");
+    let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(
+        all.iter().any(|one| one.contains("hosts lets hosts take time for each packet")),
+        "{all:?}"
+    );
 }

@@ -8,6 +8,7 @@
 
 use super::family::{Model, Program};
 use super::process::{Act, Content, Kind, Message, Place, Process};
+use super::requests::Requests;
 use super::role::Role;
 use super::tally::Tally;
 use crate::demand::Objections;
@@ -125,6 +126,9 @@ pub struct Deployment {
     /// Time of the last event, and number of events so far at this time.
     instant: (Time, u64),
     finished: bool,
+    /// Account of the requests: while the application runs, without those that have no reply yet;
+    /// after its end, complete.
+    requests: Requests,
 }
 
 /// Token of the wake-up that starts all processes. The token of a timer is its number, which is
@@ -159,6 +163,7 @@ impl Deployment {
         let mut numbers = 0u32..;
         let members: Vec<Vec<u32>> =
             config.hosts.iter().map(|hosts| numbers.by_ref().take(hosts.len()).collect()).collect();
+        let tally = Tally::new(&config.model.declared());
         let mut processes = Vec::with_capacity(hosts.len());
         for (role, numbers) in members.iter().enumerate() {
             for &number in numbers {
@@ -182,7 +187,7 @@ impl Deployment {
             members,
             start: config.start,
             class: config.class,
-            tally: Tally::default(),
+            tally,
             next: 0,
             next_conn: 0,
             links: BTreeMap::new(),
@@ -193,7 +198,34 @@ impl Deployment {
             local: VecDeque::new(),
             instant: (Time::ZERO, 0),
             finished: false,
+            requests: Requests::default(),
         }
+    }
+
+    /// Whether the application has ended: by itself, or because a process has called `stop`.
+    pub fn has_ended(&self) -> bool {
+        self.finished
+    }
+
+    /// Returns the account of the requests at this time, or at the end of the application.
+    pub fn requests(&self) -> Requests {
+        let mut all = self.requests;
+        if self.finished {
+            return all;
+        }
+        for (request, asked) in &self.asked {
+            let state = if self.messages.contains_key(request) {
+                &mut all.request_in_flight
+            } else if asked.conn.is_some_and(|conn| !self.links.contains_key(&conn)) {
+                &mut all.connection_closed
+            } else {
+                &mut all.no_reply_sent
+            };
+            *state += 1;
+        }
+        let is_reply = |arriving: &&OnTheWay| matches!(arriving.message.kind, Kind::Reply(_));
+        all.reply_in_flight = self.messages.values().filter(is_reply).count() as u64;
+        all
     }
 
     /// Returns the number of completed and of planned units of work; the second is 0 if the
@@ -265,6 +297,7 @@ impl Deployment {
     }
 
     fn finish(&mut self, out: &mut Vec<Action>) {
+        self.requests = self.requests();
         let open = std::mem::take(&mut self.links);
         out.extend(open.keys().map(|&conn| Action::Close { conn: ConnId(conn) }));
         self.end(Action::Finished, out);
@@ -275,6 +308,7 @@ impl Deployment {
         if let Some(link) = arrived.conn.and_then(|conn| self.links.get_mut(&conn)) {
             link.on_the_way -= 1;
         }
+        self.requests.answered += u64::from(arrived.message.answers().is_some());
         self.turn(now, arrived.to, &Turn::Message(&arrived.message), out);
         if let Some(conn) = arrived.conn {
             self.close_if_idle(now, conn, out);
@@ -300,8 +334,15 @@ impl Deployment {
         if !link.closing {
             self.between.remove(&(link.client, link.server, link.number));
         }
-        self.messages.retain(|_, m| m.conn != Some(conn));
+        let mut lost = self.asked.len() as u64;
         self.asked.retain(|_, asked| asked.conn != Some(conn));
+        lost -= self.asked.len() as u64;
+        self.messages.retain(|_, m| {
+            let is_lost = m.conn == Some(conn);
+            lost += u64::from(is_lost && m.message.answers().is_some());
+            !is_lost
+        });
+        self.requests.connection_failed += lost;
         self.turn(now, link.client, &Turn::Close(link.server, true), out);
         self.turn(now, link.server, &Turn::Close(link.client, true), out);
     }
@@ -415,6 +456,7 @@ impl Deployment {
             }
         };
         if let Kind::Request(request) = kind {
+            self.requests.sent += 1;
             self.asked.insert(request, Asked { client: from, server: to, conn });
         }
         let arriving = OnTheWay { to, conn, message: Message { from, content, kind, sent: now } };
@@ -424,7 +466,11 @@ impl Deployment {
             out.push(Action::Wake { at: now, token: LOCAL });
             return Ok(());
         };
-        let Some(link) = self.links.get_mut(&conn) else { return Ok(()) }; // closed by its client
+        let Some(link) = self.links.get_mut(&conn) else {
+            // The client has closed the connection before the reply.
+            self.requests.connection_closed += u64::from(matches!(kind, Kind::Reply(_)));
+            return Ok(());
+        };
         self.messages.insert(tag, arriving);
         link.on_the_way += 1;
         let side = if link.client == from { Side::Client } else { Side::Server };
@@ -475,6 +521,7 @@ impl Deployment {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::declared::{Declared, Statistic};
     use super::super::interface::{Application, ApplicationModel};
     use super::*;
     use crate::ideal::{Ideal, cluster};
@@ -686,6 +733,114 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn requests_without_a_reply_are_counted_by_reason() {
+        type Act = fn(&mut Process, Option<&Message>, Option<u64>);
+        let cases: [(Act, Requests); 4] = [
+            // The server sends no reply.
+            (
+                |p, message, _| {
+                    if p.number() == 0 && message.is_none() {
+                        p.request(1, 10);
+                    }
+                },
+                Requests { sent: 1, no_reply_sent: 1, ..Requests::default() },
+            ),
+            // The client closes, and the server replies later.
+            (
+                |p, message, timer| match (p.number(), message, timer) {
+                    (0, None, None) => {
+                        p.request(1, 10);
+                        p.close(1, 0);
+                    }
+                    (1, Some(request), None) => {
+                        let Kind::Request(number) = request.kind else { return };
+                        p.timer(Span::from_ms(1), number);
+                    }
+                    (1, None, Some(number)) => p.reply_to(number, 10),
+                    _ => {}
+                },
+                Requests { sent: 1, connection_closed: 1, ..Requests::default() },
+            ),
+            // The client closes, and the server sends no reply.
+            (
+                |p, message, timer| match (p.number(), message, timer) {
+                    (0, None, None) => {
+                        p.request(1, 10);
+                        p.close(1, 0);
+                    }
+                    _ => {}
+                },
+                Requests { sent: 1, connection_closed: 1, ..Requests::default() },
+            ),
+            // The application stops while a reply and a request are in flight.
+            (
+                |p, message, timer| match (p.number(), message, timer) {
+                    (0, None, None) => {
+                        p.request(1, 10);
+                    }
+                    (1, Some(request), None) if request.is_request() => {
+                        p.reply(request, 10);
+                        p.request(0, 10);
+                        p.stop();
+                    }
+                    _ => {}
+                },
+                Requests {
+                    sent: 2,
+                    request_in_flight: 1,
+                    reply_in_flight: 1,
+                    ..Requests::default()
+                },
+            ),
+        ];
+        for (act, expected) in cases {
+            let config = config(Model::Custom(Arc::new(Script(act))), PEERS, &[&[0, 1]]);
+            let mut application = Deployment::new(config, &cluster(2)).expect("possible");
+            Ideal::run(|now, event, out| application.handle(now, event, out));
+            assert!(application.has_ended());
+            let found = application.requests();
+            assert_eq!(found, expected);
+            assert_eq!(found.unanswered(), found.numbers()[3..].iter().sum::<u64>());
+        }
+    }
+
+    /// Application for tests that declares its counters and measures.
+    #[derive(Clone, Copy, Debug)]
+    struct Declares(fn(&mut Process));
+
+    impl ApplicationModel for Declares {
+        fn declared(&self) -> Declared {
+            let one = |name| Statistic { name, doc: "" };
+            Declared::all(&[one("begun"), one("late")], &[one("took")])
+        }
+        fn start(&self, _: &Place) -> Box<dyn Application> {
+            Box::new(*self)
+        }
+    }
+
+    impl Application for Declares {
+        fn on_start(&mut self, process: &mut Process) {
+            self.0(process);
+        }
+    }
+
+    #[test]
+    fn declared_counters_begin_at_zero_and_no_other_is_allowed() {
+        let run =
+            |act: fn(&mut Process)| run(Model::Custom(Arc::new(Declares(act))), PEERS, &[&[0]]);
+        let outcome = run(|p| {
+            p.count("begun", 2);
+            p.measure("took", Span::from_ms(1));
+        });
+        assert_eq!((outcome.counter("begun"), outcome.counter("late")), (2, 0));
+        let failed = run(|p| p.count("begin", 1)).ideal.failed.expect("an error");
+        assert!(failed.contains("\"begin\" is not a declared counter"), "{failed}");
+        assert!(failed.contains("declared are begun, late"), "{failed}");
+        let failed = run(|p| p.measure("late", Span(1))).ideal.failed.expect("an error");
+        assert!(failed.contains("\"late\" is not a declared measure"), "{failed}");
+    }
+
+    #[test]
     fn an_application_that_cannot_be_placed_is_refused() {
         let model = || Model::Custom(Arc::new(Script(|_, _, _| {})));
         let refused = |hosts: &[&[u32]]| {
@@ -729,5 +884,7 @@ pub(super) mod tests {
         tell(at.0 + 1, Event::Delivered { conn: ConnId(1), from: Side::Client, tag: 2 });
         let counters: Vec<(&str, u64)> = application.tally().counters().collect();
         assert_eq!(counters, [("arrived", 1), ("failures", 3)]);
+        let expected = Requests { sent: 1, connection_failed: 1, ..Requests::default() };
+        assert_eq!(application.requests(), expected);
     }
 }

@@ -1,5 +1,6 @@
 //! Family of all applications: those that come with Eastwest, and those of users.
 
+use super::declared::Declared;
 use super::fan_out;
 use super::hedged;
 use super::interface::{Application, ApplicationModel, BuiltIn};
@@ -72,6 +73,16 @@ macro_rules! family {
                 match self {
                     $(Model::$name(settings) => settings.problems(members),)*
                     Model::Custom(model) => model.problems(members),
+                }
+            }
+
+            /// Returns the counters and measures that the application declares.
+            pub fn declared(&self) -> Declared {
+                match self {
+                    $(Model::$name(_) => {
+                        Declared::all(<$settings>::COUNTERS, <$settings>::MEASURES)
+                    })*
+                    Model::Custom(model) => model.declared(),
                 }
             }
 

@@ -4,12 +4,9 @@
 //! This is the partition–aggregate pattern of web search (Alizadeh et al. 2010, section 2.1): the
 //! slowest of many responses determines the time of a query, and responses after the deadline are
 //! lost work. Queries of a front end are a Poisson process and do not wait for each other.
-//!
-//! Counters: `queries`; `missed`: queries that were not complete at the deadline; `responses`:
-//! responses before the deadline; `late`: responses after the deadline. Measure `query`: time from
-//! a query to its answer, at most the deadline.
 
 use super::answers::{Answers, read_bytes, read_server_time};
+use super::declared::Statistic;
 use super::interface::{Application, BuiltIn};
 use super::process::{Content, Message, Place, Process};
 use super::role::Role;
@@ -50,6 +47,22 @@ impl BuiltIn for FanOutConfig {
         Role { name: "front_ends", doc: "Hosts that send queries to workers." },
         Role { name: "workers", doc: "Hosts that respond to queries." },
     ];
+    const COUNTERS: &'static [Statistic] = &[
+        Statistic { name: "queries", doc: "Queries that front ends have sent." },
+        Statistic { name: "missed", doc: "Queries that were not complete at their deadline." },
+        Statistic {
+            name: "responses",
+            doc: "Responses that arrived before the deadline of their query.",
+        },
+        Statistic {
+            name: "late",
+            doc: "Responses that arrived after the deadline of their query.",
+        },
+    ];
+    const MEASURES: &'static [Statistic] = &[Statistic {
+        name: "query",
+        doc: "Time from a query to its answer, at most the deadline.",
+    }];
     type State = FanOut;
 
     fn read(s: &mut Section) -> FanOutConfig {
@@ -136,9 +149,6 @@ const NEXT: u64 = u64::MAX;
 impl Application for FanOut {
     fn on_start(&mut self, p: &mut Process) {
         if p.role() == FRONT_END {
-            ["queries", "missed", "responses", "late"]
-                .into_iter()
-                .for_each(|counter| p.count(counter, 0));
             p.plan(self.config.queries);
             self.await_query(p);
         }
@@ -203,6 +213,7 @@ impl FanOut {
         self.open.insert(number, query);
         self.asked += 1;
         p.count("queries", 1);
+        p.begin(1);
         self.await_query(p);
     }
 }

@@ -6,12 +6,9 @@
 //! timeout. The time before a retry is uniform between zero and `backoff` · 2^(number of earlier
 //! retries), at most `max_backoff` (full jitter, as Amazon's architecture guides recommend).
 //! Operations of a client are a Poisson process and do not wait for each other.
-//!
-//! Counters: `operations`, `hedges`, `retries`, `duplicates` (responses after the first response of
-//! an operation), `failed` (operations without response after all retries). Measure `operation`:
-//! time from the start of an operation to its first response.
 
 use super::answers::{Answers, read_bytes, read_server_time};
+use super::declared::Statistic;
 use super::interface::{Application, BuiltIn};
 use super::process::{Content, Message, Place, Process};
 use super::role::Role;
@@ -63,6 +60,20 @@ impl BuiltIn for HedgedConfig {
         Role { name: "clients", doc: "Hosts that send requests." },
         Role { name: "servers", doc: "Hosts that respond. Each can answer each request." },
     ];
+    const COUNTERS: &'static [Statistic] = &[
+        Statistic { name: "operations", doc: "Operations that clients have started." },
+        Statistic {
+            name: "hedges",
+            doc: "Second requests that were sent because the first was slow.",
+        },
+        Statistic { name: "retries", doc: "Attempts that followed a timeout." },
+        Statistic { name: "duplicates", doc: "Responses after the first one of their operation." },
+        Statistic { name: "failed", doc: "Operations without response after all retries." },
+    ];
+    const MEASURES: &'static [Statistic] = &[Statistic {
+        name: "operation",
+        doc: "Time from the start of an operation to its first response.",
+    }];
     type State = Hedged;
 
     fn read(s: &mut Section) -> HedgedConfig {
@@ -177,8 +188,6 @@ const RETRY: u64 = 3;
 impl Application for Hedged {
     fn on_start(&mut self, p: &mut Process) {
         if p.role() == CLIENT {
-            let counters = ["operations", "hedges", "retries", "duplicates", "failed"];
-            counters.into_iter().for_each(|counter| p.count(counter, 0));
             p.plan(self.config.operations);
             self.await_next(p);
         }
@@ -227,6 +236,7 @@ impl Hedged {
         let number = self.begun;
         self.begun += 1;
         p.count("operations", 1);
+        p.begin(1);
         let begun = p.now();
         let operation = Operation { begun, server: 0, retries: 0, hedge: None, timeout: None };
         self.open.insert(number, operation);

@@ -1,5 +1,6 @@
 //! Interface between applications and the simulator: the traits that an application implements.
 
+use super::declared::{Declared, Statistic};
 use super::process::{Message, Place, Process};
 use super::role::Role;
 use eastwest_settings::Section;
@@ -38,6 +39,12 @@ pub trait ApplicationModel: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns the counters and measures of the application, if it declares them. Goals with
+    /// another name are then refused before the run, and each declared counter begins at 0.
+    fn declared(&self) -> Declared {
+        Declared::default()
+    }
+
     /// Returns the initial state of the process at the place `place`.
     fn start(&self, place: &Place) -> Box<dyn Application>;
 }
@@ -50,6 +57,10 @@ pub(crate) trait BuiltIn: Sized {
     const DOC: &'static str;
     /// Roles of the application's processes.
     const ROLES: &'static [Role];
+    /// All counters of the application.
+    const COUNTERS: &'static [Statistic];
+    /// All measures of the application.
+    const MEASURES: &'static [Statistic];
     /// State of one process of the application.
     type State: Application;
 

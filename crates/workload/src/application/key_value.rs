@@ -5,10 +5,9 @@
 //! distribution; the defaults are those of YCSB's workload B (95 % reads, records of 1 kB, exponent
 //! 0.99). Keys are drawn with the method of Gray et al. (1994, *Quickly generating billion-record
 //! synthetic databases*), as YCSB does. A key belongs to one server, chosen by a hash.
-//!
-//! Counters: `reads`, `writes`. Measures: `read`, `write`: time from a request to its response.
 
 use super::answers::{Answers, read_bytes, read_server_time};
+use super::declared::Statistic;
 use super::interface::{Application, BuiltIn};
 use super::process::{Content, Message, Place, Process};
 use super::role::Role;
@@ -51,6 +50,14 @@ impl BuiltIn for KeyValueConfig {
     const ROLES: &'static [Role] = &[
         Role { name: "clients", doc: "Hosts that read and write." },
         Role { name: "servers", doc: "Hosts that store the values; each key belongs to one." },
+    ];
+    const COUNTERS: &'static [Statistic] = &[
+        Statistic { name: "reads", doc: "Reads that clients have started." },
+        Statistic { name: "writes", doc: "Writes that clients have started." },
+    ];
+    const MEASURES: &'static [Statistic] = &[
+        Statistic { name: "read", doc: "Time from a read to its response." },
+        Statistic { name: "write", doc: "Time from a write to its response." },
     ];
     type State = KeyValue;
 
@@ -175,7 +182,6 @@ pub struct KeyValue {
 impl Application for KeyValue {
     fn on_start(&mut self, p: &mut Process) {
         if p.role() == CLIENT {
-            ["reads", "writes"].into_iter().for_each(|counter| p.count(counter, 0));
             p.plan(self.config.operations);
             (0..self.config.outstanding).for_each(|_| self.operate(p));
         }
@@ -223,6 +229,7 @@ impl KeyValue {
             false => (WRITE, "writes", self.config.value_bytes),
         };
         p.count(counter, 1);
+        p.begin(1);
         let words = [operation, p.now().0, key];
         p.request(server, Content { bytes, words, ..Content::default() });
     }

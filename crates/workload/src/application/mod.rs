@@ -11,6 +11,7 @@
 //! Applications of users, from other crates or from Python, use the same interface.
 
 mod answers;
+pub mod declared;
 pub mod deployment;
 mod family;
 pub mod fan_out;
@@ -20,11 +21,14 @@ pub mod key_value;
 pub mod parameter_server;
 pub mod process;
 pub mod quorum;
+pub mod requests;
 pub mod role;
 pub mod tally;
 
+pub use declared::{Declared, Statistic};
 pub use deployment::{ApplicationConfig, Deployment};
 pub use family::{ApplicationEntry, BUILT_IN, Model, Named, ReadApplication};
 pub use interface::{Application, ApplicationModel};
 pub use process::{Content, Message, Place, Process};
+pub use requests::Requests;
 pub use role::Role;

@@ -5,11 +5,9 @@
 //! Server* (OSDI 2014): the parameters are divided equally among the servers; a server answers when
 //! the gradients of all workers have arrived. So there is an incast in both directions, and the
 //! slowest worker determines the time of an iteration.
-//!
-//! Counter: `iterations` (of all workers). Measures: `iteration`: time of an iteration of a worker;
-//! `communication`: the part of this time after the computation.
 
 use super::answers::read_bytes;
+use super::declared::Statistic;
 use super::interface::{Application, BuiltIn};
 use super::process::{Content, Message, Place, Process};
 use super::role::Role;
@@ -41,6 +39,14 @@ impl BuiltIn for ParameterServerConfig {
     const ROLES: &'static [Role] = &[
         Role { name: "workers", doc: "Hosts that compute gradients." },
         Role { name: "servers", doc: "Hosts that store an equal part of the parameters each." },
+    ];
+    const COUNTERS: &'static [Statistic] = &[Statistic {
+        name: "iterations",
+        doc: "Iterations that workers have finished, summed over the workers.",
+    }];
+    const MEASURES: &'static [Statistic] = &[
+        Statistic { name: "iteration", doc: "Time of an iteration of a worker." },
+        Statistic { name: "communication", doc: "Time of an iteration after its computation." },
     ];
     type State = ParameterServer;
 
@@ -138,6 +144,7 @@ impl Application for ParameterServer {
 impl ParameterServer {
     fn compute(&mut self, p: &mut Process) {
         self.begun = p.now();
+        p.begin(1);
         let jitter = exponential(self.config.compute_jitter, p.random());
         p.timer(self.config.compute_time + jitter, 0);
     }

@@ -243,6 +243,12 @@ impl Process<'_> {
         self.tally.planned = self.tally.planned.saturating_add(units);
     }
 
+    /// Counts units of work as begun: operations such as queries, of which `complete` notes the end.
+    /// The summary has both numbers: `applications.W.operations`.
+    pub fn begin(&mut self, units: u64) {
+        self.tally.begun = self.tally.begun.saturating_add(units);
+    }
+
     /// Counts units of the planned work as completed.
     pub fn complete(&mut self, units: u64) {
         self.tally.completed = self.tally.completed.saturating_add(units);

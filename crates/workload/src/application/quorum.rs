@@ -5,11 +5,9 @@
 //! 2): the W-th fastest of N replicas determines the time of a write, so one slow replica does not
 //! delay it. A client has a fixed number of writes in progress and begins the next one when one is
 //! complete.
-//!
-//! Counters: `writes`, `confirmations`. Measures: `write`: time from the start of a write to its
-//! W-th confirmation; `replicated`: time to its N-th confirmation.
 
 use super::answers::{Answers, read_bytes, read_server_time};
+use super::declared::Statistic;
 use super::interface::{Application, BuiltIn};
 use super::process::{Content, Message, Place, Process};
 use super::role::Role;
@@ -47,6 +45,17 @@ impl BuiltIn for QuorumConfig {
     const ROLES: &'static [Role] = &[
         Role { name: "clients", doc: "Hosts that write." },
         Role { name: "stores", doc: "Hosts that store replicas." },
+    ];
+    const COUNTERS: &'static [Statistic] = &[
+        Statistic { name: "writes", doc: "Writes that clients have started." },
+        Statistic { name: "confirmations", doc: "Confirmations that have arrived at clients." },
+    ];
+    const MEASURES: &'static [Statistic] = &[
+        Statistic { name: "write", doc: "Time from a write to confirmation number `quorum`." },
+        Statistic {
+            name: "replicated",
+            doc: "Time from a write to the confirmation of the last replica.",
+        },
     ];
     type State = Quorum;
 
@@ -127,7 +136,6 @@ pub struct Quorum {
 impl Application for Quorum {
     fn on_start(&mut self, p: &mut Process) {
         if p.role() == CLIENT {
-            ["writes", "confirmations"].into_iter().for_each(|counter| p.count(counter, 0));
             p.plan(self.config.writes);
             (0..self.config.outstanding).for_each(|_| self.write(p));
         }
@@ -169,6 +177,7 @@ impl Quorum {
         let number = self.begun;
         self.begun += 1;
         p.count("writes", 1);
+        p.begin(1);
         self.open.insert(number, Write { begun: p.now(), confirmations: 0 });
         for i in 0..self.config.replicas as usize {
             let other = i + p.random().below((self.stores.len() - i) as u64) as usize;

@@ -1,5 +1,6 @@
 //! Counters and measured durations of a whole application.
 
+use super::declared::{Declared, Statistic};
 use eastwest_engine::histogram::Histogram;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
@@ -17,18 +18,42 @@ pub struct Tally {
     durations: BTreeMap<String, Histogram>,
     /// Units of work that the application plans to do; 0 if unknown.
     pub planned: u64,
+    /// Units of work that have begun so far.
+    pub begun: u64,
     /// Units of work that are completed so far.
     pub completed: u64,
+    /// Names of all counters that may be counted; `None`: any name.
+    only_counters: Option<Vec<String>>,
+    /// Names of all measures that may be used; `None`: any name.
+    only_measures: Option<Vec<String>>,
     /// Error message for the first invalid name of a counter or measure; `None` if all names are
     /// valid.
     pub(super) problem: Option<String>,
 }
 
 impl Tally {
+    /// Names of the numbers of operations in the summary of a run, in the order of
+    /// [`Tally::operations`].
+    pub const OPERATIONS: [&'static str; 3] = ["planned", "begun", "completed"];
+
+    /// Returns the numbers of operations: planned, begun and completed.
+    pub fn operations(&self) -> [u64; 3] {
+        [self.planned, self.begun, self.completed]
+    }
+
+    /// Returns the account of an application with these declarations: declared counters are 0.
+    pub(super) fn new(declared: &Declared) -> Tally {
+        let names = |all: &Vec<Statistic>| all.iter().map(|one| one.name.to_owned()).collect();
+        let only_counters: Option<Vec<String>> = declared.counters.as_ref().map(names);
+        let counters = only_counters.iter().flatten().map(|name| (name.clone(), 0)).collect();
+        let only_measures = declared.measures.as_ref().map(names);
+        Tally { counters, only_counters, only_measures, ..Tally::default() }
+    }
+
     pub(super) fn count(&mut self, name: &str, by: u64) {
         if let Some(counter) = self.counters.get_mut(name) {
             *counter = counter.saturating_add(by);
-        } else if self.admits(name, self.counters.len()) {
+        } else if self.admits("counter", name, self.counters.len()) {
             self.counters.insert(name.to_owned(), by);
         }
     }
@@ -36,21 +61,26 @@ impl Tally {
     pub(super) fn measure(&mut self, name: &str, took: Span) {
         if let Some(durations) = self.durations.get_mut(name) {
             durations.record(took);
-        } else if self.admits(name, self.durations.len()) {
+        } else if self.admits("measure", name, self.durations.len()) {
             self.durations.entry(name.to_owned()).or_default().record(took);
         }
     }
 
     /// Whether a new counter or measure may have this name; if not, stores the reason in `problem`.
-    fn admits(&mut self, name: &str, others: usize) -> bool {
+    fn admits(&mut self, what: &str, name: &str, others: usize) -> bool {
+        let only = if what == "counter" { &self.only_counters } else { &self.only_measures };
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         let named = !name.is_empty() && name.len() <= LONGEST && name.chars().all(fits);
+        let undeclared = only.as_ref().filter(|only| !only.iter().any(|one| one == name));
         let problem = if !named {
             let shown: String = name.chars().take(LONGEST).collect();
             format!(
                 "{shown:?} is not the name of a counter or measure: it has the characters a to z, \
                  0 to 9 and _, at most {LONGEST}"
             )
+        } else if let Some(only) = undeclared {
+            let declared = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
+            format!("{name:?} is not a declared {what} of the application: declared are {declared}")
         } else if others >= MOST {
             format!(
                 "the application has more than {MOST} counters or measures: their names must not \

@@ -5,7 +5,8 @@
 //! the lists of hosts there; `Process` says what a process can do.
 
 use eastwest::application::{
-    Application, ApplicationModel, Content, Message, Place, Process, Role, exponential,
+    Application, ApplicationModel, Content, Declared, Message, Place, Process, Role, Statistic,
+    exponential,
 };
 use eastwest::parameters::{Bytes, Section, key};
 use eastwest::{Mechanisms, Span, Time};
@@ -50,7 +51,17 @@ const ROLES: &[Role] = &[
     Role { name: "workers", doc: "Hosts that respond to queries." },
 ];
 
+const COUNTERS: &[Statistic] =
+    &[Statistic { name: "missed", doc: "Queries that were not complete at their deadline." }];
+const MEASURES: &[Statistic] =
+    &[Statistic { name: "query", doc: "Time from a query to its answer." }];
+
 impl ApplicationModel for Settings {
+    /// All counters and measures: goals with another name are refused before the run.
+    fn declared(&self) -> Declared {
+        Declared { counters: Some(COUNTERS.to_vec()), measures: Some(MEASURES.to_vec()) }
+    }
+
     /// Every host of a role gets a process of its own.
     fn start(&self, _: &Place) -> Box<dyn Application> {
         Box::new(FanOut { settings: *self, asked: 0, open: BTreeMap::new() })
@@ -79,7 +90,6 @@ const NEXT: u64 = u64::MAX;
 impl Application for FanOut {
     fn on_start(&mut self, p: &mut Process) {
         if p.role() == FRONT_END {
-            p.count("missed", 0); // a counter that no query increments is still in the summary
             p.plan(self.settings.queries);
             self.await_query(p);
         }
@@ -130,6 +140,7 @@ impl FanOut {
         let deadline = p.timer(self.settings.deadline, number);
         self.open.insert(number, Query { asked: p.now(), deadline, missing: workers.len() });
         self.asked += 1;
+        p.begin(1);
         self.await_query(p);
     }
 }

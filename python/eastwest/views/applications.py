@@ -1,0 +1,71 @@
+"""Numbers of applications: their operations and requests, their counters, and their measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from eastwest.results import Result, pick
+from eastwest.views.latency import quantile
+from eastwest.views.series import Floats
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Durations that an application has measured under one name."""
+
+    workload: str
+    #: Name of the measure without its unit, such as ``query``.
+    name: str
+    #: Number and mean, percentiles and maximum in µs, by name of the statistic.
+    statistics: Mapping[str, float]
+
+
+def all_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the part of a summary with the numbers of each application, by workload."""
+    own = summary.get("applications")
+    if not isinstance(own, Mapping):
+        return {}
+    return {str(name): each for name, each in own.items() if isinstance(each, Mapping)}
+
+
+def measures(summary: Mapping[str, Any]) -> Iterator[Measure]:
+    """Yield the measures of all applications of a run that have at least one duration."""
+    for workload, own in all_of(summary).items():
+        for key, found in own.items():
+            if key.endswith("_us") and isinstance(found, Mapping) and pick(found, "count"):
+                yield Measure(workload, key.removesuffix("_us"), found)
+
+
+def counters(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Yield (workload, counter, value) of all applications of a run."""
+    for workload, own in all_of(summary).items():
+        found = own.get("counters")
+        for name in found if isinstance(found, Mapping) else ():
+            value = pick(found, name)
+            if value is not None:
+                yield workload, str(name), value
+
+
+def distribution(result: Result, measure: Measure) -> pl.DataFrame:
+    """Return the histogram of a measure: ``upper_us`` and ``count``, in ascending order."""
+    rows = result.application_times.filter(
+        (pl.col("workload") == measure.workload) & (pl.col("measure") == measure.name)
+    )
+    return rows.select("upper_us", "count").filter(pl.col("count") > 0).sort("upper_us")
+
+
+def shares(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
+    """Return the upper bounds of the buckets of a histogram in s, and the share up to each."""
+    counts = np.cumsum(histogram["count"].to_numpy().astype(np.float64))
+    return histogram["upper_us"].to_numpy() / 1e6, counts / counts[-1]
+
+
+def at_share(histogram: pl.DataFrame, share: float) -> float:
+    """Return the duration in s that a share of a histogram does not exceed; NaN if it is empty."""
+    found = quantile(histogram, share)
+    return float("nan") if found is None else found / 1e6
