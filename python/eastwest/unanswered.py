@@ -8,27 +8,28 @@ from typing import Any
 from eastwest.results import pick
 from eastwest.units import clean, count
 
-#: Why a request has no reply, by the name of its number in ``applications.W.requests``.
+#: Why requests have no reply, after their number, by the name of the number in
+#: ``applications.W.requests``.
 _REASONS = {
-    "request_in_flight": "request in flight to the server",
-    "no_reply_sent": "no reply sent by the server",
-    "reply_in_flight": "reply in flight to the client",
-    "connection_failed": "connection aborted by TCP after too many timeouts",
-    "connection_closed": "connection closed by the client before the reply",
+    "request_in_flight": "in flight to the server",
+    "no_reply_sent": "not replied to by the server",
+    "reply_in_flight": "with the reply in flight",
+    "connection_failed": "on connections that TCP has aborted",
+    "connection_closed": "on connections that the client has closed",
 }
 
 
 def reasons(requests: Mapping[str, Any]) -> str:
     """Return why requests of an application have no reply, each with its number of requests."""
     found = {name: pick(requests, name) for name in _REASONS}
-    return "; ".join(f"{_REASONS[name]}: {count(n)}" for name, n in found.items() if n)
+    return ", ".join(f"{count(n)} {_REASONS[name]}" for name, n in found.items() if n)
 
 
 #: What ended the run, by ``applications.W.ended``.
 _ENDS = {
-    "by itself": "the application had ended",
-    "at the duration": "the run ended at its duration",
-    "with the run": "the run ended before the application",
+    "by itself": "when the application ended",
+    "at the duration": "at the duration of the run",
+    "with the run": "when the run ended",
 }
 
 
@@ -41,11 +42,11 @@ def unanswered(summary: Mapping[str, Any]) -> list[str]:
         none, sent = pick(requests, "unanswered"), pick(requests, "sent")
         if not none or not isinstance(requests, Mapping):
             continue
+        end = _ENDS.get(str(own.get("ended")), "at the end")
         note = (
-            f"{clean(str(workload), 40)}: {count(none)} of {count(sent)} requests have no reply "
-            f"({reasons(requests)})"
+            f"{clean(str(workload), 40)}: {count(none)} of {count(sent)} requests had no reply "
+            f"{end} ({reasons(requests)})"
         )
-        note += f"; {_ENDS[own['ended']]}" if own.get("ended") in _ENDS else ""
         if pick(summary, "faults", "failures"):
             note += "; links or nodes failed during the run"
         notes.append(note)

@@ -216,8 +216,8 @@ def test_requests_without_a_reply_have_a_number_a_reason_and_a_note() -> None:
     assert (requests["sent"], requests["answered"], requests["unanswered"]) == (2, 1, 1)
     assert requests["no_reply_sent"] == 1
     note = (
-        "app: 1 of 2 requests have no reply (no reply sent by the server: 1); the application had "
-        "ended"
+        "app: 1 of 2 requests had no reply when the application ended (1 not replied to by the "
+        "server)"
     )
     assert note in result.summary["notes"]
 

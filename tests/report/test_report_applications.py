@@ -58,7 +58,7 @@ def test_the_page_of_a_run_has_the_numbers_of_its_applications(tmp_path: Path) -
     assert applications.number_rows(made) == [
         [
             *("search", "110", "104", "100", "800", "790", "10"),
-            "request in flight to the server: 7; no reply sent by the server: 3",
+            "7 in flight to the server, 3 not replied to by the server",
         ]
     ]
     assert applications.counter_rows(made) == [
@@ -119,17 +119,17 @@ def test_a_page_without_applications_has_no_section_about_them(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "end"),
     [
-        ({}, "; the run ended at its duration"),
-        ({"ended": "with the run"}, "; the run ended before the application"),
-        ({"ended": "by itself"}, "; the application had ended"),
+        ({}, "at the duration of the run"),
+        ({"ended": "with the run"}, "when the run ended"),
+        ({"ended": "by itself"}, "when the application ended"),
     ],
 )
 def test_requests_without_a_reply_have_a_note(
     changes: dict[str, Any], end: str, tmp_path: Path
 ) -> None:
     made = result(tmp_path / "r", **changes)
-    why = "request in flight to the server: 7; no reply sent by the server: 3"
-    note = f"search: 10 of 800 requests have no reply ({why}){end}"
+    why = "7 in flight to the server, 3 not replied to by the server"
+    note = f"search: 10 of 800 requests had no reply {end} ({why})"
     assert unanswered(made.summary) == [note]
     assert any(
         text.startswith(("Search: 10 of 800", "search: 10 of 800"))

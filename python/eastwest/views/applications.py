@@ -52,11 +52,16 @@ def counters(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 
 def distribution(result: Result, measure: Measure) -> pl.DataFrame:
-    """Return the histogram of a measure: ``upper_us`` and ``count``, in ascending order."""
+    """Return the histogram of a measure: ``upper_us`` and ``count``, in ascending order.
+
+    The upper bound of the last bucket is the longest duration.
+    """
     rows = result.application_times.filter(
         (pl.col("workload") == measure.workload) & (pl.col("measure") == measure.name)
     )
-    return rows.select("upper_us", "count").filter(pl.col("count") > 0).sort("upper_us")
+    longest_us = pick(measure.statistics, "max")
+    upper = pl.col("upper_us").clip(upper_bound=longest_us) if longest_us else pl.col("upper_us")
+    return rows.select(upper, "count").filter(pl.col("count") > 0).sort("upper_us")
 
 
 def shares(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
