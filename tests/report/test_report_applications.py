@@ -80,6 +80,7 @@ def test_a_curve_of_a_measure_ends_at_one_and_has_its_percentiles(tmp_path: Path
     (values, shares), *_ = chart.data["curves"]
     assert values == [0.001, 0.002, 0.008]
     assert shares == [0.9, 0.99, 1.0]
+    assert chart.table is not None
     heads, rows = chart.table
     assert heads[-1] == "all"
     assert rows == [["query", "100", "1 ms", "1 ms", "2 ms", "8 ms", "8 ms"]]
@@ -92,6 +93,7 @@ def test_a_comparison_has_a_curve_for_each_result(tmp_path: Path) -> None:
     ]
     (chart,) = applications.charts([("a", Facts(both[0])), ("b", Facts(both[1]))])
     assert chart.legend == ["a", "b"]
+    assert chart.table is not None
     assert [row[2] for row in chart.table[1]] == ["1 ms", "2 ms"]
     text = page_of(*both)
     check_self_contained(text)
