@@ -348,7 +348,7 @@ class _Names:
         if not named:
             shown = ", ".join([*self.applications][:8]) or "this scenario has none"
             message = (
-                "is not a measure: after applications. is a workload that is an application "
+                "is not a measure: after applications. comes a workload that is an application "
                 f"({shown})"
             )
             head, _, rest = own.partition(".")
