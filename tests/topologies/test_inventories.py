@@ -129,19 +129,21 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
     assert (fabric.hosts, fabric.switches) == (["srv-a", "srv-b", "srv-c"], ["s1", "s2"])
     rates = [(c.a, c.b, c.rate_bps) for c in fabric.cables]
     assert rates == [
-        ("srv-a", "s1", 50e9),  # Two links, one of which srv-a has also reported.
+        ("srv-a", "s1", 25e9),  # One of two links, which srv-a has also reported.
+        ("srv-a", "s1", 25e9),
         ("srv-b", "s1", 25e9),
+        ("srv-b", "s2", 25e9),
         ("srv-c", "s2", 10e9),
         ("s1", "s2", 100e9),
         ("s1", "s2", 10e9),
     ]
     text = "\n".join(fabric.notes)
     assert "1 × neighbour at a port that is down: left out" in text
-    assert "1 × host with links to several switches: only the links to the first switch" in text
-    assert "1 × host with several links to one switch: they become one cable with the sum" in text
+    assert "2 × host with several links: a network card for each" in text
+    assert "1 × link of a host without a rate: the rate of its other links" in text
     assert "2 × link without a rate: 10 Gbit/s (assumed; set it with --rate)" in text
     faster = topologies.read_all(files, None, Assumed(40e9))
-    assert [c.rate_bps for c in faster.cables][2:] == [40e9, 100e9, 40e9]
+    assert [c.rate_bps for c in faster.cables][4:] == [40e9, 100e9, 40e9]
 
 
 def test_neighbours_of_networkd(tmp_path: Path) -> None:

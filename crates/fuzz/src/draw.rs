@@ -18,6 +18,8 @@ pub struct Names {
     pub switches: Vec<String>,
     /// Names of the two nodes at the ends of every cable.
     pub cables: Vec<(String, String)>,
+    /// Names of the cards of hosts that have several.
+    pub cards: Vec<String>,
     /// Names of traffic classes and workloads.
     pub others: Vec<String>,
     /// Names of files that the scenario may read.
@@ -239,7 +241,7 @@ fn list(
     Some(Value::Array(items))
 }
 
-/// Draws a place in the fabric: a node, a cable, a port, the path between two hosts, or all places.
+/// Draws a node, a card, a cable, a port, the stream between two hosts, or all of them.
 fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     let cable = |random: &mut Stream| {
         (!names.cables.is_empty())
@@ -247,6 +249,9 @@ fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     };
     let text = match random.below(6) {
         0 => "*".to_owned(),
+        1 if !names.cards.is_empty() && random.below(2) == 0 => {
+            return one_of(random, &names.cards);
+        }
         1 => return one_of(random, &names.hosts),
         2 => return one_of(random, &names.switches),
         3 => cable(random).map(|(a, b)| format!("{a}--{b}"))?,
@@ -278,6 +283,7 @@ mod tests {
             hosts: vec!["h0".to_owned(), "h1".to_owned()],
             switches: vec!["s0".to_owned()],
             cables: vec![("h0".to_owned(), "s0".to_owned())],
+            cards: Vec::new(),
             others: vec!["bulk".to_owned()],
             files: vec!["flows.csv".to_owned()],
         };

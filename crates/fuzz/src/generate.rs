@@ -557,10 +557,15 @@ fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
 fn names_of(graph: &Graph) -> Names {
     let name = |node: u32| graph.names[node as usize].clone();
     let (hosts, switches) = graph.names.split_at(graph.hosts as usize);
+    let of_hosts = graph.cables_of_cards().unwrap_or_default();
+    let several = hosts.iter().zip(&of_hosts).filter(|(_, cables)| cables.len() > 1);
+    let cards = several
+        .flat_map(|(host, cables)| (0..cables.len()).map(move |card| format!("{host}:eth{card}")));
     Names {
         hosts: hosts.to_vec(),
         switches: switches.to_vec(),
         cables: graph.cables.iter().map(|cable| (name(cable.a), name(cable.b))).collect(),
+        cards: cards.collect(),
         others: ["bulk", "urgent", "web"].map(str::to_owned).to_vec(),
         files: Vec::new(),
     }

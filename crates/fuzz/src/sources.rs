@@ -46,23 +46,31 @@ pub fn graph(random: &mut Stream) -> String {
         (0..hosts).map(|h| format!("h{h}")).collect::<Vec<_>>(),
         (0..switches).map(|s| format!("s{s}")).collect::<Vec<_>>(),
     );
-    let mut cable = |random: &mut Stream, a: String, b: String| {
-        let rate = ["10 Gbit/s", "1 Gbit/s", "2.5 Gbit/s"][random.below(3) as usize];
+    let rate =
+        |random: &mut Stream| ["10 Gbit/s", "1 Gbit/s", "2.5 Gbit/s"][random.below(3) as usize];
+    let mut cable = |random: &mut Stream, a: String, b: String, rate: &str| {
         let delay = ["1 us", "100 ns", "10 us", "0 s"][random.below(4) as usize];
         let _ =
             write!(text, "[[cable]]\na = '{a}'\nb = '{b}'\nrate = '{rate}'\ndelay = '{delay}'\n");
     };
     for h in 0..hosts {
-        let s = random.below(switches);
-        cable(random, format!("h{h}"), format!("s{s}"));
+        // one host in four has two cards, mostly with one rate
+        let own = rate(random);
+        for second in 0..1 + u64::from(random.below(4) == 0) {
+            let s = random.below(switches);
+            let other = if second > 0 && random.below(8) == 0 { rate(random) } else { own };
+            cable(random, format!("h{h}"), format!("s{s}"), other);
+        }
     }
     for s in 1..switches {
-        cable(random, format!("s{}", s - 1), format!("s{s}"));
+        let rate = rate(random);
+        cable(random, format!("s{}", s - 1), format!("s{s}"), rate);
     }
     for _ in 0..random.below(3) {
         let (a, b) = (random.below(switches), random.below(switches));
         if a != b {
-            cable(random, format!("s{a}"), format!("s{b}"));
+            let rate = rate(random);
+            cable(random, format!("s{a}"), format!("s{b}"), rate);
         }
     }
     text

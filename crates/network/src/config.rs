@@ -1,6 +1,7 @@
 //! Settings of a fabric, as the scenario states them. The reader of scenarios has checked all
 //! values.
 
+use crate::cards::{BondMode, CardsConfig};
 use crate::dcb::config::DcbConfig;
 use crate::energy::EnergyConfig;
 use crate::fault::Fault;
@@ -8,7 +9,7 @@ use crate::queue::QueueConfig;
 use crate::routing::{EqualPaths, RoutingConfig};
 use crate::scheduler::SchedulerConfig;
 use crate::shared_buffer::SharedBufferConfig;
-use crate::topology::Topology;
+use crate::topology::{Graph, Topology};
 use eastwest_types::Span;
 use std::collections::BTreeSet;
 
@@ -17,6 +18,8 @@ use std::collections::BTreeSet;
 pub struct FabricConfig {
     /// Nodes and cables of the fabric.
     pub topology: Topology,
+    /// Use of the cards of hosts that have several.
+    pub cards: CardsConfig,
     /// Largest IP packet in bytes.
     pub mtu: u32,
     /// Framing in bytes: bytes of a packet on the link in addition to its IP length.
@@ -73,6 +76,12 @@ impl PortSet {
 }
 
 impl FabricConfig {
+    /// Returns the nodes and cables of the fabric, by number.
+    pub fn graph(&self) -> Graph {
+        let card_addresses = self.cards.bond_mode == BondMode::Off;
+        Graph { card_addresses, ..Graph::build(&self.topology) }
+    }
+
     /// Whether at least one queue of the fabric is meant only to mark packets, and therefore needs
     /// ECN-capable transports.
     pub fn only_marks(&self) -> bool {

@@ -1,7 +1,9 @@
 //! The fabric: links, packets and routes. It moves packets from link to link.
 
 mod partitioned;
+mod several_cards;
 
+use crate::cards::Cards;
 use crate::config::FabricConfig;
 use crate::dcb::eventless::SwitchPorts;
 use crate::dcb::pfc::Wire;
@@ -86,9 +88,11 @@ pub struct Fabric {
     pub pool: PacketPool,
     pub(crate) routing: Routing,
     faults: Faults,
-    /// Number of the link from each host to its switch, by host.
+    /// By host, the link from its first card to the switch.
     pub(crate) up: Vec<u32>,
-    /// Numbers of the links whose ports are lazy (departures decided at dequeue, without an event).
+    /// Cards of hosts; `None` if every host has one.
+    pub(crate) cards: Option<Box<Cards>>,
+    /// Links with lazy ports.
     lazy: Vec<u32>,
     /// Energy settings of links, and their times in each state in runs without packets.
     pub power: Power,
@@ -118,10 +122,10 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Builds the fabric; `seed` is the seed of the run. Every host must have exactly one cable and
-    /// a path to every other host. Returns an error if an explicit route cannot be followed.
+    /// Builds the fabric. Every host must have a cable and a path to every other, otherwise an error is
+    /// returned.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
-        let graph = Graph::build(&config.topology);
+        let graph = config.graph();
         let routes = || {
             let seed = mix(seed ^ mix(0x6563_6d70));
             Routing::build(&graph, &config.routing, &config.equal_paths, seed)
@@ -144,7 +148,7 @@ impl Fabric {
                 spec.dcb = dcb_port(&dcb, config, graph.hosts, place, observed[links.len()], seed);
                 links.push(Link::new(spec));
             }
-            if cable.a < graph.hosts {
+            if cable.a < graph.hosts && up[cable.a as usize] == u32::MAX {
                 up[cable.a as usize] = 2 * i as u32;
             }
         }
@@ -163,7 +167,10 @@ impl Fabric {
         };
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
         let switch_ports = SwitchPorts::new(&links, graph.names.len(), dcb.has_pool());
+        let cards = Cards::new(&graph, config.cards, mix(seed ^ mix(0x6361_7264)));
         let mut fabric = Fabric {
+            uniform: cards.is_none() && !matches!(config.topology, Topology::Graph { .. }),
+            cards: cards.map(Box::new),
             graph,
             links,
             pool: PacketPool::default(),
@@ -173,7 +180,6 @@ impl Fabric {
             lazy,
             power: Power { config: config.energy, given_states: Vec::new() },
             next_reader: None,
-            uniform: !matches!(config.topology, Topology::Graph { .. }),
             tally: Tally::default(),
             losses: Losses::default(),
             taps: Taps::default(),
@@ -233,7 +239,11 @@ impl Fabric {
         }
         if learned {
             let known = &f.known;
-            self.routing.keep_to(&self.graph, &|cable| known[cable] == 0);
+            let usable = |cable: usize| known[cable] == 0;
+            self.routing.keep_to(&self.graph, &usable);
+            if let Some(cards) = &mut self.cards {
+                cards.keep_to(&usable);
+            }
             f.reroutings += 1;
         }
         touched
@@ -283,19 +293,17 @@ impl Fabric {
         self.tally.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
-        let up = self.up[from.0 as usize];
-        self.enqueue(now, up, &PacketHandle::new(slot, &packet), up, events);
+        let mut handle = PacketHandle::new(slot, &packet);
+        let up = match self.cards {
+            None => self.up[from.0 as usize],
+            Some(_) => self.choose_card(from, &mut handle),
+        };
+        self.enqueue(now, up, &handle, up, events);
     }
 
-    /// Returns the link from the switch of a host down to the host.
+    /// Returns the link from the switch of a host down to its first card.
     pub fn down_to(&self, host: HostId) -> u32 {
         reverse(self.up[host.0 as usize])
-    }
-
-    /// Returns the time at which the network card of host `from` will have sent all its packets
-    /// with DSCP `dscp`, unless later packets overtake them or a fault changes the link.
-    pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
-        self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
     /// Enqueues a packet that arrived on link `before` at the port of link `link`.
@@ -385,7 +393,7 @@ impl Fabric {
         self.pool.take_sack(packet.sack);
         let order =
             self.partition.as_ref().map_or(((Key::NEVER, 0), 0), |partition| partition.during);
-        Lost { at, link, cause, dst: handle.dst(), order, packet }
+        Lost { at, link, cause, dst: self.host_of(handle.dst()), order, packet }
     }
 
     /// Records the packets that a discipline has dropped at dequeue at the lazy port of a link,
@@ -498,7 +506,8 @@ impl Fabric {
     /// Records a packet that a link has delivered in the packet captures (taps) and journeys.
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
-        self.taps.look(link, handle, &self.pool);
+        let to = self.host_of(handle.dst());
+        self.taps.look(link, handle, to, &self.pool);
         let l = &self.links[link as usize];
         self.journeys.pass(now, (link, l, self.graph.hosts), handle, &self.pool);
     }
@@ -601,7 +610,8 @@ impl Fabric {
     /// [`Packet::hash`] of its packets. Requires routing per flow. The path ends early if there is
     /// no route.
     pub fn path(&mut self, from: HostId, to: HostId, hash: u16) -> Vec<u32> {
-        let mut links = vec![self.up[from.0 as usize]];
+        let mut links = vec![self.up_link(from, to, hash)];
+        let to = self.cards.as_ref().map_or(to, |cards| cards.address(to, hash));
         loop {
             let at = self.links[links[links.len() - 1] as usize].to;
             if at < self.graph.hosts {
@@ -635,8 +645,11 @@ impl Fabric {
         segment: u32,
         headers: u32,
     ) -> Span {
-        let routing = self.faults.whole.as_ref().unwrap_or(&self.routing);
         let train = Train::new(bytes, segment, headers);
+        if self.cards.is_some() {
+            return self.ideal_time_of_cards(from, to, &train);
+        }
+        let routing = self.faults.whole.as_ref().unwrap_or(&self.routing);
         let route = routing.flow_hash(from, to, 0);
         let up = &self.links[self.up[from.0 as usize] as usize];
         let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);

@@ -4,6 +4,7 @@
 //! packet. Packets in flight need additional memory. docs/internals/memory.md compares the computed
 //! numbers with measurements.
 
+use crate::cards::BondMode;
 use crate::config::FabricConfig;
 use crate::dcb::port_state::DcbPort;
 use crate::energy::eee::LpiState;
@@ -32,6 +33,10 @@ pub struct Sizes {
     pub edges: u64,
     /// Number of cables.
     pub cables: u64,
+    /// Number of cables of hosts.
+    pub host_cables: u64,
+    /// Number of hosts with several cards.
+    pub with_several_cards: u64,
 }
 
 impl Sizes {
@@ -40,11 +45,14 @@ impl Sizes {
         let wide = |n: u32| u64::from(n);
         let regular = topology.regular();
         let (hosts, cables) = match *topology {
-            Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, .. } => {
-                let hosts = wide(leaves) * wide(hosts_per_leaf);
-                (hosts, hosts + wide(leaves) * wide(spines) * wide(cables_per_spine))
+            Topology::LeafSpine {
+                leaves, hosts_per_leaf, spines, cables_per_spine, cards, ..
+            } => {
+                let hosts = wide(leaves / cards.switches()) * wide(hosts_per_leaf);
+                let of_hosts = hosts * wide(cards.number);
+                (hosts, of_hosts + wide(leaves) * wide(spines) * wide(cables_per_spine))
             }
-            Topology::Star { hosts, .. } => (wide(hosts), wide(hosts)),
+            Topology::Star { hosts, cards, .. } => (wide(hosts), wide(hosts) * wide(cards)),
             Topology::FatTree { k, hosts_per_edge, .. } => {
                 let (half, edges) = (wide(k / 2), wide(k) * wide(k / 2));
                 (edges * wide(hosts_per_edge), edges * (wide(hosts_per_edge) + 2 * half))
@@ -56,9 +64,21 @@ impl Sizes {
         let (switches, edges) = match (&regular, topology) {
             (Some(regular), _) => (wide(regular.switches()), wide(regular.edges())),
             (None, Topology::Graph { switches, .. }) => (switches.len() as u64, edges_of(topology)),
-            (None, _) => unreachable!("all others are regular"),
+            (None, &Topology::LeafSpine { leaves, spines, .. }) => {
+                (wide(leaves) + wide(spines), wide(leaves))
+            }
+            (None, Topology::Star { .. }) => (1, 1),
+            (None, Topology::FatTree { .. }) => unreachable!("fat trees are regular"),
         };
-        Sizes { hosts, switches, edges, cables }
+        let (host_cables, with_several_cards) = match topology {
+            Topology::LeafSpine { cards, .. } if cards.number > 1 => {
+                (hosts * wide(cards.number), hosts)
+            }
+            Topology::Star { cards: 2.., .. } => (cables, hosts),
+            Topology::Graph { .. } => cards_of(topology),
+            _ => (hosts, 0),
+        };
+        Sizes { hosts, switches, edges, cables, host_cables, with_several_cards }
     }
 
     /// Returns the number of hosts and switches.
@@ -85,6 +105,19 @@ fn edges_of(topology: &Topology) -> u64 {
     has_hosts.iter().filter(|has| **has).count() as u64
 }
 
+/// Returns the number of cables of hosts in a graph, and the number of hosts with several cables.
+fn cards_of(topology: &Topology) -> (u64, u64) {
+    let Topology::Graph { hosts, cables, .. } = topology else { return (0, 0) };
+    let mut cards = vec![0u32; hosts.len()];
+    for (a, b, _) in cables {
+        if let Some(cards) = cards.get_mut(*a.min(b) as usize) {
+            *cards += 1;
+        }
+    }
+    let all = cards.iter().map(|&n| u64::from(n)).sum();
+    (all, cards.iter().filter(|&&n| n > 1).count() as u64)
+}
+
 /// Memory of a newly built fabric, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
@@ -107,8 +140,8 @@ impl Footprint {
             let cable = size_of::<(u32, u32, crate::topology::CableConfig)>() as u64;
             nodes += 2 * (sizes.nodes() * NAME + sizes.cables * cable);
         }
-        let of_hosts = sizes.hosts * (port(config, true) + port(config, false));
-        let between = sizes.ports().saturating_sub(2 * sizes.hosts) * port(config, false);
+        let of_hosts = sizes.host_cables * (port(config, true) + port(config, false));
+        let between = sizes.ports().saturating_sub(2 * sizes.host_cables) * port(config, false);
         Footprint { nodes, routes: routes(config, &sizes), ports: of_hosts + between }
     }
 }
@@ -118,12 +151,18 @@ fn shared(sizes: &Sizes) -> u64 {
 }
 
 fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
-    let between = 2 * (sizes.cables - sizes.hosts.min(sizes.cables));
+    let between = 2 * (sizes.cables - sizes.host_cables.min(sizes.cables));
     let regular = config.topology.regular();
-    let (kept, besides) = routing::bytes(sizes.switches, sizes.edges, between, regular.as_ref());
-    // If links fail, routes without failures are also stored, to compute ideal times of messages.
+    // a host whose cards share an address has a column of its own
+    let columns = match config.cards.bond_mode {
+        BondMode::Off => sizes.edges,
+        BondMode::Lacp | BondMode::RoundRobin => sizes.edges + sizes.with_several_cards,
+    };
+    let (kept, besides) = routing::bytes(sizes.switches, columns, between, regular.as_ref());
+    // Where links fail, the routes over all links are kept too, to compute ideal times of messages.
     let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
-    let each = kept + sizes.hosts * 8 + sizes.switches * 4;
+    let addresses = sizes.hosts + if sizes.with_several_cards > 0 { sizes.host_cables } else { 0 };
+    let each = kept + addresses * 8 + sizes.switches * 4;
     each * (1 + u64::from(down)) + besides
 }
 

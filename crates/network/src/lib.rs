@@ -1,6 +1,7 @@
 //! Links, ports, switches and routes: the network between the transports of hosts.
 
 pub mod account;
+pub mod cards;
 pub mod config;
 pub mod dcb;
 pub mod energy;

@@ -58,6 +58,23 @@ impl Pace {
         Pace { first: first + link.cable.delay, slowest, last: sent + link.cable.delay, ..self }
     }
 
+    /// Returns the arrival times at the far end of one of `links` equal links over which packets are spread, whose
+    /// rates add up.
+    pub fn over_each(self, link: &Link, train: &Train, links: u64) -> Pace {
+        let pace = self.over(link, train, false);
+        let slowest = pace.slowest.max(Span(link.own_send_time(train.full).0 / links.max(1)));
+        let before_last = match train.packets {
+            1 => Span::ZERO,
+            n => self.first + link.own_send_time(train.full) + slowest * (n - 2),
+        };
+        Pace { slowest, last: pace.last.max(before_last + link.cable.delay), ..pace }
+    }
+
+    /// Whether packets are spread over several links.
+    pub fn is_dealt(self) -> bool {
+        self.dealt
+    }
+
     /// Returns the arrival times for the case that packets are spread over several links from this
     /// node on.
     pub fn dealt(self) -> Pace {

@@ -42,6 +42,12 @@ impl PacketHandle {
         PacketHandle { slot_and_dst: self.slot_and_dst >> 32 << 32 | u64::from(slot), ..self }
     }
 
+    /// Returns the handle with another destination address.
+    pub(crate) fn to_address(self, dst: HostId) -> PacketHandle {
+        let slot_and_dst = u64::from(dst.0) << 32 | u64::from(self.slot());
+        PacketHandle { slot_and_dst, ..self }
+    }
+
     /// Returns the handle with `arrive` as its arrival time, see [`PacketHandle::arrive`].
     #[inline]
     pub(crate) fn arriving(&self, arrive: Time) -> PacketHandle {
@@ -60,7 +66,8 @@ impl PacketHandle {
         self.slot_and_dst as u32
     }
 
-    /// Returns the host that receives the packet.
+    /// Returns the destination address: the number of the host that receives the packet, or a larger number for one of
+    /// its cards, see [`Fabric::host_of`](crate::fabric::Fabric::host_of).
     #[inline]
     pub fn dst(&self) -> HostId {
         HostId((self.slot_and_dst >> 32) as u32)

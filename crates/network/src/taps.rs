@@ -3,7 +3,7 @@
 
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
-use eastwest_types::{Packet, SackBlocks, Time};
+use eastwest_types::{HostId, Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};
 
 /// A packet captured by a tap.
@@ -43,12 +43,11 @@ impl Taps {
 
     /// Captures a packet that has arrived at the far end of a link, if the link has a tap.
     #[inline]
-    pub(crate) fn look(&mut self, link: u32, handle: &PacketHandle, pool: &PacketPool) {
+    pub(crate) fn look(&mut self, link: u32, handle: &PacketHandle, to: HostId, pool: &PacketPool) {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
             let (mut packet, sack) = pool.peek(handle.slot());
-            (packet.dst, packet.ip_len) = (handle.dst(), handle.ip_len());
-            // If the delay of the link varies, a packet that would overtake arrives together with
-            // the previous one.
+            (packet.dst, packet.ip_len) = (to, handle.ip_len());
+            // With variable delays, a packet that would overtake arrives together with the one before it.
             *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });
         }

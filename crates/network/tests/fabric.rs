@@ -4,6 +4,7 @@
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_engine::tournament::Tournament;
+use eastwest_network::cards::CardsConfig;
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::energy::EnergyConfig;
 use eastwest_network::fabric::Fabric;
@@ -12,7 +13,7 @@ use eastwest_network::losses::Cause;
 use eastwest_network::queue::{DropTail, QueueConfig};
 use eastwest_network::routing::{Ecmp, EqualPaths, RoundRobin, RoutingConfig};
 use eastwest_network::scheduler::SchedulerConfig;
-use eastwest_network::topology::{CableConfig, Topology};
+use eastwest_network::topology::{CableConfig, HostCards, Topology};
 use eastwest_types::{HostId, Limit, NO_SACK, Packet, Rate, SackBlocks, Span, Time};
 
 fn cable(rate: Rate) -> CableConfig {
@@ -22,6 +23,7 @@ fn cable(rate: Rate) -> CableConfig {
 fn config(topology: Topology, limit: Limit) -> FabricConfig {
     FabricConfig {
         topology,
+        cards: CardsConfig::default(),
         mtu: 1500,
         framing: 38,
         min_frame: 84,
@@ -43,12 +45,13 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
 fn topologies() -> [Topology; 3] {
     let (host, uplink) = (cable(Rate::gbit(1)), cable(Rate::gbit(1)));
     [
-        Topology::Star { hosts: 6, host },
+        Topology::Star { hosts: 6, cards: 1, host },
         Topology::LeafSpine {
             leaves: 3,
             hosts_per_leaf: 4,
             spines: 2,
             cables_per_spine: 1,
+            cards: HostCards::ONE,
             host,
             uplink,
         },

@@ -7,6 +7,7 @@
 //! * `eee` or `coalescing`: links that sleep;
 //! * `pfc` and `qcn`: data-centre bridging at all ports.
 
+use eastwest_network::cards::CardsConfig;
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
 use eastwest_network::energy::eee::Trigger;
@@ -19,7 +20,7 @@ use eastwest_network::queue::{
 };
 use eastwest_network::routing::{Ecmp, EqualPaths, RoutingConfig};
 use eastwest_network::scheduler::SchedulerConfig;
-use eastwest_network::topology::{CableConfig, Topology};
+use eastwest_network::topology::{CableConfig, HostCards, Topology};
 use eastwest_sim::plan::*;
 use eastwest_sim::scenario::{CaptureConfig, MeasureConfig};
 use eastwest_sim::switch_power::SwitchPower;
@@ -215,9 +216,11 @@ fn main() {
                 hosts_per_leaf: 40,
                 spines,
                 cables_per_spine: 1,
+                cards: HostCards::ONE,
                 host: cable(Rate::gbit(1)),
                 uplink: cable(Rate::gbit(10)),
             },
+            cards: CardsConfig::default(),
             mtu: 1500,
             framing: 0,
             min_frame: 0,

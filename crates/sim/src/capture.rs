@@ -71,10 +71,10 @@ impl Capture {
         let mut interfaces = BTreeMap::new();
         for &link in &links {
             let l = &fabric.links[link as usize];
-            let (from, to) =
-                (&fabric.graph.names[l.from as usize], &fabric.graph.names[l.to as usize]);
+            let to = &fabric.graph.names[l.to as usize];
             let description = format!("link {link}, at the end of {to}");
-            let number = file.interface(&format!("{from}->{to}"), &description, l.cable.rate.0);
+            let name = fabric.port_name(link as usize);
+            let number = file.interface(&name, &description, l.cable.rate.0);
             interfaces.insert(link, number);
             fabric.taps.put(link, fabric.links.len());
         }

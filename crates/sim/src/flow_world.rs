@@ -279,8 +279,8 @@ impl FlowWorld {
             Action::Wake { at, token } => {
                 self.site.drivers.wakes.push(workload, at.max(now), token);
             }
-            Action::Open { conn, client, server, class } => {
-                self.open(workload, conn.0, client, server, class);
+            Action::Open { conn, client, server, class, cards } => {
+                self.open((workload, conn.0, class), (client, server), cards);
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
                 let client = self.site.transports.tcp.messages.endpoint(workload, conn.0);
@@ -338,9 +338,14 @@ impl FlowWorld {
         }
     }
 
-    fn open(&mut self, workload: u16, name: u32, client: HostId, server: HostId, class: ClassId) {
+    fn open(
+        &mut self,
+        (workload, name, class): (u16, u32, ClassId),
+        (client, server): (HostId, HostId),
+        cards: Option<(u32, u32)>,
+    ) {
         let w = &mut self.site;
-        let (there, back) = w.network.hashes_of_new(client, server);
+        let (there, back) = w.network.hashes_of_new(client, server, cards);
         let paths = [
             w.network.fabric.path(client, server, there).into_boxed_slice(),
             w.network.fabric.path(server, client, back).into_boxed_slice(),

@@ -167,16 +167,25 @@ impl Network {
     }
 
     /// Returns the flow hashes of a new connection, from client to server and back. Switches use
-    /// them to choose among equal paths.
-    pub fn hashes_of_new(&mut self, client: HostId, server: HostId) -> (u16, u16) {
+    /// them to choose among equal paths. `cards` are the numbers of the cards of client and server, for hosts whose
+    /// cards have addresses; `None`: any.
+    pub fn hashes_of_new(
+        &mut self,
+        client: HostId,
+        server: HostId,
+        cards: Option<(u32, u32)>,
+    ) -> (u16, u16) {
         assert_ne!(client, server, "a host never talks to itself over the network");
         // `opened` replaces the client's port number: connections of the same pair of hosts have
         // different hashes.
         self.opened += 1;
         let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
+        let there = self.fabric.flow_hash(client, server, mix(tuple));
+        let back = self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63));
+        let cards = cards.unwrap_or_else(|| self.fabric.draw_cards(there));
         (
-            self.fabric.flow_hash(client, server, mix(tuple)),
-            self.fabric.flow_hash(server, client, mix(tuple ^ 1 << 63)),
+            self.fabric.bind_to_cards(there, (client, server), cards),
+            self.fabric.bind_to_cards(back, (server, client), (cards.1, cards.0)),
         )
     }
 
@@ -200,10 +209,15 @@ impl Network {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
 
+    /// Returns the flow hash of a datagram of a host that belongs to no connection.
+    pub fn hash_of_datagram(&self, from: HostId, to: HostId, tuple: u64) -> u16 {
+        let hash = self.fabric.flow_hash(from, to, tuple);
+        self.fabric.bind_to_cards(hash, (from, to), self.fabric.draw_cards(hash))
+    }
+
     /// Returns the name of the port that sends into a link, such as `leaf0->h3`.
     pub fn port_name(&self, link: usize) -> String {
-        let (names, link) = (&self.fabric.graph.names, &self.fabric.links[link]);
-        format!("{}->{}", names[link.from as usize], names[link.to as usize])
+        self.fabric.port_name(link)
     }
 
     /// Returns the end of an error message, a clause that names the links that are down; empty if

@@ -112,7 +112,7 @@ impl SwitchJoules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_network::topology::{CableConfig, Topology};
+    use eastwest_network::topology::{CableConfig, HostCards, Topology};
     use eastwest_types::Span;
 
     #[test]
@@ -133,6 +133,7 @@ mod tests {
             hosts_per_leaf: 3,
             spines: 2,
             cables_per_spine: 1,
+            cards: HostCards::ONE,
             host: cable(Rate::gbit(10)),
             uplink: cable(Rate::gbit(40)),
         });

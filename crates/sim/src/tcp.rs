@@ -68,8 +68,8 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
         self.network.send(from, packet, sack);
     }
 
-    fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
-        self.network.fabric.leaves_at(from, dscp)
+    fn leaves_at(&self, ends: (HostId, HostId), hash: u16, dscp: u8) -> Time {
+        self.network.fabric.leaves_at(ends, hash, dscp)
     }
 
     #[inline]
@@ -176,11 +176,12 @@ impl StreamTransport for Tcp {
         number: u64,
         (workload, name, class): (u16, u32, ClassId),
         (client, server): (HostId, HostId),
+        cards: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)> {
         let connect = Connect {
             client,
             server,
-            hashes: network.hashes_of_new(client, server),
+            hashes: network.hashes_of_new(client, server, cards),
             dscp: network.dscp(class),
             class: class.0,
             settings: self.settings.of(workload, client, server),

@@ -18,6 +18,7 @@ use crate::world::{Progress, RunError, World};
 use eastwest_engine::order::{Class, Key};
 use eastwest_network::config::PortSet;
 use eastwest_network::energy::LinkPolicy;
+use eastwest_network::footprint::Sizes;
 use eastwest_network::partition::{CORE, Partition};
 use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::{Ecmp, RoutingConfig};
@@ -146,6 +147,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             plan.workloads.iter().any(|w| w.transport != Transport::Tcp),
             "a workload uses a transport other than TCP",
         ),
+        (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
         (fabric.dcb.is_on(), "switches use PFC or QCN"),
         (plan.hosts.is_some(), "hosts take time for packets ([hosts])"),
         (!fabric.faults.is_empty(), "the scenario has faults of links"),

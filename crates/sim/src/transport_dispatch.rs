@@ -37,8 +37,8 @@ impl World {
             Action::Wake { at, token } => {
                 site.drivers.wake(&mut site.network, workload, at, token);
             }
-            Action::Open { conn, client, server, class } => {
-                self.open(via, (workload, conn.0, class), (client, server));
+            Action::Open { conn, client, server, class, cards } => {
+                self.open(via, (workload, conn.0, class), (client, server), cards);
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
                 let transport = site.transports.of_mut(via);
@@ -115,9 +115,14 @@ impl World {
         }
     }
 
-    /// Opens a connection for a workload. `of` is the workload, its number for the connection and
-    /// the traffic class, `ends` are client and server.
-    fn open(&mut self, via: TransportNumber, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
+    /// Opens a connection for a workload.
+    fn open(
+        &mut self,
+        via: TransportNumber,
+        of: (u16, u32, ClassId),
+        ends: (HostId, HostId),
+        cards: Option<(u32, u32)>,
+    ) {
         if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
         }
@@ -127,7 +132,7 @@ impl World {
         let site = &mut self.site;
         let (network, probes) = (&mut site.network, &mut site.probes);
         let number = site.transports.tcp.connections.number();
-        match site.transports.of_mut(via).open(network, probes, number, of, ends) {
+        match site.transports.of_mut(via).open(network, probes, number, of, ends, cards) {
             Some((client, opened)) => probes.flow_samples.open(via, client, opened, (of.0, of.2)),
             None => {
                 let most = EndpointId::MAX_SLOTS / 2;
@@ -158,7 +163,7 @@ impl World {
         packet.payload = bytes.saturating_sub(28); // headers: IPv4 20 B, UDP 8 B
         network.opened += 1;
         packet.seq = network.opened;
-        packet.hash = network.fabric.flow_hash(from, to, mix(network.opened));
+        packet.hash = network.hash_of_datagram(from, to, mix(network.opened));
         network.send(from, packet, None);
     }
 

@@ -115,7 +115,13 @@ impl Bulk {
                 let pair = usize::try_from(number / u64::from(self.config.connections));
                 let (client, server) = self.config.pairs[pair.expect("a number of a connection")];
                 let conn = Self::name(number);
-                out.push(Action::Open { conn, client, server, class: self.config.class });
+                out.push(Action::Open {
+                    conn,
+                    client,
+                    server,
+                    class: self.config.class,
+                    cards: None,
+                });
                 out.push(Action::Send {
                     conn,
                     from: Side::Client,

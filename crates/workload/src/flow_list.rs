@@ -109,7 +109,7 @@ impl FlowList {
         {
             let conn = self.open.take(());
             let (client, server) = (flow.src, flow.dst);
-            out.push(Action::Open { conn, client, server, class: self.class });
+            out.push(Action::Open { conn, client, server, class: self.class, cards: None });
             out.push(Action::Send {
                 conn,
                 from: Side::Client,

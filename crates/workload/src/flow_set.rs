@@ -172,6 +172,7 @@ impl FlowSet {
             client: HostId(flow.host),
             server: HostId(to),
             class: self.config.class,
+            cards: None,
         });
         if self.config.request_bytes == 0 {
             return self.send(conn, tag, out);

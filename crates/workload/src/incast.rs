@@ -146,7 +146,13 @@ impl Incast {
             Side::Client => (host, receiver),
             Side::Server => (receiver, host),
         };
-        out.push(Action::Open { conn: ConnId(sender), client, server, class: self.config.class });
+        out.push(Action::Open {
+            conn: ConnId(sender),
+            client,
+            server,
+            class: self.config.class,
+            cards: None,
+        });
     }
 
     fn start_round(&mut self, now: Time, out: &mut Vec<Action>) {

@@ -172,6 +172,7 @@ impl Poisson {
             client: hosts[client as usize],
             server: hosts[server as usize],
             class: self.config.class,
+            cards: None,
         });
         out.push(Action::Send {
             conn,

@@ -98,6 +98,9 @@ pub enum Action {
         server: HostId,
         /// Traffic class of the connection's packets.
         class: ClassId,
+        /// Numbers of the network cards of client and server, counted on each host, modulo their numbers of cards;
+        /// only where each card has an address. `None`: any.
+        cards: Option<(u32, u32)>,
     },
     /// Write a message to a connection. Both sides may write as soon as the connection is opened;
     /// the bytes wait for the handshake. Messages of one side arrive in order.

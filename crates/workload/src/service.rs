@@ -186,6 +186,7 @@ impl Service {
             client: self.config.clients[connection as usize / servers],
             server: self.config.servers[connection as usize % servers],
             class: self.config.class,
+            cards: None,
         });
     }
 

@@ -1,12 +1,14 @@
 """Devices and links of an inventory, and the fabric made of them.
 
-Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices of
-unknown purpose. The fabric of the simulator has hosts with one cable each, and switches:
+Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices without
+a known purpose. The fabric of the simulator has hosts with cards and switches:
 
 * A device is a host or a switch as the inventory says; ``Assumed.host_names`` decides instead where
   it is given. Other devices are hosts if all their links lead to one neighbour.
-* Parallel links of a host to one switch become one cable with the sum of the rates. Of a host with
-  links to several switches, the links to the first switch in the order of names are used.
+* Each link of a host is a cable of a network card of its own. The cards are numbered in the order
+  of the names of the host's ports. Links that are slower than the fastest link of the host, often
+  those of management ports, are left out: a bond has cards of one rate. A link without a rate has
+  the rate of the host's other links.
 * Links between two hosts, and devices without a link, are left out.
 * ``Assumed.device_names`` limits the fabric to devices with these names.
 * Without hosts, each switch of ``Assumed.hosts_at`` gets ``Assumed.hosts_per_node`` hosts.
@@ -19,7 +21,7 @@ import fnmatch
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eastwest.errors import InputError
@@ -29,6 +31,8 @@ from eastwest.units import clean, count, rate
 #: Rate in bit/s of a link for which neither the inventory nor the user gives a rate.
 _RATE_BPS = 10e9
 _S_PER_M = 5e-9
+#: Most network cards of a host, a limit of the simulator.
+_MOST_CARDS = 16
 _LONGEST_M = 100_000.0
 #: Least and largest rate of a link in bit/s.
 _RATES = (1e3, 1e13)
@@ -137,8 +141,9 @@ def fabric(found: Inventory, assumed: Assumed) -> Fabric:
     made = Fabric(notes=left_out)
     purpose = _purposes(found, assumed, made)
     switch_links, host_links = _sorted_links(found, purpose, made)
+    _cards(host_links, assumed.rate_bps or _RATE_BPS, made)
     joined = {link.a for link in switch_links} | {link.b for link in switch_links}
-    joined |= set(host_links) | {links[0].b for links in host_links.values()}
+    joined |= set(host_links) | {link.b for links in host_links.values() for link in links}
     without = sum(1 for name in found.devices if name not in joined)
     if without:
         made.notes.append(f"{count(without)} × device without a usable link: left out")
@@ -238,10 +243,7 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
 def _sorted_links(
     found: Inventory, purpose: dict[str, str], made: Fabric
 ) -> tuple[list[Link], dict[str, list[Link]]]:
-    """Return the links between switches, and the links of each host to its first switch.
-
-    A host is the end ``a`` of its links.
-    """
+    """Return links between switches, and those of each host, whose end is ``a``."""
     switch_links: list[Link] = []
     of_host: dict[str, list[Link]] = {}
     between = 0
@@ -256,19 +258,43 @@ def _sorted_links(
             of_host.setdefault(turned.a, []).append(turned)
     if between:
         made.notes.append(f"{count(between)} × link between two hosts: left out")
-    several = 0
-    for host, links in of_host.items():
-        first = min((link.b for link in links), key=in_order)
-        kept = [link for link in links if link.b == first]
-        several += len(kept) < len(links)
-        of_host[host] = kept
+    return switch_links, of_host
+
+
+def _cards(host_links: dict[str, list[Link]], otherwise: float, made: Fabric) -> None:
+    """Keep the links of each host that are cards, in the order of their numbers."""
+    several = slower = beyond = alike = 0
+    for host, links in host_links.items():
+        known = [link.rate_bps for link in links if link.rate_bps is not None]
+        fastest = max(known, default=otherwise)
+        kept = [link for link in links if link.rate_bps in (None, fastest)]
+        kept.sort(key=lambda link: (in_order(link.a_port), in_order(link.b), in_order(link.b_port)))
+        slower += len(kept) < len(links)
+        if known:
+            alike += sum(link.rate_bps is None for link in kept)
+            kept = [replace(link, rate_bps=fastest) for link in kept]
+        beyond += len(kept) > _MOST_CARDS
+        host_links[host] = kept[:_MOST_CARDS]
+        several += len(host_links[host]) > 1
+    if alike:
+        made.notes.append(
+            f"{count(alike)} × link of a host without a rate: the rate of its other links"
+        )
+    if slower:
+        made.notes.append(
+            f"{count(slower)} × host with links of different rates: only the fastest are used, "
+            "because a bond has cards of one rate"
+        )
+    if beyond:
+        made.notes.append(
+            f"{count(beyond)} × host with more than {_MOST_CARDS} links: the first {_MOST_CARDS} "
+            "in the order of ports are used"
+        )
     if several:
         made.notes.append(
-            f"{count(several)} × host with links to several switches: only the links "
-            "to the first switch in the order of names are used, because a host has "
-            "one cable"
+            f"{count(several)} × host with several links: a network card for each "
+            "(fabric.bond_mode decides their use)"
         )
-    return switch_links, of_host
 
 
 def _turned(link: Link) -> Link:
@@ -300,25 +326,18 @@ def _cables(
 ) -> None:
     """Add the cables of hosts, then those between switches, each in the order of names."""
     otherwise = assumed.rate_bps or _RATE_BPS
-    unknown = bundles = 0
-    for host in sorted(host_links, key=in_order):
-        links = host_links[host]
-        bundles += len(links) > 1
-        unknown += sum(link.rate_bps is None for link in links)
-        total = sum(link.rate_bps or otherwise for link in links)
-        made.cables.append(_cable(links[0], total, names, assumed))
+    unknown = 0
+    of_hosts = [link for host in sorted(host_links, key=in_order) for link in host_links[host]]
+    for link in of_hosts:
+        unknown += link.rate_bps is None
+        made.cables.append(_cable(link, link.rate_bps or otherwise, names, assumed))
     for link in sorted(switch_links, key=_by_ends):
         unknown += link.rate_bps is None
         made.cables.append(_cable(link, link.rate_bps or otherwise, names, assumed))
     if unknown:
         how = "--rate" if assumed.rate_bps else "assumed; set it with --rate"
         made.notes.append(f"{count(unknown)} × link without a rate: {rate(otherwise)} ({how})")
-    if bundles:
-        made.notes.append(
-            f"{count(bundles)} × host with several links to one switch: they become "
-            "one cable with the sum of their rates"
-        )
-    if any(each.length_m is not None for each in switch_links):
+    if any(each.length_m is not None for each in [*of_hosts, *switch_links]):
         made.notes.append("lengths of cables add 5 ns/m to the delay")
 
 

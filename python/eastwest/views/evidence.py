@@ -256,6 +256,7 @@ def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | 
     """Return the least propagation delay in µs between nodes, over paths of fewest hops.
 
     ``shape`` has the nodes and cables of the fabric (``core.topology``); None without a path.
+    Hosts do not forward: a path through a host with several cards does not count.
     """
     if shape is None:
         return None
@@ -264,11 +265,14 @@ def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | 
         a, b, delay = str(cable["a"]), str(cable["b"]), float(cable["delay_us"])
         neighbours.setdefault(a, []).append((b, delay))
         neighbours.setdefault(b, []).append((a, delay))
+    hosts = {str(name) for name in shape.get("nodes", [])[: shape.get("hosts", 0)]}
     front = {src: 0.0}
     seen = {src}
     while front and dst not in front:
         further: dict[str, float] = {}
         for node, so_far in front.items():
+            if node in hosts and node != src:
+                continue
             for other, delay in neighbours.get(node, []):
                 if other not in seen:
                     further[other] = min(further.get(other, math.inf), so_far + delay)

@@ -42,12 +42,12 @@ pub fn look(config: &FabricConfig) -> Dependencies {
     if Footprint::of(config).routes > MOST_BYTES {
         return Dependencies::TooLarge;
     }
-    let graph = Graph::build(&config.topology);
+    let graph = config.graph();
     let Ok(routing) = Routing::build(&graph, &config.routing, &config.equal_paths, 0) else {
         return Dependencies::Free; // the error is reported when the fabric is built
     };
     let mut channels = Channels::new(&graph, &routing);
-    for to in (0..graph.hosts).map(HostId) {
+    for to in (0..routing.addresses()).map(HostId) {
         for from in (0..graph.hosts).map(HostId).filter(|from| *from != to) {
             channels.follow(from, to);
         }
@@ -73,9 +73,9 @@ fn ends(graph: &Graph, link: u32) -> (u32, u32) {
 struct Channels<'a> {
     graph: &'a Graph,
     routing: &'a Routing,
-    /// Switch of each host, by host.
-    edge: Vec<u32>,
-    /// Links on which each link depends, by link.
+    /// Switches of each host.
+    edges: Vec<Vec<u32>>,
+    /// By link, the links on which it depends.
     next: Vec<Vec<u32>>,
     /// Destination and route (each counted from 1) for which the links of each switch were last
     /// followed, by switch.
@@ -85,14 +85,14 @@ struct Channels<'a> {
 
 impl<'a> Channels<'a> {
     fn new(graph: &'a Graph, routing: &'a Routing) -> Channels<'a> {
-        let mut edge = vec![0; graph.hosts as usize];
+        let mut edges = vec![Vec::new(); graph.hosts as usize];
         for cable in graph.cables.iter().filter(|cable| cable.a < graph.hosts) {
-            edge[cable.a as usize] = cable.b - graph.hosts;
+            edges[cable.a as usize].push(cable.b - graph.hosts);
         }
         Channels {
             graph,
             routing,
-            edge,
+            edges,
             next: vec![Vec::new(); 2 * graph.cables.len()],
             seen: vec![(0, 0); graph.switches() as usize],
             steps: 0,
@@ -104,7 +104,7 @@ impl<'a> Channels<'a> {
         // If there is an explicit route, its number is the hash; otherwise all hashes are possible.
         let hash = self.routing.route_of(from, to);
         let mark = (to.0 + 1, u32::from(hash) + 1);
-        let mut switches = vec![self.edge[from.0 as usize]];
+        let mut switches = self.edges[from.0 as usize].clone();
         while let Some(switch) = switches.pop() {
             self.steps += 1;
             if std::mem::replace(&mut self.seen[switch as usize], mark) == mark {

@@ -544,7 +544,8 @@ impl Fabric {
     /// Makes the network card of each host schedule an event for the end of each transmission,
     /// because its queue is read between arrivals. Applies to ports with data-centre bridging.
     pub fn require_host_events(&mut self) {
-        for &up in &self.up {
+        let all = self.cards.as_ref().map_or(&self.up, |cards| &cards.links);
+        for &up in all {
             if self.links[up as usize].has_dcb() {
                 self.links[up as usize].require_events();
             }

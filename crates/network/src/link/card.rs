@@ -3,8 +3,7 @@
 //! packets; in the queue of the port it cannot.
 
 use super::Link;
-use crate::fabric::Fabric;
-use eastwest_types::{HostId, Rate, Time};
+use eastwest_types::Time;
 
 impl Link {
     /// Returns the time at which the port accepts the next packet with DSCP `dscp` from the NIC. A
@@ -32,26 +31,5 @@ impl Link {
             (false, Time::NEVER) if sent => after_one,
             (false, _) => now,
         }
-    }
-}
-
-impl Fabric {
-    /// Returns the rate of the link from a host to its switch.
-    pub fn host_rate(&self, host: HostId) -> Rate {
-        self.links[self.up[host.0 as usize] as usize].cable.rate
-    }
-
-    /// Returns the time at which the port of a host accepts the next packet with DSCP `dscp` from
-    /// the NIC, see [`Link::takes_more_at`].
-    pub fn takes_more_at(
-        &self,
-        now: Time,
-        from: HostId,
-        dscp: u8,
-        ip_len: u32,
-        sent: bool,
-    ) -> Time {
-        let up = self.up[from.0 as usize];
-        self.links[up as usize].takes_more_at(now, dscp, ip_len, sent)
     }
 }

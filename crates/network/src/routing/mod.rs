@@ -300,6 +300,20 @@ impl Routing {
         }
     }
 
+    /// Whether a switch has a route to an address.
+    pub fn reaches(&self, switch: u32, address: HostId) -> bool {
+        let at = &self.attachments[address.0 as usize];
+        match *self.table.entry(switch, at.column) {
+            LOCAL => at.down != NO_ROUTE,
+            entry => entry != NO_ROUTE,
+        }
+    }
+
+    /// Returns the number of addresses: one for each host, and one for each card where cards have their own.
+    pub fn addresses(&self) -> u32 {
+        self.attachments.len() as u32
+    }
+
     /// Whether packets of one flow may be spread over several equal links.
     pub fn deals(&self) -> bool {
         self.chooser.deals()
@@ -455,16 +469,33 @@ impl Routing {
     }
 }
 
-/// Returns the edge switch of every host. A host whose cable is not usable cannot be reached (its
-/// link is [`NO_ROUTE`]).
+/// Returns the edge switches of all hosts; a host whose cable is not `usable` is not reached. Where cards have
+/// addresses of their own, these follow those of the hosts; the address of a host is then that of its first card.
 fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment> {
-    let (column_of, _) = columns(graph);
+    let columns = columns(graph);
     let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
-    for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
-        attachments[cable.a as usize] = Attachment {
-            column: column_of[(cable.b - graph.hosts) as usize],
-            down: if usable(i) { 2 * i as u32 + 1 } else { NO_ROUTE },
-        };
+    let of_cable = |i: usize, switch: u32| Attachment {
+        column: columns.of_switch[(switch - graph.hosts) as usize],
+        down: if usable(i) { 2 * i as u32 + 1 } else { NO_ROUTE },
+    };
+    let Some(cards) = graph.cables_of_cards() else {
+        for (i, cable) in graph.cables.iter().enumerate().filter(|(_, c)| c.a < graph.hosts) {
+            attachments[cable.a as usize] = of_cable(i, cable.b);
+        }
+        return attachments;
+    };
+    let of_card = |&cable: &u32| of_cable(cable as usize, graph.cables[cable as usize].b);
+    let mut column = columns.edges.len() as u32;
+    for (at, cables) in attachments.iter_mut().zip(&cards) {
+        if cables.len() == 1 || graph.card_addresses {
+            cables.first().into_iter().for_each(|cable| *at = of_card(cable));
+        } else if cables.len() > 1 {
+            at.column = column;
+            column += 1;
+        }
+    }
+    if graph.card_addresses {
+        attachments.extend(cards.iter().flatten().map(of_card));
     }
     attachments
 }

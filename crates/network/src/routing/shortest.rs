@@ -6,32 +6,60 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 
-/// Returns the next hops on shortest paths: table entries by switch and column. `edges` has the
-/// edge switch of each column.
-pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u32> {
+/// Usable cable of a host: its switch, and the link from there to the host.
+pub type Attached = (u32, u32);
+
+/// Returns the next hops on shortest paths: table entries by switch × column. `edges` has the edge switch of the
+/// first columns, `hosts` the usable cables of the host of each further column.
+pub fn entries(
+    neighbours: &Neighbours,
+    (edges, hosts): (&[u32], &[Vec<Attached>]),
+    sets: &mut Sets,
+) -> Vec<u32> {
     let switches = neighbours.switches();
-    // The table is filled row by row, since the system needs a second or two to provide a gigabyte,
-    // and the user may interrupt between rows.
-    let mut entries = Vec::with_capacity(switches as usize * edges.len());
+    let columns = edges.len() + hosts.len();
+    // Allocated row by row: the system takes a second or two to provide a gigabyte.
+    let mut entries = Vec::with_capacity(switches as usize * columns);
     for _ in 0..switches {
-        interrupt::steps(edges.len() as u64);
-        entries.resize(entries.len() + edges.len(), NO_ROUTE);
+        interrupt::steps(columns as u64);
+        entries.resize(entries.len() + columns, NO_ROUTE);
     }
     let mut search = Search::new(switches);
     let mut ports = Vec::new();
     for (column, &edge) in edges.iter().enumerate() {
         interrupt::steps(u64::from(switches));
-        search.from(neighbours, edge);
+        search.from(neighbours, &[edge]);
         for switch in 0..switches {
-            let hops = search.hops[switch as usize];
-            let closer = |&&(_, n): &&(u32, u32)| search.hops[n as usize].wrapping_add(1) == hops;
-            ports.clear();
-            if hops != u32::MAX {
-                ports.extend(neighbours.of(switch).iter().filter(closer).map(|&(link, _)| link));
-            }
-            entries[switch as usize * edges.len() + column] =
+            search.closer(neighbours, switch, &mut ports);
+            entries[switch as usize * columns + column] =
                 if switch == edge { LOCAL } else { sets.entry(&ports) };
         }
+    }
+    let mut before: Vec<u32> = Vec::new();
+    for (column, cables) in (edges.len()..).zip(hosts) {
+        interrupt::steps(u64::from(switches));
+        let mut starts: Vec<u32> = cables.iter().map(|cable| cable.0).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        // the ways to hosts on equal switches differ only at these switches
+        let alike = column > edges.len() && starts == before;
+        if !alike {
+            search.from(neighbours, &starts);
+        }
+        for switch in 0..switches {
+            let place = switch as usize * columns + column;
+            entries[place] = if starts.binary_search(&switch).is_ok() {
+                ports.clear();
+                ports.extend(cables.iter().filter(|cable| cable.0 == switch).map(|cable| cable.1));
+                sets.entry(&ports)
+            } else if alike {
+                entries[place - 1]
+            } else {
+                search.closer(neighbours, switch, &mut ports);
+                sets.entry(&ports)
+            };
+        }
+        before = starts;
     }
     entries
 }
@@ -48,10 +76,23 @@ impl Search {
         Search { hops: vec![u32::MAX; switches as usize], queue: VecDeque::new() }
     }
 
-    fn from(&mut self, neighbours: &Neighbours, start: u32) {
+    /// Sets `ports` to the links of a switch to neighbours that are closer to the start.
+    fn closer(&self, neighbours: &Neighbours, switch: u32, ports: &mut Vec<u32>) {
+        let hops = self.hops[switch as usize];
+        let closer = |&&(_, n): &&(u32, u32)| self.hops[n as usize].wrapping_add(1) == hops;
+        ports.clear();
+        if hops != u32::MAX {
+            ports.extend(neighbours.of(switch).iter().filter(closer).map(|&(link, _)| link));
+        }
+    }
+
+    /// Searches from the switches `starts`, which have hop count 0.
+    fn from(&mut self, neighbours: &Neighbours, starts: &[u32]) {
         self.hops.fill(u32::MAX);
-        self.hops[start as usize] = 0;
-        self.queue.push_back(start);
+        for &start in starts {
+            self.hops[start as usize] = 0;
+            self.queue.push_back(start);
+        }
         while let Some(switch) = self.queue.pop_front() {
             for &(_, next) in neighbours.of(switch) {
                 if self.hops[next as usize] == u32::MAX {

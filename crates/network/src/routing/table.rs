@@ -1,10 +1,10 @@
 //! Table of next hops on equal-cost shortest paths over usable cables.
 //!
-//! The table has an entry for every switch and column; columns are edge switches. In [`regular`]
-//! fabrics, entries are first computed by switch and direction (see [`directions`]), from positions
-//! alone; these are only a few for each switch. Cables that are down change some entries, which
-//! [`changes`] finds. In other graphs a breadth-first search from every edge switch fills the table
-//! (see [`shortest`]).
+//! A table holds an entry for every switch and column; columns are edge switches, and hosts with several cards that
+//! share an address. In [`regular`]
+//! fabrics entries are first found by switch and direction (see [`directions`]): a few for each switch, from
+//! positions alone. Cables that are down change some of them, which [`changes`] finds. In all other
+//! graphs a breadth-first search for every edge switch fills the table (see [`shortest`]).
 //!
 //! A table of up to [`MOST_WHOLE`] bytes is always expanded to switch × column, which makes
 //! look-ups fastest. Larger tables of regular fabrics keep their entries by direction.
@@ -36,7 +36,7 @@ const SET: u64 = size_of::<Group>() as u64;
 /// Table of next hops: entries of all switches, and the sets of equal ports to which entries refer.
 #[derive(Serialize, Deserialize)]
 pub struct Table {
-    /// Number of columns, one for each edge switch.
+    /// Number of columns, see [`Columns`].
     pub columns: u32,
     /// Entries by switch × column or, if `directions` is set, by direction.
     entries: Vec<u32>,
@@ -52,18 +52,44 @@ pub struct Table {
     pub members: Vec<u32>,
 }
 
-/// Returns the column of every edge switch (`u32::MAX` for other switches), in the order of hosts,
-/// and the edge switch of every column.
-pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
-    let mut column_of = vec![u32::MAX; graph.switches() as usize];
-    let mut edges = Vec::new();
-    for edge in graph.edge_of_host() {
-        if edge != u32::MAX && column_of[edge as usize] == u32::MAX {
-            column_of[edge as usize] = edges.len() as u32;
-            edges.push(edge);
+/// Columns of a table: first one for each edge switch, then one for each host with several cards that share its
+/// address.
+pub struct Columns {
+    /// By switch, its column as an edge switch; `u32::MAX` if it is none.
+    pub of_switch: Vec<u32>,
+    /// Edge switches, by column.
+    pub edges: Vec<u32>,
+    /// Cables of the hosts that have a column each.
+    pub hosts: Vec<Vec<u32>>,
+}
+
+/// Returns the columns of the table of a graph, in the order of hosts.
+pub fn columns(graph: &Graph) -> Columns {
+    let of_switch = vec![u32::MAX; graph.switches() as usize];
+    let mut columns = Columns { of_switch, edges: Vec::new(), hosts: Vec::new() };
+    let Some(cards) = graph.cables_of_cards() else {
+        graph.edge_of_host().into_iter().for_each(|edge| columns.add(edge));
+        return columns;
+    };
+    for cables in cards {
+        if cables.len() > 1 && !graph.card_addresses {
+            columns.hosts.push(cables);
+            continue;
+        }
+        for cable in cables {
+            columns.add(graph.cables[cable as usize].b - graph.hosts);
         }
     }
-    (column_of, edges)
+    columns
+}
+
+impl Columns {
+    fn add(&mut self, edge: u32) {
+        if edge != u32::MAX && self.of_switch[edge as usize] == u32::MAX {
+            self.of_switch[edge as usize] = self.edges.len() as u32;
+            self.edges.push(edge);
+        }
+    }
 }
 
 /// Whether a table of this size is expanded to switch × column even in a regular fabric.
@@ -114,12 +140,18 @@ impl Table {
         weights: &BTreeMap<u32, u32>,
         usable: &dyn Fn(usize) -> bool,
     ) -> Table {
-        let (_, edges) = columns(graph);
+        let Columns { edges, hosts, .. } = columns(graph);
         let rule = graph.regular.as_ref().filter(|regular| has_directions(regular));
         let mut sets = Sets::new(weights);
         let Some(regular) = rule else {
-            let entries = shortest::entries(&Neighbours::new(graph, usable), &edges, &mut sets);
-            return Table::new(sets, edges.len() as u32, entries);
+            let down = |cable: &u32| (graph.cables[*cable as usize].b - graph.hosts, 2 * cable + 1);
+            let usable_cards = |cables: &Vec<u32>| {
+                cables.iter().filter(|&&cable| usable(cable as usize)).map(down).collect()
+            };
+            let hosts: Vec<Vec<(u32, u32)>> = hosts.iter().map(usable_cards).collect();
+            let neighbours = Neighbours::new(graph, usable);
+            let entries = shortest::entries(&neighbours, (&edges, &hosts), &mut sets);
+            return Table::new(sets, (edges.len() + hosts.len()) as u32, entries);
         };
         assert!(edges.iter().copied().eq(0..regular.edges()), "edge switches come first");
         let mut table = Table::by_direction(graph, regular, sets, usable);
@@ -228,7 +260,7 @@ mod tests {
     use super::*;
     use crate::topology::torus;
     use crate::topology::xgft::Xgft;
-    use crate::topology::{CableConfig, Topology};
+    use crate::topology::{CableConfig, HostCards, Topology};
     use eastwest_engine::random::Stream;
     use eastwest_types::{Rate, Span};
     use std::collections::BTreeSet;
@@ -247,6 +279,7 @@ mod tests {
                 hosts_per_leaf: 2,
                 spines,
                 cables_per_spine,
+                cards: HostCards::ONE,
                 host,
                 uplink,
             }
@@ -254,7 +287,7 @@ mod tests {
         let fat_tree = |k| Topology::FatTree { k, hosts_per_edge: 2, host: CABLE, uplink: CABLE };
         let torus = |sizes: &[u32]| torus::build(sizes, 2, CABLE, CABLE);
         let all = [
-            Topology::Star { hosts: 3, host: CABLE },
+            Topology::Star { hosts: 3, cards: 1, host: CABLE },
             leaf_spine(1, 2, 1),
             leaf_spine(5, 3, 2),
             fat_tree(2),
@@ -285,10 +318,10 @@ mod tests {
     /// Compares a table of next hops by direction, before and after its expansion, with the table
     /// from a breadth-first search over the usable cables.
     fn compare(graph: &Graph, usable: &dyn Fn(usize) -> bool, weights: &BTreeMap<u32, u32>) {
-        let (_, edges) = columns(graph);
+        let edges = columns(graph).edges;
         let mut sets = Sets::new(weights);
         let neighbours = Neighbours::new(graph, usable);
-        let entries = shortest::entries(&neighbours, &edges, &mut sets);
+        let entries = shortest::entries(&neighbours, (&edges, &[]), &mut sets);
         let searched = Table::new(sets, edges.len() as u32, entries);
         let regular = graph.regular.as_ref().expect("a regular fabric");
         let table = Table::by_direction(graph, regular, Sets::new(weights), usable);

@@ -13,6 +13,43 @@ pub struct CableConfig {
     pub delay: Span,
 }
 
+/// Switches to which the cards of one host lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Homing {
+    /// All cards of a host lead to one switch.
+    Single,
+    /// Card `i` of a host leads to switch `i` of a group of as many switches as a host has cards.
+    Multi,
+}
+
+/// Network cards of every host, each with a cable of its own, and the switches to which they lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCards {
+    /// Number of cards of each host.
+    pub number: u32,
+    /// Whether they lead to one switch or to several.
+    pub homing: Homing,
+}
+
+impl HostCards {
+    /// One card for each host.
+    pub const ONE: HostCards = HostCards { number: 1, homing: Homing::Single };
+
+    /// Returns the number of hosts on `switches` switches with `per_switch` hosts at each: a host that leads
+    /// to several switches counts once.
+    pub fn hosts(self, switches: u32, per_switch: u32) -> u32 {
+        switches / self.switches() * per_switch
+    }
+
+    /// Returns the number of switches to which one host leads, which share their hosts.
+    pub fn switches(self) -> u32 {
+        match self.homing {
+            Homing::Single => 1,
+            Homing::Multi => self.number.max(1),
+        }
+    }
+}
+
 /// Topology of a fabric: its nodes and cables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
@@ -20,12 +57,14 @@ pub enum Topology {
     LeafSpine {
         /// Number of leaf switches (racks).
         leaves: u32,
-        /// Number of hosts connected to each leaf.
+        /// Hosts on each leaf; a host on several leaves counts at each.
         hosts_per_leaf: u32,
         /// Number of spine switches.
         spines: u32,
         /// Number of parallel cables between each leaf and each spine.
         cables_per_spine: u32,
+        /// Cards of each host.
+        cards: HostCards,
         /// Rate and delay of the cables between hosts and leaves.
         host: CableConfig,
         /// Rate and delay of the cables between leaves and spines.
@@ -35,6 +74,8 @@ pub enum Topology {
     Star {
         /// Number of hosts.
         hosts: u32,
+        /// Number of cards of each host.
+        cards: u32,
         /// Rate and delay of the cables between hosts and the switch.
         host: CableConfig,
     },
@@ -53,7 +94,7 @@ pub enum Topology {
     },
     /// Any graph of hosts, switches and cables.
     Graph {
-        /// Names of hosts; every host has exactly one cable.
+        /// Names of hosts; a host has one cable for each of its cards, in the order of `cables`.
         hosts: Vec<String>,
         /// Names of switches.
         switches: Vec<String>,
@@ -67,9 +108,12 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Returns the rule by which the switches are connected; `None` for an irregular graph.
+    /// Returns the rule by which the switches are connected; `None` for an irregular graph, and where hosts
+    /// have several cards.
     pub fn regular(&self) -> Option<Regular> {
         match *self {
+            Topology::LeafSpine { cards: HostCards { number: 2.., .. }, .. }
+            | Topology::Star { cards: 2.., .. } => None,
             Topology::Star { .. } => Some(tree(&[(1, 1, 1)])),
             Topology::LeafSpine { leaves, spines, .. } => {
                 Some(tree(&[(leaves, 1, 1), (spines, spines, leaves)]))

@@ -2,7 +2,7 @@
 //! and `k/2` aggregation switches each, connected by `(k/2)²` core switches. The number of hosts on
 //! an edge switch can be chosen, so that the tree can be over-subscribed.
 
-use super::description::Topology;
+use super::description::{HostCards, Topology};
 use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
@@ -16,7 +16,7 @@ pub fn build(topology: &Topology) -> Graph {
     let hosts = tier * hosts_per_edge;
     let names = names(&[("h", hosts), ("edge", tier), ("agg", tier), ("core", half * half)]);
     let (edge0, agg0, core0) = (hosts, hosts + tier, hosts + 2 * tier);
-    let mut cables = of_hosts(hosts, hosts_per_edge, host);
+    let mut cables = of_hosts(hosts, hosts_per_edge, HostCards::ONE, host);
     for pod in 0..k {
         for i in 0..half {
             interrupt::steps(u64::from(half));
@@ -38,5 +38,5 @@ pub fn build(topology: &Topology) -> Graph {
             }
         }
     }
-    Graph { names, hosts, cables, regular: None }
+    Graph { names, hosts, cables, regular: None, card_addresses: false }
 }

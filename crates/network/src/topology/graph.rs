@@ -1,6 +1,6 @@
 //! Graph of a fabric: nodes by number and name, and the cables between them.
 
-use super::description::CableConfig;
+use super::description::{CableConfig, Homing, HostCards};
 use super::regular::Regular;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub struct Graph {
     pub cables: Vec<Cable>,
     /// Rule by which the switches are connected; `None` for an irregular graph.
     pub regular: Option<Regular>,
+    /// Whether each card of a host with several has an address of its own; otherwise they share the address of the
+    /// host.
+    pub card_addresses: bool,
 }
 
 /// Converts a number of nodes to 32 bits.
@@ -47,14 +50,27 @@ impl Graph {
         number(self.names.len()) - self.hosts
     }
 
-    /// Returns the switch of every host (counted from 0 among switches); `u32::MAX` if the host has
-    /// no cable.
+    /// Returns, for every host, the switch of its first card (counted from 0 among switches); `u32::MAX` without
+    /// a cable.
     pub fn edge_of_host(&self) -> Vec<u32> {
         let mut edge = vec![u32::MAX; self.hosts as usize];
-        for cable in self.cables.iter().filter(|c| c.a < self.hosts) {
+        for cable in self.cables.iter().rev().filter(|c| c.a < self.hosts) {
             edge[cable.a as usize] = cable.b.saturating_sub(self.hosts);
         }
         edge
+    }
+
+    /// Returns, for every host, the cables of its cards in their order; `None` if every host has one card.
+    pub fn cables_of_cards(&self) -> Option<Vec<Vec<u32>>> {
+        let of_hosts = || self.cables.iter().zip(0u32..).filter(|(c, _)| c.a < self.hosts);
+        let mut has_one = vec![false; self.hosts as usize];
+        let second = |c: &Cable| std::mem::replace(&mut has_one[c.a as usize], true);
+        if !of_hosts().map(|(c, _)| c).any(second) {
+            return None;
+        }
+        let mut cards = vec![Vec::new(); self.hosts as usize];
+        of_hosts().for_each(|(c, number)| cards[c.a as usize].push(number));
+        Some(cards)
     }
 }
 
@@ -68,9 +84,22 @@ pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
     tiers.iter().flat_map(of_tier).collect()
 }
 
-/// Returns the cables of hosts: the first `per_switch` hosts are connected to the first switch, the
-/// next ones to the second switch, and so on.
-pub(super) fn of_hosts(hosts: u32, per_switch: u32, config: CableConfig) -> Vec<Cable> {
+/// Returns the cables of all cards, host by host. With [`Homing::Single`] the first `per_switch` hosts are connected
+/// to the first switch, the next ones to the second, and so on; with [`Homing::Multi`] in the same way to the first
+/// group of switches, card `i` to switch `i` of the group.
+pub(super) fn of_hosts(
+    hosts: u32,
+    per_switch: u32,
+    cards: HostCards,
+    config: CableConfig,
+) -> Vec<Cable> {
     let tiers = ("host-up", "host-down");
-    (0..hosts).map(|a| Cable { a, b: hosts + a / per_switch, config, tiers }).collect()
+    let each = |a: u32| {
+        let first = hosts + a / per_switch * cards.switches();
+        (0..cards.number).map(move |card| {
+            let beyond = if cards.homing == Homing::Multi { card } else { 0 };
+            Cable { a, b: first + beyond, config, tiers }
+        })
+    };
+    (0..hosts).flat_map(each).collect()
 }

@@ -25,7 +25,7 @@ pub mod torus;
 pub mod two_groups;
 pub mod xgft;
 
-pub use description::{CableConfig, Topology};
+pub use description::{CableConfig, Homing, HostCards, Topology};
 pub use graph::{Cable, Graph};
 use graph::{names, number, of_hosts};
 
@@ -35,9 +35,16 @@ impl Graph {
         let regular = topology.regular();
         let graph = match topology {
             Topology::LeafSpine { .. } => leaf_spine::build(topology),
-            &Topology::Star { hosts, host } => {
+            &Topology::Star { hosts, cards, host } => {
                 let names = names(&[("h", hosts), ("switch", 1)]);
-                Graph { names, hosts, cables: of_hosts(hosts, hosts, host), regular: None }
+                let cards = HostCards { number: cards, homing: Homing::Single };
+                Graph {
+                    names,
+                    hosts,
+                    cables: of_hosts(hosts, hosts, cards, host),
+                    regular: None,
+                    card_addresses: false,
+                }
             }
             Topology::FatTree { .. } => fat_tree::build(topology),
             Topology::Graph { hosts, switches, cables, .. } => {
@@ -52,7 +59,7 @@ impl Graph {
                     })
                     .collect();
                 let names = hosts.iter().chain(switches).cloned().collect();
-                Graph { names, hosts: n, cables, regular: None }
+                Graph { names, hosts: n, cables, regular: None, card_addresses: false }
             }
         };
         Graph { regular, ..graph }
@@ -73,6 +80,7 @@ mod tests {
             hosts_per_leaf: 40,
             spines: 2,
             cables_per_spine: 1,
+            cards: HostCards::ONE,
             host: CABLE,
             uplink: CABLE,
         });

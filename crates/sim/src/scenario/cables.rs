@@ -64,6 +64,25 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
+/// Returns the rate of all cards of a host together, of the host where it is lowest; 1 Gbit/s without a topology.
+pub fn rate_of_all_cards(topology: Option<&Topology>) -> Rate {
+    let rate = host_rate(topology);
+    match topology {
+        Some(Topology::LeafSpine { cards, .. }) => Rate(rate.0 * u64::from(cards.number)),
+        Some(Topology::Star { cards, .. }) => Rate(rate.0 * u64::from(*cards)),
+        Some(Topology::Graph { hosts, cables, .. }) => {
+            let mut rates = vec![0u64; hosts.len()];
+            for (a, b, cable) in cables {
+                if let Some(rate) = rates.get_mut(*a.min(b) as usize) {
+                    *rate += cable.rate.0;
+                }
+            }
+            Rate(rates.into_iter().min().unwrap_or(rate.0))
+        }
+        Some(Topology::FatTree { .. }) | None => rate,
+    }
+}
+
 /// Returns the distinct rates of the cables of a topology in ascending order; empty without a
 /// topology.
 pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {

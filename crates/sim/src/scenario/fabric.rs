@@ -18,8 +18,9 @@ use super::files::{Context, Files};
 use super::graph;
 use super::nodes::Nodes;
 use super::shapes::Shape;
-use super::{routes, shapes};
+use super::{routes, several_cards, shapes};
 use crate::switch_power::SwitchPower;
+use eastwest_network::cards::CardsConfig;
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::pfc::Wire;
 use eastwest_network::dcb::settings::{self, Below};
@@ -74,6 +75,8 @@ pub fn read(
 ) -> Fabric {
     let topology = read_topology(s, context, files, notes);
     let nodes = topology.as_ref().map(Nodes::new);
+    let several = topology.as_ref().map(|topology| Sizes::of(topology).with_several_cards > 0);
+    let cards = CardsConfig::read(s, several);
     let Packets { mtu, framing, min_frame } = read_packets(s);
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
     let processing_jitter = read_jitter(s, packet.min(MOST_JITTER)); // for rates below 12 kbit/s
@@ -116,8 +119,12 @@ pub fn read(
     );
     let switch_power = SwitchPower::read(s);
     let config = FabricConfig {
-        topology: topology
-            .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),
+        topology: topology.unwrap_or(Topology::Star {
+            hosts: 2,
+            cards: 1,
+            host: cable(Rate::gbit(1), Span::ZERO),
+        }),
+        cards,
         mtu,
         framing,
         min_frame,
@@ -260,8 +267,10 @@ fn read_topology(
     let size = Sizes::of(&topology);
     let (nodes, cables) = (size.nodes(), size.cables);
     let sizes: &[&str] = match kind {
-        Kind::LeafSpine => &["hosts_per_leaf", "leaves", "spines", "cables_per_spine"],
-        Kind::Star => &["hosts"],
+        Kind::LeafSpine => {
+            &["hosts_per_leaf", "leaves", "spines", "cables_per_spine", "cards", "homing"]
+        }
+        Kind::Star => &["hosts", "cards"],
         Kind::FatTree => &["k", "hosts_per_edge"],
         Kind::Shape(_) | Kind::Graph => &[],
     };
@@ -278,26 +287,32 @@ fn read_leaf_spine(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     const MOST: &str = "1000000";
     let leaves = s.get(key("leaves", "Number of leaves (racks).").range("1", MOST));
     let hosts_per_leaf =
-        s.get(key("hosts_per_leaf", "Number of hosts on each leaf.").range("1", MOST));
+        s.get(key(
+            "hosts_per_leaf",
+            "Number of hosts on each leaf. With homing = \"multi-homed\", the leaves of a group share these hosts.",
+        ).range("1", MOST));
     let spines = s.get(key("spines", "Number of spines.").range("1", MOST));
     let cables_per_spine = s.get(
         key("cables_per_spine", "Number of parallel cables between each leaf and each spine.")
             .default("1")
             .range("1", "1000"),
     );
+    let cards = several_cards::read(s, leaves);
     let host = read_host_cable(s);
     let uplink = read_uplink_cable(s);
-    let down = u128::from(host.rate.0) * u128::from(hosts_per_leaf);
+    let cards_per_leaf = u128::from(hosts_per_leaf) * u128::from(cards.number / cards.switches());
+    let down = u128::from(host.rate.0) * cards_per_leaf;
     let up = u128::from(uplink.rate.0) * u128::from(spines) * u128::from(cables_per_spine);
     if leaves > 1 {
         note_over_subscription(notes, "leaf–spine", "leaf", down, up);
     }
-    Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, host, uplink }
+    Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, cards, host, uplink }
 }
 
 fn read_star(s: &mut Section) -> Topology {
     let hosts = s.get(key("hosts", "Number of hosts.").range("2", "1000000"));
-    Topology::Star { hosts, host: read_host_cable(s) }
+    let cards = several_cards::read_number(s);
+    Topology::Star { hosts, cards, host: read_host_cable(s) }
 }
 
 fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {

@@ -38,6 +38,8 @@ struct Ground<'a> {
     graph: Graph,
     /// Numbers of the cables between each pair of nodes, the smaller node number first.
     between: BTreeMap<(u32, u32), Vec<u32>>,
+    /// Cables of each host by its cards; `None` if every host has one.
+    cards: Option<Vec<Vec<u32>>>,
 }
 
 impl<'a> Ground<'a> {
@@ -47,12 +49,12 @@ impl<'a> Ground<'a> {
         for (cable, number) in graph.cables.iter().zip(0..) {
             between.entry(ends_of(cable.a, cable.b)).or_default().push(number);
         }
-        Ground { nodes, graph, between }
+        let cards = graph.cables_of_cards();
+        Ground { nodes, graph, between, cards }
     }
 
-    /// Returns the numbers of the links that a place names: a node, a range of nodes `h0..h7`, a
-    /// cable `a--b`, or one of its directions `a->b`. A suffix such as `#1` chooses among parallel
-    /// cables.
+    /// Returns the links of a place: a node, a range of nodes `h0..h7`, a card `h0:eth1` or a range of cards
+    /// `h0:eth1..h7:eth1`, a cable `a--b`, or one of its directions `a->b`; `#1` chooses among parallel cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
             None => (text, None),
@@ -91,6 +93,9 @@ impl<'a> Ground<'a> {
                 )),
             };
         }
+        if let Some(links) = self.of_cards(place)? {
+            return Ok(links);
+        }
         let (first, last) = match place.split_once("..") {
             None => (places::node(place, self.nodes)?, places::node(place, self.nodes)?),
             Some((first, last)) => {
@@ -104,6 +109,46 @@ impl<'a> Ground<'a> {
         let of_nodes =
             self.graph.cables.iter().zip(0u32..).filter(|(c, _)| named(c.a) || named(c.b));
         Ok(of_nodes.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
+    }
+
+    /// Returns the links of a card or of a range of cards: the hosts and, on each, the cards from the first to the last.
+    /// `None` if the text names no card.
+    fn of_cards(&self, place: &str) -> Result<Option<Vec<u32>>, places::Wrong> {
+        let (first, last) = place.split_once("..").unwrap_or((place, place));
+        let (Some(first), Some(last)) = (self.card(first.trim())?, self.card(last.trim())?) else {
+            return Ok(None);
+        };
+        if first.0 > last.0 || first.1 > last.1 {
+            return Err((format!("contains the range {place}, which ends before it starts"), None));
+        }
+        let cards = self.cards.as_deref().unwrap_or_default();
+        let hosts = cards.get(first.0 as usize..=last.0 as usize).unwrap_or_default();
+        let chosen = |cables: &Vec<u32>| {
+            let cables = cables.iter().skip(first.1).take(last.1 - first.1 + 1);
+            cables.flat_map(|i| [2 * i, 2 * i + 1]).collect::<Vec<u32>>()
+        };
+        Ok(Some(hosts.iter().flat_map(chosen).collect()))
+    }
+
+    /// Returns the host and the number of a card such as `h3:eth1`; `None` if the text names no card.
+    fn card(&self, text: &str) -> Result<Option<(u32, usize)>, places::Wrong> {
+        let named = text.rsplit_once(":eth").filter(|_| self.nodes.number(text).is_none());
+        let Some((host, Ok(number))) = named.map(|(host, n)| (host, n.parse::<usize>())) else {
+            return Ok(None);
+        };
+        let host = places::host(host, self.nodes)?;
+        let most = self.cards.as_ref().map_or(1, |cards| cards[host as usize].len());
+        if number >= most {
+            let message = match most {
+                1 => format!("contains {text}, but the host has one card: name the host"),
+                _ => format!(
+                    "contains {text}, but the cards of this host are eth0 to eth{}",
+                    most - 1
+                ),
+            };
+            return Err((message, None));
+        }
+        Ok(Some((host, number)))
     }
 
     /// Returns the numbers of the two nodes of a cable `a--b`. Names may contain dashes, so every
@@ -234,7 +279,8 @@ fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
         "on",
         "Where the fault occurs, one place or a list: a cable \"leaf0--spine1\", one direction of \
          it \"leaf0->spine1\", all cables of a node \"spine1\" \
-         or of a range of nodes \"h0..h7\". \"leaf0--spine1#1\" is the \
+         or of a range of nodes \"h0..h7\", a network card \"h0:eth1\" of a host with several, or card \
+         1 of a range of hosts \"h0:eth1..h7:eth1\". \"leaf0--spine1#1\" is the \
          second of parallel cables; without # it is all of them.",
     ));
     let from = f.get(

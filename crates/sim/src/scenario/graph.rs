@@ -1,13 +1,14 @@
 //! Fabrics of any shape (`kind = 'graph'`), from a file that lists hosts, switches and cables.
 
 use super::files::{Context, Files};
+use eastwest_network::cards::MOST_CARDS;
 use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::Problem;
 use eastwest_settings::quantity::{FileName, Name, Quantity};
 use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum size of a topology file in bytes; the following constants limit its numbers of hosts,
 /// switches and cables.
@@ -61,8 +62,8 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
 fn read_graph(s: &mut Section) -> Option<Topology> {
     let hosts: Vec<Name> = s.get(key(
         "hosts",
-        "Names of the hosts. Each host has exactly one cable, which leads to a \
-                            switch.",
+        "Names of the hosts. Each cable of a host leads to a switch; a host with several cables has a network \
+         card for each, numbered in the order of the cables.",
     ));
     let switches: Vec<Name> = s.get(key("switches", "Names of the switches."));
     s.demand(hosts.len() + switches.len() <= MOST_NODES, &["hosts", "switches"], || {
@@ -96,11 +97,15 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
             }
         }
     }
-    let lonely: Vec<&str> =
-        hosts.iter().zip(&degrees).filter(|(_, d)| **d != 1).map(|(h, _)| h.0.as_str()).collect();
-    s.demand(lonely.is_empty(), &["hosts"], || {
-        let some = lonely.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        format!("a host must have exactly one cable, but {some} has another number")
+    let wrong: Vec<&str> = hosts
+        .iter()
+        .zip(&degrees)
+        .filter(|(_, degree)| !(1..=MOST_CARDS).contains(*degree))
+        .map(|(host, _)| host.0.as_str())
+        .collect();
+    s.demand(wrong.is_empty(), &["hosts"], || {
+        let some = wrong.iter().take(8).copied().collect::<Vec<_>>().join(", ");
+        format!("a host must have 1 to {MOST_CARDS} cables, but {some} has another number")
     });
     let nodes = hosts.len() + switches.len();
     let reached = reachable(nodes, &cables);
@@ -110,6 +115,15 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         let some = lost.iter().take(8).copied().collect::<Vec<_>>().join(", ");
         format!("the fabric is not connected: no path leads from {} to {some}", all[0])
     });
+    // a host does not forward packets of others
+    if degrees.iter().any(|degree| *degree > 1) && s.good(&["hosts"]) {
+        let all_reach = reach_each_other(hosts.len(), nodes, &cables);
+        s.demand(all_reach, &["hosts"], || {
+            "no network of switches reaches all hosts: two hosts have a path only through another host, \
+             which does not forward packets"
+                .to_owned()
+        });
+    }
     let plain = |names: Vec<Name>| names.into_iter().map(|n| n.0).collect();
     s.good(&["hosts"]).then(|| Topology::Graph {
         hosts: plain(hosts.clone()),
@@ -172,4 +186,37 @@ fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
         }
     }
     reached
+}
+
+/// Whether one network of switches, without hosts between them, has a cable to every host.
+fn reach_each_other(hosts: usize, nodes: usize, cables: &[(u32, u32, CableConfig)]) -> bool {
+    let is_host = |node: u32| (node as usize) < hosts;
+    let between: Vec<(u32, u32, CableConfig)> =
+        cables.iter().filter(|(a, b, _)| !is_host(*a) && !is_host(*b)).copied().collect();
+    let network = networks(nodes, &between);
+    let mut reached: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for &(a, b, _) in cables.iter().filter(|(a, b, _)| is_host(*a) || is_host(*b)) {
+        reached.entry(network[a.max(b) as usize]).or_default().insert(a.min(b));
+    }
+    reached.values().any(|of_network| of_network.len() == hosts)
+}
+
+/// Returns for each node the number of the network of connected nodes to which it belongs.
+fn networks(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<u32> {
+    let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+    for &(a, b, _) in cables {
+        neighbours[a as usize].push(b);
+        neighbours[b as usize].push(a);
+    }
+    let mut network = vec![u32::MAX; nodes];
+    for first in 0..nodes {
+        let mut waiting = vec![first];
+        while let Some(node) = waiting.pop() {
+            if network[node] == u32::MAX {
+                network[node] = at_most(first);
+                waiting.extend(neighbours[node].iter().map(|&next| next as usize));
+            }
+        }
+    }
+    network
 }

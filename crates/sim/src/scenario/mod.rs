@@ -31,6 +31,7 @@ mod read;
 mod reference;
 mod routes;
 mod rows;
+mod several_cards;
 mod shapes;
 mod tcp_overrides;
 mod top;

@@ -2,7 +2,7 @@
 //!
 //! | fabric | numbers after the hosts |
 //! |---|---|
-//! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf `i / hosts_per_leaf` |
+//! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf, or group of leaves, `i / hosts_per_leaf` |
 //! | star | `switch0` |
 //! | fat tree | `edge0 …`, `agg0 …` (pod by pod), `core0 …` |
 //! | graph | as listed in its file |
@@ -27,10 +27,11 @@ fn nodes_of(topology: &Topology) -> u64 {
 /// one tier with an empty prefix.
 fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     match topology {
-        Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
+        Topology::LeafSpine { leaves, hosts_per_leaf, spines, cards, .. } => {
+            let groups = u64::from(*leaves / cards.switches());
             let leaves = u64::from(*leaves);
             vec![
-                ("h", leaves * u64::from(*hosts_per_leaf)),
+                ("h", groups * u64::from(*hosts_per_leaf)),
                 ("leaf", leaves),
                 ("spine", u64::from(*spines)),
             ]
@@ -52,13 +53,13 @@ fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     }
 }
 
-/// Returns the rack of every host: the number of the switch to which the host is connected, counted
-/// from 0 among switches.
+/// Returns the rack of every host: the number of the switch of its first card, counted from 0 among switches.
 pub fn racks(topology: &Topology) -> Vec<u32> {
     let even = |hosts: u32, per_rack: u32| (0..hosts).map(|h| h / per_rack.max(1)).collect();
     match topology {
-        Topology::LeafSpine { leaves, hosts_per_leaf, .. } => {
-            even(leaves * hosts_per_leaf, *hosts_per_leaf)
+        Topology::LeafSpine { leaves, hosts_per_leaf, cards, .. } => {
+            let racks: Vec<u32> = even(cards.hosts(*leaves, *hosts_per_leaf), *hosts_per_leaf);
+            racks.into_iter().map(|group| group * cards.switches()).collect()
         }
         Topology::Star { hosts, .. } => vec![0; *hosts as usize],
         Topology::FatTree { k, hosts_per_edge, .. } => {
@@ -67,7 +68,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
         Topology::Graph { hosts, cables, .. } => {
             let mut racks = vec![0; hosts.len()];
             let switches_from: u32 = at_most(hosts.len());
-            for &(a, b, _) in cables {
+            for &(a, b, _) in cables.iter().rev() {
                 let (host, switch) = (a.min(b), a.max(b));
                 if let Some(rack) = racks.get_mut(host as usize) {
                     *rack = switch.saturating_sub(switches_from);
@@ -202,10 +203,10 @@ impl Nodes {
         match &self.topology {
             Topology::Graph { .. } => self.cables.contains(&(low, high)),
             Topology::Star { hosts, .. } => host && high == *hosts,
-            Topology::LeafSpine { leaves, hosts_per_leaf, .. } => {
+            Topology::LeafSpine { leaves, hosts_per_leaf, cards, .. } => {
                 let leaf = |n: u32| n.checked_sub(self.hosts).filter(|l| l < leaves);
                 match leaf(high) {
-                    Some(l) => host && low / hosts_per_leaf == l,
+                    Some(l) => host && low / hosts_per_leaf == l / cards.switches(),
                     None => high >= self.hosts + leaves && leaf(low).is_some(),
                 }
             }
@@ -232,7 +233,7 @@ impl Nodes {
 mod tests {
     use super::*;
     use eastwest_network::footprint::Sizes;
-    use eastwest_network::topology::CableConfig;
+    use eastwest_network::topology::{CableConfig, HostCards};
     use eastwest_types::{Rate, Span};
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(1), delay: Span::ZERO };
@@ -260,11 +261,12 @@ mod tests {
             hosts_per_leaf: 2,
             spines: 2,
             cables_per_spine: 1,
+            cards: HostCards::ONE,
             host,
             uplink,
         };
         assert_eq!(degree_and_cables(&fabric).1, Sizes::of(&fabric).cables);
-        let star = Topology::Star { hosts: 5, host };
+        let star = Topology::Star { hosts: 5, cards: 1, host };
         assert_eq!(degree_and_cables(&star).1, 5);
     }
 
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn racks_follow_the_edge_switch() {
         let (host, uplink) = (CABLE, CABLE);
-        let star = Topology::Star { hosts: 3, host };
+        let star = Topology::Star { hosts: 3, cards: 1, host };
         assert_eq!(racks(&star), [0, 0, 0]);
         let tree = Topology::FatTree { k: 2, hosts_per_edge: 2, host, uplink };
         assert_eq!(racks(&tree), [0, 0, 1, 1]);

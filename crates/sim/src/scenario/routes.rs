@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::scenario::rows::damaged;
     use eastwest_engine::random::Stream;
-    use eastwest_network::topology::{CableConfig, Topology};
+    use eastwest_network::topology::{CableConfig, HostCards, Topology};
     use eastwest_types::{Rate, Span};
 
     const GOOD: &str = "to,from,via\nh2,h0,leaf0 spine1 leaf1\n h0 ,h3, leaf1  spine0 leaf0 \n";
@@ -306,6 +306,7 @@ mod tests {
             hosts_per_leaf: 2,
             spines: 2,
             cables_per_spine: 1,
+            cards: HostCards::ONE,
             host,
             uplink,
         })

@@ -6,7 +6,7 @@ use super::nodes::Nodes;
 use super::workload::ground::Ground;
 use super::{
     cables, classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, goal, measure,
-    tcp_overrides, traps, workload,
+    several_cards, tcp_overrides, traps, workload,
 };
 use crate::endpoint_settings::TcpOverride;
 use crate::processing::ProcessingConfig;
@@ -129,5 +129,6 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         attached: files.attached,
         resolved: String::new(),
     };
+    several_cards::check(s, &scenario);
     flows_only::check(s, scenario)
 }

@@ -26,9 +26,8 @@ pub trait StreamTransport {
     /// Returns mutable access to the messages in flight on all connections of this transport.
     fn messages_mut(&mut self) -> &mut Messages;
 
-    /// Opens connection `number` for a workload. `of` is the number of the workload, its number for
-    /// the connection, and the traffic class; `ends` are client and server. Returns `None` if all
-    /// slots are in use.
+    /// Opens connection `number` for a workload: `of` is the workload, its name for the connection and the
+    /// traffic class, `ends` are client and server, `cards` their [cards](Network::hashes_of_new). Returns `None` if all slots are in use.
     fn open(
         &mut self,
         network: &mut Network,
@@ -36,6 +35,7 @@ pub trait StreamTransport {
         number: u64,
         of: (u16, u32, ClassId),
         ends: (HostId, HostId),
+        cards: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)>;
 
     /// Returns the number of bytes that the side `from` has written so far, and its counts of

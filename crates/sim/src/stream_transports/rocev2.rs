@@ -10,7 +10,7 @@ use crate::stream_transports::number::TransportNumber;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction};
 use eastwest_transport::rocev2::{
-    Connect, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
+    Connect, Flow, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
 };
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
@@ -67,8 +67,9 @@ impl Sink for NetworkSink<'_> {
         self.network.send(from, packet, None);
     }
 
-    fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time {
-        self.network.fabric.takes_more_at(self.network.now, from, dscp, ip_len, sent)
+    fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time {
+        let card = self.network.fabric.card((flow.from, flow.to), flow.hash);
+        card.takes_more_at(self.network.now, dscp, ip_len, sent)
     }
 
     fn arm(&mut self, at: Time, target: TimerTarget) {
@@ -101,12 +102,24 @@ impl StreamTransport for RoceV2 {
         number: u64,
         (workload, name, class): (u16, u32, ClassId),
         (client, server): (HostId, HostId),
+        cards: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)> {
+        let hashes = network.hashes_of_new(client, server, cards);
+        let fabric = &network.fabric;
+        let there = (client, server);
+        let back = (server, client);
         let connect = Connect {
             client,
             server,
-            hashes: network.hashes_of_new(client, server),
-            rates: (network.fabric.host_rate(client), network.fabric.host_rate(server)),
+            hashes,
+            cards: (
+                fabric.card_of(client, server, hashes.0),
+                fabric.card_of(server, client, hashes.1),
+            ),
+            rates: (
+                fabric.card(there, hashes.0).cable.rate,
+                fabric.card(back, hashes.1).cable.rate,
+            ),
             dscp: network.dscp(class),
             class: class.0,
         };

@@ -114,6 +114,18 @@ fn every_routing_goes_on() {
 }
 
 #[test]
+fn hosts_with_several_cards_go_on() {
+    let fault = "[[fault]]\non = 'h1:eth1'\nkind = 'down'\nfrom = '1 ms'\nuntil = '4 ms'\nreroute = '1 ms'\n";
+    for (cards, more) in [
+        ("bond_mode = 'balance-rr'", fault),
+        ("homing = 'multi-homed'", fault),
+        ("homing = 'multi-homed'\nbond_mode = 'off'", ""),
+    ] {
+        goes_on(&shuffle(&format!("cards = 2\n{cards}"), "profile = 'linux'", more), &[]);
+    }
+}
+
+#[test]
 fn classes_and_shared_buffers_go_on() {
     let classes = "scheduler = 'classes'\nshared_buffer = { size = '40 KB', alpha = 1 }\n\
         [[fabric.class]]\npriorities = [0, 1, 2, 3]\nweight = 1\n\

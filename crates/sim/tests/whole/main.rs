@@ -3,6 +3,7 @@
 
 mod applications;
 mod bbr3;
+mod cards;
 mod checkpoint;
 mod coexistence;
 mod conservation;

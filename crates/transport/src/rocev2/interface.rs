@@ -43,16 +43,26 @@ pub enum Notice {
     Closed,
 }
 
+/// Packets of a queue pair in one direction, which one network card of the sender sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Sending host.
+    pub from: HostId,
+    /// Receiving host.
+    pub to: HostId,
+    /// Value of [`Packet::hash`], by which hosts and switches choose among equal paths.
+    pub hash: u16,
+}
+
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
     /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// Returns the time at which the port of host `from` accepts the next packet with this
-    /// codepoint, so that only few packets wait in the port. `sent`: whether a packet of `ip_len`
-    /// IP bytes has just been handed to the port. If not, `ip_len` IP bytes are the size of a
-    /// packet that may wait there.
-    fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time;
-    /// Arms a timer: the simulator will call [`super::Stack::on_timer`] for `target` at time `at`.
+    /// Returns the time at which the port of `flow` takes the next packet with this codepoint, so that
+    /// few packets wait there. `sent`: a packet of `ip_len` IP bytes has just been handed to the port;
+    /// otherwise `ip_len` IP bytes may wait there.
+    fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time;
+    /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
     fn arm(&mut self, at: Time, target: TimerTarget);
     /// Notifies the application at one end of a queue pair of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
@@ -68,6 +78,8 @@ pub struct Connect {
     /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
     /// server to client.
     pub hashes: (u16, u16),
+    /// Numbers of the network cards of client and server, on their hosts, that send the packets of the queue pair.
+    pub cards: (u32, u32),
     /// Rates of the links of the client and of the server.
     pub rates: (Rate, Rate),
     /// Differentiated services codepoint of the queue pair's packets, 0–63.

@@ -25,6 +25,6 @@ mod tests;
 
 pub use config::RoceV2Config;
 pub use counters::Counters;
-pub use interface::{Connect, Notice, Sink, TimerTarget};
+pub use interface::{Connect, Flow, Notice, Sink, TimerTarget};
 pub use queue_pair::QueuePair;
 pub use stack::Stack;

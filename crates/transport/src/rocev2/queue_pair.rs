@@ -7,7 +7,7 @@
 use super::config::RoceV2Config;
 use super::control::{Control, ControlSettings};
 use super::counters::Counters;
-use super::interface::{Connect, Notice, Sink, TimerTarget};
+use super::interface::{Connect, Flow, Notice, Sink, TimerTarget};
 use super::requester::Requester;
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, ecn, rocev2};
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,12 @@ impl QueuePair {
 
     pub(super) fn id(&self) -> EndpointId {
         self.address.id
+    }
+
+    /// Returns the flow of the packets that this end sends.
+    pub(super) fn flow(&self) -> Flow {
+        let Address { local, remote, hash, .. } = self.address;
+        Flow { from: local, to: remote, hash }
     }
 
     /// Returns the host at this end of the queue pair.

@@ -8,10 +8,10 @@ use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Queue of a NIC: the queue pairs of one host and codepoint that have packets to send, served round-robin.
+/// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to send, served
+/// round-robin.
 #[derive(Debug, Serialize, Deserialize)]
 struct NicQueue {
-    host: HostId,
     dscp: u8,
     /// Ends of queue pairs that may send, in the order of service.
     ready: VecDeque<EndpointId>,
@@ -28,9 +28,9 @@ pub struct Stack {
     /// Slots of client ends that a new queue pair may use.
     free: Vec<u32>,
     nics: Vec<NicQueue>,
-    /// Number of the NIC queue for each pair of host and codepoint.
-    nic_of: BTreeMap<(u32, u8), u32>,
-    /// Sums of the counters of all ends whose queue pair has ended.
+    /// Number of the NIC queue for each host, card and codepoint.
+    nic_of: BTreeMap<(u32, u32, u8), u32>,
+    /// Counters of all ends whose queue pair has ended.
     closed_totals: Counters,
 }
 
@@ -63,7 +63,8 @@ impl Stack {
             None => (self.ends.len(), 0),
         };
         let id = EndpointId::new(slot, generation);
-        let (client, server) = (self.nic(c.client, c.dscp), self.nic(c.server, c.dscp));
+        let client = self.nic((c.client, c.cards.0), c.dscp);
+        let server = self.nic((c.server, c.cards.1), c.dscp);
         let pair = [(id, client), (id.peer(), server)]
             .map(|(id, nic)| QueuePair::new(id, c, nic, &self.config.control));
         if slot == self.ends.len() {
@@ -76,12 +77,11 @@ impl Stack {
         Some(id)
     }
 
-    fn nic(&mut self, host: HostId, dscp: u8) -> u32 {
+    fn nic(&mut self, (host, card): (HostId, u32), dscp: u8) -> u32 {
         let next = self.nics.len() as u32;
-        let number = *self.nic_of.entry((host.0, dscp)).or_insert(next);
+        let number = *self.nic_of.entry((host.0, card, dscp)).or_insert(next);
         if number == next {
             self.nics.push(NicQueue {
-                host,
                 dscp,
                 ready: VecDeque::new(),
                 free_at: Time::ZERO,
@@ -194,9 +194,10 @@ impl Stack {
     fn serve_nic(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
         let full = self.config.mtu + RoceV2Config::HEADERS;
         let nic = &mut self.nics[number as usize];
-        while !nic.ready.is_empty() {
+        while let Some(first) = nic.ready.front() {
             if nic.free_at <= now {
-                nic.free_at = sink.takes_more_at(nic.host, nic.dscp, full, false);
+                let flow = self.ends[first.slot()].flow();
+                nic.free_at = sink.takes_more_at(flow, nic.dscp, full, false);
             }
             if nic.free_at > now {
                 if nic.armed_at != nic.free_at {
@@ -213,7 +214,7 @@ impl Stack {
             end.queued = false;
             if end.may_send(now) {
                 let ip_len = end.send_next(now, &self.config, sink);
-                nic.free_at = sink.takes_more_at(nic.host, nic.dscp, ip_len, true);
+                nic.free_at = sink.takes_more_at(end.flow(), nic.dscp, ip_len, true);
                 if end.may_send(now) {
                     end.queued = true;
                     nic.ready.push_back(id);

@@ -9,10 +9,10 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 pub trait Sink {
     /// Sends a packet through the network card (NIC) of host `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
-    /// Returns the time at which all packets handed to the NIC of `from` with this codepoint will
-    /// have left it. Called only with [small queues](crate::congestion::small_queue). By default
-    /// the NIC has no queue.
-    fn leaves_at(&self, _from: HostId, _dscp: u8) -> Time {
+    /// Returns the time at which all packets handed to the network card of the flow `hash` between two hosts with
+    /// this codepoint will have left it. Called only with
+    /// [small queues](crate::congestion::small_queue), after a packet was sent; the default is a card without a queue.
+    fn leaves_at(&self, _ends: (HostId, HostId), _hash: u16, _dscp: u8) -> Time {
         Time::ZERO
     }
     /// Arms a timer: [`super::Stack::on_timer`] is to be called for this endpoint at time `at`.

@@ -247,10 +247,10 @@ impl Endpoint {
         }
         ctx.sink.send(self.address.local, packet, None);
         if self.has_control_state() && ctx.config.small_queues.on {
-            self.record_nic_departure(
-                ctx.now,
-                ctx.sink.leaves_at(self.address.local, self.address.tos >> 2),
-            );
+            let (address, dscp) = (&self.address, self.address.tos >> 2);
+            let ends = (address.local, address.remote);
+            let leaves = ctx.sink.leaves_at(ends, address.hash, dscp);
+            self.record_nic_departure(ctx.now, leaves);
         }
     }
 

@@ -514,7 +514,7 @@ impl Deployment {
         let link = Link { client, server, number, on_the_way: 0, closing: false };
         self.links.insert(conn, link);
         let class = self.class;
-        out.push(Action::Open { conn: ConnId(conn), client: from, server: to, class });
+        out.push(Action::Open { conn: ConnId(conn), client: from, server: to, class, cards: None });
         Some(conn)
     }
 }

@@ -108,7 +108,7 @@ impl Connections {
         debug_assert!(self.uses[slot as usize].is_none());
         self.uses[slot as usize] = Some(purpose);
         let conn = ConnId(slot);
-        out.push(Action::Open { conn, client, server, class });
+        out.push(Action::Open { conn, client, server, class, cards: None });
         conn
     }
 

@@ -239,7 +239,15 @@ impl Mpi {
         let next = ConnId(self.conns.len() as u32);
         let conn = *self.conns.entry(ends).or_insert_with(|| {
             let [client, server] = [ends.0, ends.1].map(|rank| self.config.hosts[rank as usize]);
-            out.push(Action::Open { conn: next, client, server, class: self.config.class });
+            let [here, there] = [ends.0, ends.1].map(|rank| self.local_ranks[rank as usize]);
+            let class = self.config.class;
+            out.push(Action::Open {
+                conn: next,
+                client,
+                server,
+                class,
+                cards: Some((here, there)),
+            });
             next
         });
         (conn, if from == ends.0 { Side::Client } else { Side::Server })

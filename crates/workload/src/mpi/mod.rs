@@ -38,7 +38,7 @@ mod steps;
 mod trace;
 
 pub use config::MpiConfig;
-pub use placement::{Placement, place};
+pub use placement::{Placement, local_ranks, place};
 pub use replay::Mpi;
 pub use trace::{Program, TraceFile, Trouble};
 

@@ -2,6 +2,7 @@
 
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
+use std::collections::BTreeMap;
 
 /// Rule for the placement of ranks on hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +56,17 @@ pub fn place(
     })
 }
 
+/// Returns, for each rank, its number among the ranks of its host, from 0.
+pub fn local_ranks(hosts: &[HostId]) -> Vec<u32> {
+    let mut next: BTreeMap<HostId, u32> = BTreeMap::new();
+    let number = |host: &HostId| {
+        let next = next.entry(*host).or_insert(0);
+        *next += 1;
+        *next - 1
+    };
+    hosts.iter().map(number).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +86,12 @@ mod tests {
         assert_eq!(random, [0, 0, 1, 1, 2, 2, 3, 3], "no host is full twice");
         let list = Placement::List(vec![HostId(3), HostId(3)]);
         assert_eq!(hosts(&list, 2, 4, 1), [3, 3]);
+    }
+
+    #[test]
+    fn ranks_are_numbered_on_each_host() {
+        let placed = [0, 1, 0, 0, 1, 2].map(HostId);
+        assert_eq!(local_ranks(&placed), [0, 0, 1, 2, 1, 0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
+use super::placement::local_ranks;
 use super::rank::{Meeting, Rank};
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
@@ -14,6 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Mpi {
     pub(super) config: MpiConfig,
+    /// By rank, its number among the ranks of its host, in the order of ranks.
+    pub(super) local_ranks: Vec<u32>,
     pub(super) ranks: Vec<Rank>,
     /// Posted receives and sends with rendezvous, until they are complete and their rank has
     /// noticed it.
@@ -68,6 +71,7 @@ impl Mpi {
             through: 0,
             records: 0,
             over: false,
+            local_ranks: local_ranks(&config.hosts),
             config,
         })
     }

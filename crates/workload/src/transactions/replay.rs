@@ -239,7 +239,13 @@ impl Transactions {
         };
         let name = ConnId(self.connections.len() as u32);
         let conn = *self.connections.entry(pair).or_insert_with(|| {
-            out.push(Action::Open { conn: name, client, server, class: self.config.class });
+            out.push(Action::Open {
+                conn: name,
+                client,
+                server,
+                class: self.config.class,
+                cards: None,
+            });
             name
         });
         out.push(message(conn, Side::Client, bytes, (slot, call), number));

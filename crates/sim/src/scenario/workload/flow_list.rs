@@ -143,7 +143,7 @@ mod tests {
 
     fn star() -> Nodes {
         let host = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) };
-        Nodes::new(&Topology::Star { hosts: 4, host })
+        Nodes::new(&Topology::Star { hosts: 4, cards: 1, host })
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Properties of the fabric that the settings of workloads depend on.
 
-use crate::scenario::cables::host_rate;
+use crate::scenario::cables::rate_of_all_cards;
 use crate::scenario::fabric::Fabric;
 use crate::scenario::files::Context;
 use crate::scenario::nodes::Nodes;
@@ -14,7 +14,7 @@ pub struct Ground<'a> {
     pub nodes: Option<&'a Nodes>,
     /// Hosts and racks; `None` if the topology could not be read.
     pub cluster: Option<Cluster>,
-    /// Rate of the slowest cable of a host.
+    /// Rate of all cards of a host together, of the host where it is lowest: "the host rate".
     pub host_rate: Rate,
     /// MTU in bytes; `None` if the setting is wrong.
     pub mtu: Option<u32>,
@@ -33,7 +33,7 @@ impl<'a> Ground<'a> {
     pub fn new(fabric: &'a Fabric, seed: u64, context: &'a Context) -> Ground<'a> {
         let nodes = fabric.nodes.as_ref();
         let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
-        let host_rate = host_rate(nodes.map(|_| &fabric.config.topology));
+        let host_rate = rate_of_all_cards(nodes.map(|_| &fabric.config.topology));
         let jobs_left = Cell::new(MOST_JOBS);
         Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
     }

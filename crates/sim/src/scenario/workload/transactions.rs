@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn places_come_from_names_and_from_files() {
         let cable = CableConfig { rate: Rate::gbit(1), delay: Span::from_us(5) };
-        let nodes = Nodes::new(&Topology::Star { hosts: 4, host: cable });
+        let nodes = Nodes::new(&Topology::Star { hosts: 4, cards: 1, host: cable });
         let book = |names: &[&str]| Book {
             components: names.iter().map(|n| (*n).to_owned()).collect(),
             ..Book::default()

@@ -179,7 +179,7 @@ impl Sink for Wires {
         }
     }
 
-    fn leaves_at(&self, from: HostId, _dscp: u8) -> Time {
+    fn leaves_at(&self, (from, _): (HostId, HostId), _hash: u16, _dscp: u8) -> Time {
         if from == HostId(0) { self.busy_until } else { Time::ZERO }
     }
 

@@ -1,0 +1,148 @@
+//! Hosts with several cards in a fabric: the card of a packet, names of ports, ideal times.
+
+use super::Fabric;
+use crate::cards::BondMode;
+use crate::link::Link;
+use crate::pace::{Pace, Train};
+use crate::packet_handle::PacketHandle;
+use eastwest_types::{HostId, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+impl Fabric {
+    /// Chooses the card of a packet that a host sends, and addresses the packet to a card of the receiver where cards
+    /// have addresses. Returns the link of the card.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn choose_card(&mut self, from: HostId, handle: &mut PacketHandle) -> u32 {
+        let Some(cards) = &mut self.cards else { return self.up[from.0 as usize] };
+        let (to, hash) = (handle.dst(), handle.hash());
+        *handle = handle.to_address(cards.address(to, hash));
+        cards.next(&self.routing, &self.links, (from, to), hash)
+    }
+
+    /// Returns the link on which packets of a flow leave their host. Where a host sends over its cards in turn, this is
+    /// the link of its last packet.
+    pub fn up_link(&self, from: HostId, to: HostId, hash: u16) -> u32 {
+        match &self.cards {
+            None => self.up[from.0 as usize],
+            Some(cards) => cards.link(&self.routing, &self.links, (from, to), hash),
+        }
+    }
+
+    /// Returns the number, on its host, of the card from which packets of a flow are sent; 0 where hosts have one card.
+    pub fn card_of(&self, from: HostId, to: HostId, hash: u16) -> u32 {
+        let Some(cards) = &self.cards else { return 0 };
+        cards.number_of(from, self.up_link(from, to, hash)).unwrap_or(0)
+    }
+
+    /// Returns the numbers of cards of sender and receiver for a connection with this hash, if none are chosen.
+    pub fn draw_cards(&self, hash: u16) -> (u32, u32) {
+        self.cards.as_ref().map_or((0, 0), |cards| cards.draw(hash))
+    }
+
+    /// Returns a flow hash that also holds the cards of sender and receiver, see
+    /// [`Cards::bind`](crate::cards::Cards::bind).
+    pub fn bind_to_cards(&self, hash: u16, ends: (HostId, HostId), chosen: (u32, u32)) -> u16 {
+        self.cards.as_ref().map_or(hash, |cards| cards.bind(hash, ends, chosen))
+    }
+
+    /// Returns the host with the destination address of a packet.
+    #[inline]
+    pub fn host_of(&self, address: HostId) -> HostId {
+        match &self.cards {
+            Some(cards) if address.0 >= self.graph.hosts => cards.host_of(address),
+            _ => address,
+        }
+    }
+
+    /// Returns the name of the node at one end of a link; where it is a host with several cards, with the card: `h3:eth1`.
+    fn end_name(&self, node: u32, link: u32) -> String {
+        let name = &self.graph.names[node as usize];
+        let of_host = self.cards.as_ref().filter(|_| node < self.graph.hosts);
+        match of_host.and_then(|cards| cards.number_of(HostId(node), link)) {
+            Some(card) => format!("{name}:eth{card}"),
+            None => name.clone(),
+        }
+    }
+
+    /// Returns the name of the port that sends into a link, such as `leaf0->h3`; `leaf0->h3:eth1` if the host has
+    /// several cards.
+    pub fn port_name(&self, link: usize) -> String {
+        let (l, number) = (&self.links[link], link as u32);
+        format!("{}->{}", self.end_name(l.from, number), self.end_name(l.to, number))
+    }
+
+    /// Returns the time of [`Fabric::ideal_time`] where hosts have several cards: a lower bound over all cards of both
+    /// hosts.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ideal_time_of_cards(&self, from: HostId, to: HostId, train: &Train) -> Span {
+        let Some(cards) = &self.cards else { return Span::ZERO };
+        let routing = self.faults.whole.as_ref().unwrap_or(&self.routing);
+        let ups = cards.links_of(from);
+        let in_turn = cards.mode() == BondMode::RoundRobin && ups.len() > 1;
+        let addresses: Vec<HostId> = match cards.mode() {
+            BondMode::Off => {
+                (0..cards.links_of(to).len() as u16).map(|card| cards.address(to, card)).collect()
+            }
+            BondMode::Lacp | BondMode::RoundRobin => vec![to],
+        };
+        let mut best: Option<Pace> = None;
+        for address in addresses {
+            let mut at: BTreeMap<u32, Pace> = BTreeMap::new();
+            for &up in ups {
+                let link = &self.links[up as usize];
+                let pace = match in_turn {
+                    true => Pace::default().dealt().over_each(link, train, ups.len() as u64),
+                    false => Pace::default().over(link, train, false),
+                };
+                at.entry(link.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
+            }
+            // paths from different cards have different numbers of hops
+            for _ in 0..self.graph.names.len() {
+                let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
+                for (node, mut pace) in at {
+                    let links = routing.links_from(node - self.graph.hosts, 0, address);
+                    if links.len() > 1 && routing.deals() {
+                        pace = pace.dealt();
+                    }
+                    for &link in links {
+                        let Some(l) = self.links.get(link as usize) else { continue };
+                        if l.to != to.0 {
+                            let pace = pace.over(l, train, false);
+                            next.entry(l.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
+                            continue;
+                        }
+                        // packets that were spread before arrive on all cards
+                        let pace = match pace.is_dealt() {
+                            true => pace.over_each(l, train, cards.links_of(to).len() as u64),
+                            false => pace.over(l, train, true),
+                        };
+                        best = Some(best.map_or(pace, |other| other.or(pace)));
+                    }
+                }
+                if next.is_empty() {
+                    break;
+                }
+                at = next;
+            }
+        }
+        best.map_or(Span::ZERO, Pace::arrival)
+    }
+
+    /// Returns the time at which all packets with DSCP `dscp` on the card of a flow will have left it, unless later
+    /// packets go first or a fault changes the link.
+    pub fn leaves_at(&self, (from, to): (HostId, HostId), hash: u16, dscp: u8) -> Time {
+        self.links[self.up_link(from, to, hash) as usize].clear_at(dscp)
+    }
+
+    /// Returns the rate of the first card of a host.
+    pub fn host_rate(&self, host: HostId) -> Rate {
+        self.links[self.up[host.0 as usize] as usize].cable.rate
+    }
+
+    /// Returns the port of the card on which packets of a flow leave their host.
+    pub fn card(&self, (from, to): (HostId, HostId), hash: u16) -> &Link {
+        &self.links[self.up_link(from, to, hash) as usize]
+    }
+}

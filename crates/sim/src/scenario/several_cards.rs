@@ -1,0 +1,156 @@
+//! Hosts with several cards: how `cards` and `homing` of a regular fabric are read, and settings that are not possible
+//! with several cards.
+
+use super::checked::Scenario;
+use super::fidelity::Fidelity;
+use super::workload::spec::{WorkloadKind, WorkloadSpec};
+use crate::stream_transports::Transport;
+use eastwest_network::cards::{BondMode, MOST_CARDS};
+use eastwest_network::footprint::Sizes;
+use eastwest_network::queue::QueueConfig;
+use eastwest_network::routing::RoutingConfig;
+use eastwest_network::topology::{Homing, HostCards, Topology};
+use eastwest_settings::reader::{Section, key};
+use eastwest_types::Rate;
+
+/// Reads the number of cards of each host.
+pub fn read_number(s: &mut Section) -> u32 {
+    let cards = s.find(
+        key(
+            "cards",
+            "Number of network cards (ports) of each host, each with a cable, a queue and the rate `host_rate`. \
+             `bond_mode` decides their use.",
+        )
+        .optional("1")
+        .range("1", "16"),
+    );
+    debug_assert_eq!(MOST_CARDS, 16, "the range above");
+    cards.unwrap_or(1)
+}
+
+/// Reads the number of cards of each host, and the leaves to which they lead.
+pub fn read(s: &mut Section, leaves: u32) -> HostCards {
+    let number = read_number(s);
+    let homing = s.choice(
+        "homing",
+        "With several cards: leaves to which the cards of a host lead.",
+        Some("single-homed"),
+        &[
+            ("single-homed", Homing::Single, "all to one leaf"),
+            (
+                "multi-homed",
+                Homing::Multi,
+                "card i to leaf i of a group of as many leaves as a host has cards; hosts_per_leaf hosts share a \
+                 group (two cards: dual top-of-rack; with bond_mode = \"off\": rails)",
+            ),
+        ],
+    );
+    if number == 1 {
+        s.demand(!s.has("homing"), &["homing"], || {
+            "has an effect only with more than one of `cards`".to_owned()
+        });
+        s.resolve_without("homing");
+        return HostCards::ONE;
+    }
+    let cards = HostCards { number, homing };
+    s.demand(leaves % cards.switches() == 0, &["leaves", "cards", "homing"], || {
+        format!("must be a multiple of {number}, the number of cards of each host, which lead to leaves of one group")
+    });
+    cards
+}
+
+/// Returns the settings of a scenario that are not possible with several cards: name of the key, and the reason.
+fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
+    let f = &c.fabric;
+    let mode = f.cards.bond_mode;
+    let queues = [&f.switch_queue, &f.host_queue];
+    let classes = f.scheduler.classes();
+    let of_classes = classes.iter().filter_map(|class| class.queue.as_ref());
+    let own_queue =
+        queues.into_iter().chain(of_classes).any(|q| matches!(q, QueueConfig::Custom(_)));
+    let frames = |w: &WorkloadSpec| match &w.kind {
+        WorkloadKind::Ethernet(_) => true,
+        WorkloadKind::Mpi(c) => c.frame.is_some(),
+        _ => false,
+    };
+    let in_turn = mode == BondMode::RoundRobin;
+    let queue_pairs = c.workloads.iter().any(|w| !matches!(w.transport, Transport::Tcp));
+    [
+        (f.dcb.qcn.is_some(), "fabric.qcn", "limits the rate of all packets of a host at one card"),
+        (
+            matches!(f.routing, RoutingConfig::Explicit(_)),
+            "fabric.routing",
+            "names the switches of a path, but not the card of the sender and the receiver",
+        ),
+        (
+            matches!(f.routing, RoutingConfig::Adaptive(_)),
+            "fabric.routing",
+            "follows the path of a flow back to the only card of its sender",
+        ),
+        (
+            mode == BondMode::Off && own_queue,
+            "fabric",
+            "has a queue of your own, which expects addresses of hosts, while bond_mode = \"off\" gives each card an \
+             address",
+        ),
+        (
+            mode == BondMode::Off && matches!(f.routing, RoutingConfig::Custom(_)),
+            "fabric.routing",
+            "is a routing of your own, which expects addresses of hosts, while bond_mode = \"off\" gives each card an \
+             address",
+        ),
+        (
+            c.workloads.iter().any(frames),
+            "workload",
+            "sends Ethernet frames, which one card of a host sends",
+        ),
+        (
+            in_turn && queue_pairs,
+            "workload",
+            "uses RoCEv2, whose queue pairs are bound to one card, while bond_mode = \"balance-rr\" sends packets over \
+             all cards (RoCE LAG of real cards excludes this mode)",
+        ),
+        (
+            in_turn && c.fidelity == Fidelity::Flow,
+            "fidelity",
+            "simulates flows with one path each, while bond_mode = \"balance-rr\" spreads the packets of a flow",
+        ),
+    ]
+    .into_iter()
+    .filter(|r| r.0)
+    .map(|r| (r.1, r.2))
+    .collect()
+}
+
+/// Returns the name of a host with cables of different rates; `None` if there is none.
+fn unequal(topology: &Topology) -> Option<&str> {
+    let Topology::Graph { hosts, cables, .. } = topology else { return None };
+    let mut rates: Vec<Option<Rate>> = vec![None; hosts.len()];
+    let mut unequal = cables.iter().filter_map(|(a, b, cable)| {
+        let host = *a.min(b) as usize;
+        let first = *rates.get_mut(host)?.get_or_insert(cable.rate);
+        (first != cable.rate).then_some(host)
+    });
+    unequal.next().map(|host| hosts[host].as_str())
+}
+
+/// Reports every setting that is not possible with several cards as a problem.
+pub fn check(s: &mut Section, scenario: &Scenario) {
+    if s.describing() || Sizes::of(&scenario.fabric.topology).with_several_cards == 0 {
+        return;
+    }
+    let fabric = &scenario.fabric;
+    if fabric.cards.bond_mode != BondMode::Off
+        && let Some(host) = unequal(&fabric.topology)
+    {
+        s.object(&format!(
+            "fabric.bond_mode: the cables of {host} have different rates, but a bond has cards of one rate (IEEE \
+             802.1AX); with \"off\", each card has an address"
+        ));
+    }
+    for (path, what) in refused(scenario) {
+        s.object(&format!(
+            "{path}: {what}; this is not possible where hosts have several network cards"
+        ));
+    }
+}
