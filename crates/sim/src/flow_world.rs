@@ -60,7 +60,7 @@ fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSp
         let at_host = l.from < hosts;
         let queue = if at_host { &config.host_queue } else { &config.switch_queue };
         let mut bytes = room(queue, u64::from(full));
-        if let Some(shared) = config.shared_buffer.filter(|_| !at_host) {
+        if let Some(shared) = config.shared_queues().filter(|_| !at_host) {
             // limit of a queue if all others are empty
             let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
             bytes = bytes.min((alone as u64).max(shared.reserve));

@@ -68,6 +68,9 @@ pub(crate) struct PortQueues {
     turn: usize,
     /// Shared buffer of the switch; `None` if its ports share none.
     shared: Option<Arc<SharedBuffer>>,
+    /// Mask of priorities whose packets use the shared buffer at a port with data-centre bridging
+    /// (DCB): bit p for priority p.
+    shared_priorities: u8,
     /// Index of the traffic class for each codepoint (DSCP).
     #[serde(with = "codepoints")]
     class_of: [u8; 64],
@@ -126,6 +129,7 @@ impl PortQueues {
             dropped: Vec::new(),
             sent_at: Time::NEVER,
             shared,
+            shared_priorities: dcb.as_ref().map_or(0, |dcb| dcb.shared_priorities()),
             dcb,
             link_buffer: VecDeque::new(),
             link_buffer_bytes: 0,
@@ -328,9 +332,38 @@ impl PortQueues {
         arrival: &Arrival,
     ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
-        match &mut self.classes[usize::from(class)].queue {
-            ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
-            _ => unreachable!("it is a DCB port"),
+        let ClassQueue::Priorities(queues) = &mut self.classes[usize::from(class)].queue else {
+            unreachable!("it is a DCB port")
+        };
+        let Some(shared) = &self.shared else {
+            return queues.push(handle, ingress, priority, arrival);
+        };
+        let lossy = self.shared_priorities & !queues.lossless() & 1 << priority != 0;
+        if lossy && !arrival.idle() && !shared.admits(queues.bytes(priority), arrival.ip_len) {
+            return DcbAdmission::Dropped(Cause::SharedBuffer);
+        }
+        let before = queues.bytes_of(self.shared_priorities);
+        let admission = queues.push(handle, ingress, priority, arrival);
+        shared.changed(before, queues.bytes_of(self.shared_priorities));
+        admission
+    }
+
+    /// Returns the queued IP bytes that use the shared buffer of the switch at a port with
+    /// data-centre bridging (DCB).
+    pub fn shared_bytes(&self) -> u64 {
+        self.priority_queues().map(|queues| queues.bytes_of(self.shared_priorities)).sum()
+    }
+
+    /// Returns the shared buffer of the switch; `None` if its ports share none.
+    pub fn shared_memory(&self) -> Option<&SharedBuffer> {
+        self.shared.as_deref()
+    }
+
+    /// Records at the shared buffer that packets have left queues with `before` shared bytes, at a
+    /// port with data-centre bridging (DCB).
+    pub fn update_shared(&self, before: u64) {
+        if let Some(shared) = &self.shared {
+            shared.changed(before, self.shared_bytes());
         }
     }
 

@@ -7,6 +7,7 @@ mod flow_samples;
 #[allow(dead_code)] // what the other tests look at besides
 #[path = "../whole/harness.rs"]
 mod harness;
+mod memory;
 mod messages;
 mod pauses;
 mod pool;
