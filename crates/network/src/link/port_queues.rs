@@ -68,9 +68,6 @@ pub(crate) struct PortQueues {
     turn: usize,
     /// Shared buffer of the switch; `None` if its ports share none.
     shared: Option<Arc<SharedBuffer>>,
-    /// Mask of priorities whose packets use the shared buffer at a port with data-centre bridging
-    /// (DCB): bit p for priority p.
-    shared_priorities: u8,
     /// Index of the traffic class for each codepoint (DSCP).
     #[serde(with = "codepoints")]
     class_of: [u8; 64],
@@ -129,7 +126,6 @@ impl PortQueues {
             dropped: Vec::new(),
             sent_at: Time::NEVER,
             shared,
-            shared_priorities: dcb.as_ref().map_or(0, |dcb| dcb.shared_priorities()),
             dcb,
             link_buffer: VecDeque::new(),
             link_buffer_bytes: 0,
@@ -338,20 +334,23 @@ impl PortQueues {
         let Some(shared) = &self.shared else {
             return queues.push(handle, ingress, priority, arrival);
         };
-        let lossy = self.shared_priorities & !queues.lossless() & 1 << priority != 0;
+        let counted = self.dcb.as_ref().map_or(0, |dcb| dcb.shared_priorities());
+        let lossy = counted & !queues.lossless() & 1 << priority != 0;
         if lossy && !arrival.idle() && !shared.admits(queues.bytes(priority), arrival.ip_len) {
             return DcbAdmission::Dropped(Cause::SharedBuffer);
         }
-        let before = queues.bytes_of(self.shared_priorities);
+        let before = queues.bytes_of(counted);
         let admission = queues.push(handle, ingress, priority, arrival);
-        shared.changed(before, queues.bytes_of(self.shared_priorities));
+        shared.changed(before, queues.bytes_of(counted));
         admission
     }
 
     /// Returns the queued IP bytes that use the shared buffer of the switch at a port with
-    /// data-centre bridging (DCB).
+    /// data-centre bridging (DCB); 0 if there is none.
     pub fn shared_bytes(&self) -> u64 {
-        self.priority_queues().map(|queues| queues.bytes_of(self.shared_priorities)).sum()
+        let dcb = self.dcb.as_ref().filter(|_| self.shared.is_some());
+        let counted = dcb.map_or(0, |dcb| dcb.shared_priorities());
+        self.priority_queues().map(|queues| queues.bytes_of(counted)).sum()
     }
 
     /// Returns the shared buffer of the switch; `None` if its ports share none.

@@ -35,6 +35,11 @@ fn largest(done: &Outcome, column: &str) -> u64 {
     done.u64s("pfc", column).into_iter().max().expect("there are rows")
 }
 
+/// Returns the number of packets that found no room in the memory of a switch.
+fn rejected(done: &Outcome) -> u64 {
+    done.u64s("links", "drops_shared_buffer").iter().sum()
+}
+
 #[test]
 fn n_lossy_queues_get_the_shares_of_choudhury_and_hahne() {
     for (alpha, n) in [(0.5, 1), (1.0, 2), (8.0, 3)] {
@@ -52,7 +57,7 @@ fn n_lossy_queues_get_the_shares_of_choudhury_and_hahne() {
         let most = done.number("dcb.memory.lossy_most_bytes");
         let slack = 1_500.0 * f64::from(n);
         assert!((most - expected).abs() <= 2.0 * slack, "alpha {alpha}, {n}: {most}, {expected}");
-        assert!(done.count("drops.shared_buffer") > 500 && done.count("dcb.pauses") == 0);
+        assert!(rejected(&done) > 500 && done.count("dcb.pauses") == 0);
     }
 }
 
@@ -75,11 +80,13 @@ fn lossless_inputs_share_what_lossy_queues_leave() {
             inputs.filter(|(p, bytes)| **p == 3 && *bytes > 0).map(|(_, b)| b as f64).collect();
         assert_eq!(held.len(), 4, "{held:?}");
         for bytes in &held {
-            assert!((bytes / expected - 1.0).abs() < 0.08, "{lossy}: {held:?}, {expected}");
+            // XON comes when the headroom is empty, so that inputs hold up to 11,000 B more
+            let fits = *bytes > 0.95 * expected && *bytes < expected + 11_000.0;
+            assert!(fits, "{lossy}: {held:?}, {expected}");
         }
         assert_eq!(done.count("dcb.overflow_drops"), 0);
         let used = done.number("dcb.memory.shared_bytes");
-        assert!((used - (queue + 4.0 * expected)).abs() < 25_000.0, "{used} {expected}");
+        assert!((used - (queue + 4.0 * expected)).abs() < 12_000.0, "{used} {expected}");
     }
 }
 
@@ -95,7 +102,7 @@ fn a_full_memory_drops_lossy_packets_at_their_input_and_loses_no_lossless_ones()
         let used = done.number("dcb.memory.shared_most_bytes");
         assert!(used <= 200_000.0 && (used - expected).abs() < 4_500.0, "{more}: {used}");
         assert_eq!(done.count("dcb.overflow_drops"), 0);
-        let drops = done.count("drops.shared_buffer");
+        let drops = rejected(&done);
         assert!(drops > 500, "{drops}");
         // beside lossless frames, whose inputs then have only their headroom
         text.push_str(&frames("frames", &[0, 1, 2], &[6, 6, 6], "load = 0.8\nframes = 2000"));
@@ -132,12 +139,13 @@ fn one_egress_pool_counts_lossless_queues_against_lossy_ones() {
     assert!(common < 100_000, "{common}");
 }
 
-/// Returns a fabric with a sender at 10 Gbit/s, a slow receiver at 1 Gbit/s, and a third host.
+/// Returns a fabric with a sender at 10 Gbit/s, a slow receiver at 97 Mbit/s, and a third host.
 fn slow_receiver(delay_us: f64, pfc: &str, reverse: bool) -> (String, String) {
     let delay = format!("{delay_us} us");
     let cables = [
         ("h0", "s0", "10 Gbit/s", delay.as_str()),
-        ("h1", "s0", "1 Gbit/s", "1 us"),
+        // a rate at which departures have all phases relative to frames in the other direction
+        ("h1", "s0", "97 Mbit/s", "1 us"),
         ("h2", "s0", "10 Gbit/s", "1 us"),
     ];
     let topology = graph(&["h0", "h1", "h2"], &["s0"], &cables);
@@ -146,7 +154,7 @@ fn slow_receiver(delay_us: f64, pfc: &str, reverse: bool) -> (String, String) {
          [fabric.pfc]\nshared = '60 KB'\n{pfc}\n[[class]]\nname = 'frames'\npriority = 3\n\
          [[class]]\nname = 'lossy'\npriority = 0\n"
     );
-    text.push_str(&frames("frames", &[0], &[1], "load = 1\nframes = 4000\nburst = 4000"));
+    text.push_str(&frames("frames", &[0], &[1], "load = 1\nframes = 800\nburst = 800"));
     if reverse {
         text.push_str(&frames("lossy", &[2], &[0], "background = true\nload = 1\nburst = 100000"));
     }
@@ -224,7 +232,7 @@ fn a_headroom_pool_loses_nothing_until_it_is_smaller_than_what_inputs_need() {
     assert!(notes.iter().all(|note| !note.contains("headroom")), "{notes:?}");
     let most = own.count("dcb.memory.headroom_most_bytes");
     let each = largest(&own, "headroom_bytes");
-    assert!(own.count("dcb.overflow_drops") == 0 && most > 4 * each, "{most} of 8 times {each}");
+    assert!(own.count("dcb.overflow_drops") == 0 && most > 3 * each, "{most} of 8 times {each}");
     // a pool that has the sum of all headrooms, or what was used, is as good as own headrooms
     for pool in ["over_subscribe = 1".to_owned(), format!("headroom_pool = '{most} B'")] {
         let (pooled, notes) = run(&pool);
@@ -247,7 +255,7 @@ fn a_headroom_pool_loses_nothing_until_it_is_smaller_than_what_inputs_need() {
 }
 
 #[test]
-fn tcp_and_rocev2_compete_for_the_memory_of_a_real_switch() {
+fn tcp_and_rocev2_compete_for_one_memory() {
     // Eight hosts send to one by TCP, eight by RoCEv2 to another.
     let run = |profile: &str| {
         let mut text = star(18, "duration = '20 ms'", profile);
@@ -265,13 +273,13 @@ fn tcp_and_rocev2_compete_for_the_memory_of_a_real_switch() {
         );
         outcome(&text, &[])
     };
-    let done = run("profile = 'arista-7060cx'");
+    let done = run("profile = 'arista-7060cx'\nshared = '800 KB'\nlossy = '400 KB'");
     done.assert_conserved();
     assert_eq!((done.count("dcb.overflow_drops"), done.count("rocev2.retransmits")), (0, 0));
-    assert!(done.count("dcb.pauses") > 0 && done.count("drops.shared_buffer") > 0);
+    assert!(done.count("dcb.pauses") > 0 && rejected(&done) > 0);
     // the queue of TCP reaches alpha E / (1 + alpha) of its part
     let most = done.number("dcb.memory.lossy_most_bytes");
-    let expected = 8.0 / 9.0 * 9_243_812.0;
+    let expected = 8.0 / 9.0 * 400_000.0;
     let full = most > 0.98 * expected && most < expected + 3_000.0;
     assert!(full, "{most} {expected}");
 }
@@ -330,7 +338,7 @@ fn in_any_fabric_no_lossless_frame_is_lost_and_the_memory_adds_up() {
             world.conserved().unwrap_or_else(|e| panic!("{e}: {place}"));
         }
         paused += one.count("dcb.pauses");
-        dropped += one.count("drops.shared_buffer");
+        dropped += rejected(&one);
         if one.value("dcb.deadlock").is_null() {
             let memory = one.value("dcb.memory");
             let used =
@@ -341,7 +349,7 @@ fn in_any_fabric_no_lossless_frame_is_lost_and_the_memory_adds_up() {
             assert_eq!(sent - lost, one.count("streams.frames_received"), "{place}");
             let (workloads, lost) =
                 (one.texts("streams", "workload"), one.u64s("streams", "frames_lost"));
-            for (workload, lost) in workloads.iter().zip(lost).filter(|(w, _)| *w != "lossy") {
+            for (workload, lost) in workloads.iter().zip(lost).filter(|(w, _)| **w != "lossy") {
                 assert_eq!(lost, 0, "{workload}: {place}");
             }
             whole += 1;

@@ -102,7 +102,7 @@ fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named() {
 fn a_profile_sets_the_memory_of_a_switch() {
     let named = scenario(&four_to_one("profile = 'arista-7050cx3'"), &[]);
     assert!(named.resolved().contains("shared = \"31965 KiB\""), "{}", named.resolved());
-    let pool = named.fabric.dcb.pfc;
+    let pool = named.fabric.dcb.pfc.clone();
     let pool = pool.and_then(|pfc| pfc.shared).expect("a pool");
     assert_eq!((pool.size, pool.reserve, pool.xon_offset), (32_732_160, 4_608, 4_608));
     assert_eq!(pool.headroom_pool, Some(HeadroomPool::Size(1_622_016)));
