@@ -139,16 +139,18 @@ fn one_egress_pool_counts_lossless_queues_against_lossy_ones() {
     assert!(common < 100_000, "{common}");
 }
 
-/// Returns a fabric with a sender at 10 Gbit/s, a slow receiver at 97 Mbit/s, and a third host.
+/// Returns a fabric with a sender at 10 Gbit/s behind a slow link of 97 Mbit/s, and two other hosts,
+/// which with `reverse` send more to the sender than its link can carry.
 fn slow_receiver(delay_us: f64, pfc: &str, reverse: bool) -> (String, String) {
     let delay = format!("{delay_us} us");
     let cables = [
         ("h0", "s0", "10 Gbit/s", delay.as_str()),
-        // a rate at which departures have all phases relative to frames in the other direction
-        ("h1", "s0", "97 Mbit/s", "1 us"),
+        ("h1", "s1", "10 Gbit/s", "1 us"),
+        ("s0", "s1", "97 Mbit/s", "1 us"),
         ("h2", "s0", "10 Gbit/s", "1 us"),
+        ("h3", "s0", "10 Gbit/s", "1 us"),
     ];
-    let topology = graph(&["h0", "h1", "h2"], &["s0"], &cables);
+    let topology = graph(&["h0", "h1", "h2", "h3"], &["s0", "s1"], &cables);
     let mut text = format!(
         "schema = 1\n[fabric]\nkind = 'graph'\nfile = 'any.toml'\nprocessing_jitter = '0 s'\n\
          [fabric.pfc]\nshared = '60 KB'\n{pfc}\n[[class]]\nname = 'frames'\npriority = 3\n\
@@ -156,7 +158,7 @@ fn slow_receiver(delay_us: f64, pfc: &str, reverse: bool) -> (String, String) {
     );
     text.push_str(&frames("frames", &[0], &[1], "load = 1\nframes = 800\nburst = 800"));
     if reverse {
-        text.push_str(&frames("lossy", &[2], &[0], "background = true\nload = 1\nburst = 100000"));
+        text.push_str(&frames("lossy", &[2, 3], &[0, 0], ENDLESS));
     }
     (text, topology)
 }
