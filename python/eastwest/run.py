@@ -20,6 +20,7 @@ from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.host_cores import host_cores
+from eastwest.lost_lossless import lost_lossless
 from eastwest.memory import Watched
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
@@ -241,7 +242,7 @@ def measured(
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *host_cores(summary)]
     summary["notes"] += unanswered(summary)
-    summary["notes"] += _of_mechanisms(summary)
+    summary["notes"] += [*_of_mechanisms(summary), *lost_lossless(summary)]
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []
     if "transactions" in source.text:

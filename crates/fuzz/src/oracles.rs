@@ -511,6 +511,7 @@ fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
         counts_add_up(results)?;
         parts_fill_the_time(results)?;
         pauses_mean_no_loss(scenario, results)?;
+        memory_is_free_at_the_end(results)?;
     }
     states_fill_the_time(results)
 }
@@ -656,6 +657,19 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks that the memory of switches is free if no packet is in flight at the end.
+fn memory_is_free_at_the_end(results: &Results) -> Result<(), String> {
+    let memory = &results.summary["dcb"]["memory"];
+    let used: u64 = ["shared_bytes", "headroom_bytes", "lossy_bytes"]
+        .map(|name| count(memory, name))
+        .iter()
+        .sum();
+    if used > 0 && count(&results.summary["packets"], "in_flight") == 0 {
+        return Err(format!("no packet is in flight, but switches use memory: {memory}"));
+    }
+    Ok(())
+}
+
 /// Checks that switches drop no data packets (only CNMs) if all traffic has lossless priorities.
 fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
     let FabricConfig { dcb, faults, .. } = &scenario.fabric;
@@ -667,6 +681,9 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     let drops = &results.summary["ports"]["switch"]["drops"];
     let lost = sum_of(drops);
     let messages = count(&results.summary["dcb"], "qcn_messages");
+    // a headroom or a headroom pool of the file may be too small
+    let applies = applies
+        && pfc.shared.is_none_or(|pool| pool.headroom.is_none() && pool.headroom_pool.is_none());
     if applies && lost > messages {
         return Err(format!(
             "switches lost {lost} packets although all traffic has lossless priorities (PFC)"

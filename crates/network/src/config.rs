@@ -82,6 +82,12 @@ impl FabricConfig {
         Graph { card_addresses, ..Graph::build(&self.topology) }
     }
 
+    /// Returns the memory that the queues of a switch share; `None` if they share none. With PFC,
+    /// it is the memory of lossy queues.
+    pub fn shared_queues(&self) -> Option<SharedBufferConfig> {
+        self.shared_buffer.or(self.dcb.lossy_pool().map(|lossy| lossy.queues))
+    }
+
     /// Whether at least one queue of the fabric is meant only to mark packets, and therefore needs
     /// ECN-capable transports.
     pub fn only_marks(&self) -> bool {

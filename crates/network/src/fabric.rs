@@ -134,7 +134,7 @@ impl Fabric {
         let mut links = Vec::with_capacity(graph.cables.len() * 2);
         let mut up = vec![u32::MAX; graph.hosts as usize];
         let buffers: Vec<Option<Arc<SharedBuffer>>> = (0..graph.names.len() as u32)
-            .map(|node| config.shared_buffer.filter(|_| node >= graph.hosts))
+            .map(|node| config.shared_queues().filter(|_| node >= graph.hosts))
             .map(|shared| shared.map(|c| Arc::new(SharedBuffer::new(c))))
             .collect();
         let observed = observed_links(config, graph.cables.len() * 2);
@@ -166,7 +166,7 @@ impl Fabric {
             reroutings: 0,
         };
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
-        let switch_ports = SwitchPorts::new(&links, graph.names.len(), dcb.has_pool());
+        let switch_ports = SwitchPorts::new(&links, graph.names.len(), &dcb);
         let cards = Cards::new(&graph, config.cards, mix(seed ^ mix(0x6361_7264)));
         let mut fabric = Fabric {
             uniform: cards.is_none() && !matches!(config.topology, Topology::Graph { .. }),
@@ -689,7 +689,7 @@ fn link_spec(
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
-    let shared = config.shared_buffer.is_some() && from >= graph.hosts;
+    let shared = config.shared_queues().is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
     let target = queue.target(cable.rate, config.mtu + config.framing);
     let class = config.energy.of_link(from.min(to) < graph.hosts);

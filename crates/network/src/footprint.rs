@@ -134,7 +134,7 @@ impl Footprint {
     pub fn of(config: &FabricConfig) -> Footprint {
         let sizes = Sizes::of(&config.topology);
         let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;
-        nodes += sizes.hosts * 4 + config.shared_buffer.map_or(0, |_| shared(&sizes));
+        nodes += sizes.hosts * 4 + config.shared_queues().map_or(0, |_| shared(&sizes));
         if let Topology::Graph { .. } = config.topology {
             // The topology exists twice: one copy as read, and one as passed to the builder.
             let cable = size_of::<(u32, u32, crate::topology::CableConfig)>() as u64;
@@ -171,7 +171,7 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
     let queue = if from_host { &config.host_queue } else { &config.switch_queue };
     let classes = config.scheduler.classes().len().max(1) as u64;
     let waits = config.reference_ports
-        || (config.shared_buffer.is_some() && !from_host)
+        || (config.shared_queues().is_some() && !from_host)
         || config.dcb.is_on()
         || classes > 1
         || !queue.is_one_fifo();

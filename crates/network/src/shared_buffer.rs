@@ -80,17 +80,24 @@ impl SharedBufferConfig {
 pub struct SharedBuffer {
     config: SharedBufferConfig,
     used: AtomicU64,
+    /// Largest value of `used` so far.
+    most: AtomicU64,
 }
 
 impl SharedBuffer {
     /// Returns an empty shared buffer.
     pub fn new(config: SharedBufferConfig) -> SharedBuffer {
-        SharedBuffer { config, used: AtomicU64::new(0) }
+        SharedBuffer { config, used: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
 
     /// Returns the IP bytes in all queues of the switch together.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns the largest number of IP bytes so far in all queues of the switch together.
+    pub fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
     }
 
     /// Whether a queue that holds `queue` IP bytes may accept a packet of `ip_len` IP bytes, by the
@@ -106,6 +113,9 @@ impl SharedBuffer {
     pub fn changed(&self, before: u64, after: u64) {
         let used = self.used().wrapping_sub(before).wrapping_add(after);
         self.used.store(used, Ordering::Relaxed);
+        if used > self.most() {
+            self.most.store(used, Ordering::Relaxed);
+        }
     }
 }
 

@@ -228,8 +228,14 @@ impl<'s, 't> Section<'s, 't> {
     /// Adds presets: values, written as texts with units, for keys of this section that are absent
     /// from the file.
     pub fn preset_texts(&mut self, presets: &[(&str, String)]) {
-        let text = |(key, text): &(&str, String)| ((*key).to_owned(), Value::String(text.clone()));
-        self.presets.values.extend(presets.iter().map(text));
+        self.preset_values(presets);
+    }
+
+    /// Adds presets of one type, such as numbers, for keys of this section that are absent from the
+    /// file.
+    pub fn preset_values<V: Into<Value> + Clone>(&mut self, presets: &[(&str, V)]) {
+        let value = |(key, value): &(&str, V)| ((*key).to_owned(), value.clone().into());
+        self.presets.values.extend(presets.iter().map(value));
     }
 
     /// Adds a preset, a value that replaces the default, for a key below this section such as

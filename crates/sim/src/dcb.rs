@@ -4,6 +4,7 @@
 use crate::network::Network;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
+use eastwest_network::dcb::ingress_pool::MemoryCounts;
 use eastwest_network::dcb::{InputCounts, OutputCounts};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
@@ -99,7 +100,7 @@ pub fn summary(network: &Network) -> Option<Value> {
     let limited: usize = fabric.links.iter().map(|l| l.limited_rates().len()).sum();
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let most = |of: fn(&Row) -> u64| rows.iter().map(of).max().unwrap_or(0);
-    Some(json!({
+    let mut summary = json!({
         "pfc_frames": counts[0], "watchdog_drops": counts[1], "overflow_drops": counts[2],
         "pauses": sum(|r| r.output.pauses),
         "paused_s": rows.iter().map(|r| r.output.paused.as_secs_f64()).sum::<f64>(),
@@ -108,6 +109,27 @@ pub fn summary(network: &Network) -> Option<Value> {
         "qcn_samples": sum(|r| r.output.samples), "qcn_messages": sum(|r| r.output.messages),
         "limited_flows": limited,
         "deadlock": deadlock(network),
+    });
+    if let Some(memory) = memory(fabric) {
+        summary["memory"] = memory;
+    }
+    Some(summary)
+}
+
+/// Returns the use of the memories of switches, for which inputs and lossy queues compete: the
+/// largest use of any switch during the run, and the use of all switches at its end. `None` if
+/// inputs share no memory.
+fn memory(fabric: &Fabric) -> Option<Value> {
+    let counts = fabric.memory_counts();
+    let most = |of: fn(&MemoryCounts) -> u64| counts.iter().map(of).max();
+    let now = |of: fn(&MemoryCounts) -> u64| counts.iter().map(of).sum::<u64>();
+    Some(json!({
+        "shared_most_bytes": most(|c| c.most.shared)?,
+        "headroom_most_bytes": most(|c| c.most.headroom)?,
+        "lossy_most_bytes": most(|c| c.most_queued)?,
+        "shared_bytes": now(|c| c.used.shared),
+        "headroom_bytes": now(|c| c.used.headroom),
+        "lossy_bytes": now(|c| c.queued),
     }))
 }
 

@@ -63,7 +63,7 @@ fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSp
         let at_host = l.from < hosts;
         let queue = if at_host { &config.host_queue } else { &config.switch_queue };
         let mut bytes = room(queue, u64::from(full));
-        if let Some(shared) = config.shared_buffer.filter(|_| !at_host) {
+        if let Some(shared) = config.shared_queues().filter(|_| !at_host) {
             // limit of a queue in the shared memory (dynamic threshold) if all other queues are
             // empty
             let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
@@ -386,7 +386,7 @@ mod tests {
         let scenario = read(text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
         let plan = Plan::new(&scenario).unwrap_or_else(|p| panic!("{p:?}"));
         let mut run = FlowWorld::new(plan).expect("routes");
-        run.open(0, 0, HostId(1), HostId(3), ClassId(0));
+        run.open((0, 0, ClassId(0)), (HostId(1), HostId(3)), None);
         // a message that is recorded but not passed to the network never arrives
         let client = run.site.transports.tcp.messages.endpoint(0, 0);
         for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {

@@ -594,7 +594,9 @@ mod tests {
     #[test]
     fn a_full_ring_loses_frames_and_counts_them() {
         let mut all = Processing::new(ProcessingConfig { interrupt_frames: 100, ..config() }, 1, 1);
-        (0..10).for_each(|i| all.receive(Time(0), HostId(0), segment(i * 1_000, 1_000)));
+        for i in 0..10 {
+            all.receive(Time(0), HostId(0), segment(i * 1_000, 1_000));
+        }
         assert_eq!(finished(&mut all)[0].1, 8_000);
         assert_eq!(all.counts.lost, 2);
     }

@@ -118,9 +118,10 @@ impl Site {
         lines.join("; ")
     }
 
-    /// Checks that every packet is delivered, lost, or in flight on exactly one link, and that only
-    /// packets in flight hold SACK blocks. This must hold between any two events. Returns a
-    /// description of a violation.
+    /// Checks that every packet is delivered, lost, or in flight on exactly one link, that only
+    /// packets in flight hold SACK blocks, and that inputs and queues use as much memory of each
+    /// switch as the switch counts. This must hold between any two events. Returns a description of
+    /// a violation.
     pub fn conserved(&self) -> Result<(), String> {
         let f = &self.network.fabric;
         let under_way = f.pool.in_use() as u64;
@@ -134,6 +135,15 @@ impl Site {
         }
         if f.pool.sacks_in_use() as u64 > under_way {
             return Err("SACK blocks are held by packets that are not under way".to_owned());
+        }
+        let memories = f.memory_counts();
+        for (counts, (used, queued)) in memories.iter().zip(f.memory_sums()) {
+            if (counts.used, counts.queued) != (used, queued) {
+                return Err(format!(
+                    "the memory of a switch is {counts:?}, but its inputs and queues use {used:?} \
+                     and {queued} B"
+                ));
+            }
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ from eastwest import fidelity, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
 from eastwest.host_cores import host_cores
+from eastwest.lost_lossless import lost_lossless
 from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.unanswered import unanswered
@@ -36,6 +37,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_lost(facts),
         *_timeouts(facts),
         *_pauses(facts),
+        *(("bad", as_sentence(note)) for note in lost_lossless(facts.result.summary)),
         *(("look", as_sentence(note)) for note in host_cores(facts.result.summary)),
         *(("look", as_sentence(note)) for note in unanswered(facts.result.summary)),
         *_bottleneck(facts),

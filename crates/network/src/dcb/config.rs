@@ -1,5 +1,6 @@
 //! Settings of data-centre bridging of a fabric.
 
+use super::ingress_pool::{IngressPool, LossyPool};
 use super::pfc::PfcConfig;
 use super::qcn::QcnConfig;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,18 @@ impl DcbConfig {
 
     /// Whether the lossless inputs of a switch share memory.
     pub(crate) fn has_pool(&self) -> bool {
-        self.pfc.as_ref().is_some_and(|c| c.shared.is_some())
+        self.pool().is_some()
+    }
+
+    /// Returns the memory that the lossless inputs of a switch share; `None` if they share none.
+    pub(crate) fn pool(&self) -> Option<&IngressPool> {
+        self.pfc.as_ref()?.shared.as_ref()
+    }
+
+    /// Returns the memory that lossy queues of a switch share with its inputs; `None` if they share
+    /// none.
+    pub fn lossy_pool(&self) -> Option<LossyPool> {
+        self.pool()?.lossy
     }
 
     /// Returns the mask of lossless priorities: bit p for priority p.

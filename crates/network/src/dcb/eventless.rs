@@ -39,6 +39,9 @@
 //! **Order.** A PAUSE frame takes effect as one of the departures at its time. If a transmission
 //! ends at the same time, the tie rule of the event list decides which of the two comes first.
 
+use super::config::DcbConfig;
+use super::ingress_pool::SwitchMemory;
+use super::pfc::Input;
 use super::port_state::DcbPort;
 use super::priority_queues::{DcbAdmission, Next, transmission_time};
 use super::queued_packet::{LOCAL_ORIGIN, QueuedPacket};
@@ -60,15 +63,14 @@ pub(crate) struct SwitchPorts {
     pub(super) out_links: Vec<Vec<u32>>,
     /// Number of (input, priority) pairs of each node for which XOFF is in force, by node.
     pub(super) xoff_counts: Vec<u32>,
-    /// Used bytes of the memory that the inputs of a node share, by node; empty if inputs share no
-    /// memory.
-    pub(super) pool_used: Vec<u64>,
+    /// Memory that the inputs of a node share, by node; empty if inputs share no memory.
+    pub(super) memories: Vec<SwitchMemory>,
 }
 
 impl SwitchPorts {
-    /// Returns the state of `nodes` nodes without XOFF. `pool` says whether inputs share memory.
-    /// The result is empty if ports have no data-centre bridging.
-    pub fn new(links: &[Link], nodes: usize, pool: bool) -> SwitchPorts {
+    /// Returns the state of `nodes` nodes without XOFF. The result is empty if ports have no
+    /// data-centre bridging.
+    pub fn new(links: &[Link], nodes: usize, config: &DcbConfig) -> SwitchPorts {
         if !links.first().is_some_and(Link::has_dcb) {
             return SwitchPorts::default();
         }
@@ -76,8 +78,16 @@ impl SwitchPorts {
         for (number, link) in (0..).zip(links) {
             out_links[link.from as usize].push(number);
         }
-        let pool_used = vec![0; if pool { nodes } else { 0 }];
-        SwitchPorts { out_links, xoff_counts: vec![0; nodes], pool_used }
+        let mut headrooms = vec![0u64; nodes];
+        for link in links {
+            let each = link.input().map_or(0, Input::headroom);
+            let all = each.saturating_mul(u64::from(config.lossless().count_ones()));
+            headrooms[link.to as usize] = headrooms[link.to as usize].saturating_add(all);
+        }
+        let memories = config.pool().map_or(Vec::new(), |pool| {
+            headrooms.iter().map(|sum| SwitchMemory::new(pool, *sum)).collect()
+        });
+        SwitchPorts { out_links, xoff_counts: vec![0; nodes], memories }
     }
 }
 

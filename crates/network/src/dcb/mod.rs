@@ -1,6 +1,8 @@
 //! Data-centre bridging (DCB): lossless Ethernet (PFC) and congestion notification (QCN).
 //!
 //! * [`pfc`]: priority-based flow control, which pauses the neighbour before a buffer overflows;
+//! * [`ingress_pool`]: memory of a switch with its pools; `profiles`: memories of real switches;
+//!   [`headroom_pools`]: check of the sizes of headroom pools;
 //! * [`pause_log`]: optional log of the pauses of a port;
 //! * [`deadlock`]: search for pauses that wait for each other in a cycle; [`dependency`]: check
 //!   whether routes allow such a cycle;
@@ -27,6 +29,7 @@ pub(crate) mod config;
 pub mod deadlock;
 pub mod dependency;
 pub(crate) mod eventless;
+pub mod headroom_pools;
 pub mod ingress_pool;
 pub(crate) mod limited_flows;
 pub mod pause_log;
@@ -34,6 +37,7 @@ pub mod pfc;
 pub(crate) mod port;
 pub(crate) mod port_state;
 pub(crate) mod priority_queues;
+mod profiles;
 pub mod qcn;
 pub(crate) mod queued_packet;
 mod reaction;

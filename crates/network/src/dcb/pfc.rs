@@ -12,7 +12,7 @@
 //! the link, and takes effect after the propagation delay and the response time of the neighbour.
 //! One frame carries the pause times of all priorities that have changed since the previous frame.
 
-use super::ingress_pool::{IngressPool, PoolUse};
+use super::ingress_pool::{Free, IngressPool, PoolUse, Used};
 use super::pause_log::{Ended, Pause, PauseLog};
 use crate::topology::CableConfig;
 use eastwest_settings::narrow::{at_most, whole_part};
@@ -57,7 +57,12 @@ pub struct PfcConfig {
 impl PfcConfig {
     /// Reads the table `[fabric.pfc]`. `cables` are the cables of the fabric, and `frames` the
     /// sizes of frames on links.
-    pub(super) fn read(s: &mut Section, cables: &[CableConfig], frames: &Wire) -> PfcConfig {
+    pub(super) fn read(
+        s: &mut Section,
+        cables: &[CableConfig],
+        frames: &Wire,
+        notes: &mut Vec<String>,
+    ) -> PfcConfig {
         let priorities = read_priorities(
             s,
             "Lossless priorities, 0 to 7. The `priority` of its [[class]] decides whether traffic \
@@ -85,6 +90,7 @@ impl PfcConfig {
                 watchdog,
             };
             check_refresh(s, &config, cables, frames);
+            note_headroom(s, &pool, cables, (frames, response), notes);
             return config;
         }
         let count = u64::from(priorities.count_ones()).max(1);
@@ -379,6 +385,9 @@ impl PauseState {
 pub(crate) struct Input {
     xoff: u64,
     lossless: u8,
+    /// Mask of priorities whose packets cannot be counted on the fast path at XOFF or above: bit p
+    /// for priority p.
+    limited: u8,
     /// Mask of priorities that this buffer has paused (XOFF sent, XON not sent yet): bit p for
     /// priority p.
     pub xoff_sent: u8,
@@ -410,13 +419,16 @@ impl Input {
     /// Returns an empty ingress buffer with `headroom` bytes of headroom. Without PFC (`None`) it
     /// never sends XOFF.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
+        let lossless = pfc.map_or(0, |c| c.priorities);
+        let pool_use = pfc.and_then(|c| c.shared).map(|pool| PoolUse::new(pool, lossless));
         Input {
             occupancies: Default::default(),
             xoff: pfc.map_or(u64::MAX, |c| c.xoff),
             xon: pfc.map_or(0, |c| c.xon),
             headroom,
-            pool_use: pfc.and_then(|c| c.shared).map(|pool| Box::new(PoolUse::new(pool))),
-            lossless: pfc.map_or(0, |c| c.priorities),
+            limited: pool_use.as_ref().map_or(lossless, PoolUse::counted),
+            pool_use: pool_use.map(Box::new),
+            lossless,
             xoff_sent: 0,
             refresh_at: Time::NEVER,
             no_progress: 0,
@@ -453,7 +465,7 @@ impl Input {
         let occupancy = &mut self.occupancies[usize::from(priority)];
         let then = occupancy.bytes + u64::from(bytes);
         let is_counted =
-            then <= occupancy.max && (then < self.xoff || self.lossless >> priority & 1 == 0);
+            then <= occupancy.max && (then < self.xoff || self.limited >> priority & 1 == 0);
         if is_counted {
             occupancy.bytes = then;
         }
@@ -466,26 +478,30 @@ impl Input {
         self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
-    /// Whether the ingress buffer has room for a packet of `bytes` IP bytes; if not, counts an
-    /// overflow. Only lossless priorities have a limit. `free` are the free bytes of the memory
-    /// that the inputs of the switch share.
-    pub fn admits(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
-        let (p, packet) = (usize::from(priority), u64::from(bytes));
-        let room = match &self.pool_use {
-            None => self.bytes(priority) + packet <= self.xoff.saturating_add(self.headroom),
+    /// Whether the ingress buffer has room for a packet of `bytes` IP bytes. If not, and the
+    /// priority is lossless, counts an overflow. Lossy priorities have a limit only if they use the
+    /// memory of the switch, of which `free` is the free part.
+    pub fn admits(&mut self, priority: u8, bytes: u32, free: Free) -> bool {
+        let (p, packet, held) = (usize::from(priority), u64::from(bytes), self.bytes(priority));
+        if self.lossless >> priority & 1 == 0 {
+            let pool_use = self.pool_use.as_ref();
+            return pool_use.is_none_or(|pool_use| pool_use.takes_lossy(held, packet, free.shared));
+        }
+        let fits = match &self.pool_use {
+            None => held + packet <= self.xoff.saturating_add(self.headroom),
             Some(pool_use) => {
-                pool_use.takes(p, self.bytes(priority), packet, free)
-                    || pool_use.in_headroom[p] + packet <= self.headroom
+                pool_use.takes(p, held, packet, free.shared)
+                    || (pool_use.in_headroom[p] + packet <= self.headroom
+                        && packet <= free.headroom)
             }
         };
-        let fits = self.lossless >> priority & 1 == 0 || room;
         self.overflows += u64::from(!fits);
         fits
     }
 
     /// Adds an arrived packet to the occupancy. Returns whether XOFF must be sent now. `free` are
-    /// the free bytes of the shared memory of the switch before the packet.
-    pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32, free: u64) -> bool {
+    /// the free bytes of the memory of the switch before the packet.
+    pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32, free: Free) -> bool {
         let (p, packet) = (usize::from(priority), u64::from(bytes));
         let bit = 1 << p;
         let occupancy = &mut self.occupancies[p];
@@ -493,13 +509,13 @@ impl Input {
         if self.lossless & bit != 0
             && let Some(pool_use) = &mut self.pool_use
         {
-            let before = pool_use.shared(p, occupancy.bytes);
-            if !pool_use.takes(p, occupancy.bytes, packet, free) {
+            let before = pool_use.used(p, occupancy.bytes).shared;
+            if !pool_use.takes(p, occupancy.bytes, packet, free.shared) {
                 pool_use.in_headroom[p] += packet;
             }
             let then = occupancy.bytes + packet;
-            let taken = pool_use.shared(p, then) - before;
-            full = then - pool_use.in_headroom[p] >= pool_use.pool.limit(free - taken)
+            let taken = pool_use.used(p, then).shared - before;
+            full = then - pool_use.in_headroom[p] >= pool_use.pool.limit(free.shared - taken)
                 || pool_use.in_headroom[p] > 0;
         }
         occupancy.bytes += packet;
@@ -513,12 +529,12 @@ impl Input {
         send_xoff
     }
 
-    /// Returns the bytes of the shared memory that a priority uses; 0 if inputs share no memory.
-    pub fn shared_bytes(&self, priority: u8) -> u64 {
+    /// Returns the bytes of the memory of the switch that a priority uses; none if inputs share no
+    /// memory.
+    pub fn used(&self, priority: u8) -> Used {
         let p = usize::from(priority);
-        let lossless = self.lossless >> priority & 1 == 1;
-        let pool_use = self.pool_use.as_ref().filter(|_| lossless);
-        pool_use.map_or(0, |pool_use| pool_use.shared(p, self.occupancies[p].bytes))
+        let pool_use = self.pool_use.as_ref();
+        pool_use.map_or(Used::default(), |pool_use| pool_use.used(p, self.occupancies[p].bytes))
     }
 
     /// Returns the settings of the memory that inputs share; `None` if they share none.
@@ -690,6 +706,28 @@ fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
 }
 
+/// Adds a note if the headroom of an input is smaller than the headroom that its cable needs.
+fn note_headroom(
+    s: &Section,
+    pool: &IngressPool,
+    cables: &[CableConfig],
+    (frames, response): (&Wire, Span),
+    notes: &mut Vec<String>,
+) {
+    let Some(given) = pool.headroom.filter(|_| s.all_good()) else { return };
+    let room = |cable: &&CableConfig| headroom(cable, frames, response);
+    let Some(cable) = cables.iter().max_by_key(room) else { return };
+    let needed = room(&cable);
+    if given < needed {
+        notes.push(format!(
+            "fabric.pfc.headroom: {given} B are fewer than the {needed} B of headroom that a link of \
+             {} with a delay of {} needs for packets of {} B: lossless packets can be lost there \
+             (dcb.overflow_drops)",
+            cable.rate, cable.delay, frames.mtu
+        ));
+    }
+}
+
 /// Reports settings with which a pause would expire before its refresh takes effect.
 fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
     for cable in cables {
@@ -781,11 +819,12 @@ mod tests {
         };
         let mut input = Input::new(Some(&config), 5_000);
         for n in 1..=10 {
-            assert!(input.admits(3, 1_500, u64::MAX));
+            assert!(input.admits(3, 1_500, Free::UNLIMITED));
             // The seventh packet of 1500 B is the first to reach XOFF at 10,000 B.
-            assert_eq!(input.add_and_check_xoff(3, 1_500, u64::MAX), n == 7);
+            assert_eq!(input.add_and_check_xoff(3, 1_500, Free::UNLIMITED), n == 7);
         }
-        assert!(!input.admits(3, 1_500, u64::MAX) && input.admits(0, 1_500, u64::MAX));
+        let free = Free::UNLIMITED;
+        assert!(!input.admits(3, 1_500, free) && input.admits(0, 1_500, free));
         // Priority 3 is full, and another priority would set a new maximum.
         assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {

@@ -12,6 +12,7 @@ use crate::link::{Link, PortQueues};
 use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
+use crate::shared_buffer::SharedBuffer;
 use eastwest_engine::memory;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
@@ -407,8 +408,10 @@ impl Link {
             let (Some(after), Some(since)) = (after, self.stuck_since(p)) else { continue };
             if since + after <= now {
                 let q = self.queues.as_mut().expect("it is a DCB port");
+                let before = q.shared_bytes();
                 let queued = q.priority_queues_mut().flat_map(|queues| queues.drain(now, p as u8));
                 dropped.extend(queued.map(|queued| (queued, p as u8)));
+                q.update_shared(before);
             }
         }
         self.dcb_mut().watchdog_drops += dropped.len() as u64;
@@ -466,6 +469,17 @@ impl Link {
         }))
     }
 
+    /// Returns the memory that the queues of the switch of this port share; `None` if they share
+    /// none.
+    pub(super) fn shared_memory(&self) -> Option<&SharedBuffer> {
+        self.queues.as_ref()?.shared_memory()
+    }
+
+    /// Returns the queued IP bytes of the port that use the memory of lossy queues.
+    pub(super) fn shared_bytes(&self) -> u64 {
+        self.queues.as_ref().map_or(0, |q| q.shared_bytes())
+    }
+
     /// Returns three numbers: PAUSE frames sent by the port, packets dropped by its watchdog, and
     /// packets that did not fit into the ingress buffer at the far end. All are 0 without
     /// data-centre bridging.
@@ -493,8 +507,12 @@ impl PortQueues {
     ) -> Option<(QueuedPacket, u8, bool)> {
         let dcb = self.dcb.as_ref().expect("it is a DCB port");
         let (paused_mask, wire) = (dcb.paused_mask(), dcb.wire);
+        let before = self.shared_memory().map(|_| self.shared_bytes());
         let mut dropped = Vec::new();
         let next = self.pop_by_priority(now, (paused_mask, wire), pool, &mut dropped);
+        if let Some(before) = before {
+            self.update_shared(before);
+        }
         if !dropped.is_empty() {
             self.dcb.as_mut().expect("it is a DCB port").dropped.extend(dropped);
         }

@@ -143,7 +143,10 @@ impl DcbPort {
     /// Returns the state of a port without pauses and rate limits. `site` describes the port.
     pub(crate) fn new(config: &Arc<DcbConfig>, cable: &CableConfig, site: &PortSite) -> DcbPort {
         let mut random = Stream::new(site.seed, &format!("dcb/{}", site.link));
-        let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
+        let room = |c: &PfcConfig| {
+            let given = c.shared.and_then(|pool| pool.headroom);
+            given.unwrap_or_else(|| headroom(cable, &site.wire, c.response))
+        };
         let pfc = config.pfc.as_ref();
         let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
         let samples_in = Countdown::new(qcn, &mut random);
@@ -197,6 +200,15 @@ impl DcbPort {
     pub(crate) fn new_queues(&self, queue: &QueueConfig, place: &Place) -> PriorityQueues {
         let lossless = if self.from_host { 0 } else { self.config.lossless() };
         PriorityQueues::new(queue, place, lossless)
+    }
+
+    /// Returns the mask of priorities whose packets use the memory of lossy queues, if there is
+    /// one: bit p for priority p.
+    pub(crate) fn shared_priorities(&self) -> u8 {
+        match self.config.lossy_pool() {
+            Some(lossy) if lossy.counts_lossless => u8::MAX,
+            _ => !self.config.lossless(),
+        }
     }
 
     /// Whether nothing can block a queued packet: no pause, no rate limit, and no PAUSE frame to be

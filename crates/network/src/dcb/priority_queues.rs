@@ -120,6 +120,16 @@ impl PriorityQueues {
         self.queues[usize::from(priority)].backlog.bytes
     }
 
+    /// Returns the queued IP bytes of the priorities in the mask `priorities`.
+    pub fn bytes_of(&self, priorities: u8) -> u64 {
+        set_bits(self.occupied & priorities).map(|p| self.queues[p].backlog.bytes).sum()
+    }
+
+    /// Returns the mask of lossless priorities: bit p for priority p.
+    pub fn lossless(&self) -> u8 {
+        self.lossless
+    }
+
     /// Returns the queued IP bytes that a new packet to host `dst` would have ahead: those of its
     /// flow if QCN limits it, otherwise those of all flows without a limit.
     pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {

@@ -24,12 +24,8 @@ pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }
 
-/// Settings of the fabric on which the settings of data-centre bridging depend.
+/// Settings of the fabric that exclude some settings of data-centre bridging.
 pub struct Below<'a> {
-    /// Sizes of frames on links.
-    pub wire: Wire,
-    /// All kinds of cables in the fabric, by rate and delay.
-    pub cables: &'a [CableConfig],
     /// Queue disciplines of switches and of hosts.
     pub queues: [&'a QueueConfig; 2],
     /// Scheduler of the traffic classes of each port.
@@ -40,35 +36,43 @@ pub struct Below<'a> {
     pub energy: &'a EnergyConfig,
 }
 
-/// Reads the tables `[fabric.pfc]` and `[fabric.qcn]`, and reports other settings that cannot be
-/// combined with them.
-pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfig {
+/// Reads the tables `[fabric.pfc]` and `[fabric.qcn]`. `wire` has the sizes of frames on links, and
+/// `cables` all kinds of cables in the fabric, by rate and delay.
+pub fn read(
+    s: &mut Section,
+    wire: &Wire,
+    cables: &[CableConfig],
+    notes: &mut Vec<String>,
+) -> DcbConfig {
     let (pfc_given, qcn_given) = (s.has("pfc"), s.has("qcn"));
     let mut dcb = DcbConfig::default();
     if pfc_given || s.describing() {
         let doc = "Priority-based flow control (802.1Qbb) on all links; makes all ports two-event \
                    ports. Without this table no link is paused.";
-        let pfc = s.table("pfc", doc, |p| PfcConfig::read(p, below.cables, &below.wire));
+        let pfc = s.table("pfc", doc, |p| PfcConfig::read(p, cables, wire, notes));
         dcb.pfc = pfc_given.then_some(pfc);
     }
     if qcn_given || s.describing() {
         let doc = "Quantised congestion notification (802.1Qau) on all switches and hosts; makes \
                    all ports two-event ports. Without this table no notifications are sent.";
         let lossless = dcb.pfc.as_ref().map_or(1 << 3, |c| c.priorities);
-        let qcn = s.table("qcn", doc, |q| QcnConfig::read(q, lossless, below.wire.mtu, notes));
+        let qcn = s.table("qcn", doc, |q| QcnConfig::read(q, lossless, wire.mtu, notes));
         dcb.qcn = qcn_given.then_some(qcn);
-    }
-    for (name, given) in [("pfc", pfc_given), ("qcn", qcn_given)] {
-        if given {
-            refuse_others(s, name, below);
-        }
     }
     dcb
 }
 
-/// Reports settings that cannot be combined with data-centre bridging (DCB). `name` is the table in
-/// which they are reported.
-fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
+/// Reports settings of the fabric that cannot be combined with data-centre bridging (DCB).
+pub fn refuse_others(s: &mut Section, below: &Below) {
+    for name in ["pfc", "qcn"] {
+        if s.has(name) {
+            refuse_with(s, name, below);
+        }
+    }
+}
+
+/// Reports settings that cannot be combined with the table `name` of data-centre bridging (DCB).
+fn refuse_with(s: &mut Section, name: &'static str, below: &Below) {
     let named = match below.scheduler {
         SchedulerConfig::Classes(classes) => classes.iter().any(|c| splits_a_priority(c.dscps)),
         _ => false,
@@ -84,8 +88,8 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     let wrong = [
         (
             below.shared,
-            "cannot be used with fabric.shared_buffer: `fabric.pfc.shared` is the memory that inputs \
-             share with PFC",
+            "cannot be used with fabric.shared_buffer: with PFC, `shared` and `lossy` in \
+             [fabric.pfc] are the memory of the switch",
         ),
         (
             by_flow,

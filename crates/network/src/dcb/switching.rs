@@ -8,6 +8,7 @@
 
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
+use super::ingress_pool::{Free, MemoryCounts, SwitchMemory, Used};
 use super::port_state::pause_settings;
 use super::priority_queues::set_bits;
 use super::queued_packet::LOCAL_ORIGIN;
@@ -175,13 +176,12 @@ impl Fabric {
         let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
         if !is_counted && self.links[ingress as usize].input().is_some() {
             let to = self.links[ingress as usize].to as usize;
-            let free = self.pool_free(to);
+            let free = self.memory_free(to);
             let input = self.links[ingress as usize].input_mut().expect("it has an input");
-            let before = input.shared_bytes(priority);
+            let before = input.used(priority);
             let send_xoff = input.add_and_check_xoff(priority, bytes, free);
-            let taken = input.shared_bytes(priority) - before;
-            if let Some(used) = self.switch_ports.pool_used.get_mut(to) {
-                *used += taken;
+            if let Some(memory) = self.switch_ports.memories.get_mut(to) {
+                memory.changed(before, input.used(priority));
             }
             if send_xoff {
                 self.request_pause(now, ingress, priority, events);
@@ -259,7 +259,7 @@ impl Fabric {
         if ingress == LOCAL_ORIGIN {
             return;
         }
-        if !self.switch_ports.pool_used.is_empty() {
+        if !self.switch_ports.memories.is_empty() {
             return self.release_shared(now, ingress, priority, bytes, events);
         }
         let Some(input) = self.links[ingress as usize].input_mut() else { return };
@@ -280,14 +280,44 @@ impl Fabric {
         self.note_switch_xon(self.links[ingress as usize].to);
     }
 
-    /// Returns the free bytes of the memory that the inputs of a node share; the largest number if
+    /// Returns the free bytes of the memory that the inputs of a node share; the largest numbers if
     /// they share none.
-    fn pool_free(&self, node: usize) -> u64 {
-        let pool = self.dcb.pfc.as_ref().and_then(|c| c.shared.as_ref());
-        match (pool, self.switch_ports.pool_used.get(node)) {
-            (Some(pool), Some(used)) => pool.size.saturating_sub(*used),
-            _ => u64::MAX,
-        }
+    fn memory_free(&self, node: usize) -> Free {
+        self.switch_ports.memories.get(node).map_or(Free::UNLIMITED, SwitchMemory::free)
+    }
+
+    /// Returns current use and largest use so far of the memory of each switch, by inputs and by
+    /// the queues of its ports; none if inputs share no memory.
+    pub fn memory_counts(&self) -> Vec<MemoryCounts> {
+        let switches = self.graph.hosts as usize..self.switch_ports.memories.len();
+        let counts = switches.map(|node| {
+            let SwitchMemory { used, most, .. } = self.switch_ports.memories[node];
+            let ports = self.switch_ports.out_links[node].iter();
+            let mut queues = ports.filter_map(|port| self.links[*port as usize].shared_memory());
+            let (queued, most_queued) =
+                queues.next().map_or((0, 0), |shared| (shared.used(), shared.most()));
+            MemoryCounts { used, most, queued, most_queued }
+        });
+        counts.collect()
+    }
+
+    /// Returns the use of the memory of each switch, summed over its inputs and queues; equal to
+    /// the current use in [`Fabric::memory_counts`].
+    pub fn memory_sums(&self) -> Vec<(Used, u64)> {
+        let switches = self.graph.hosts as usize..self.switch_ports.memories.len();
+        let sums = switches.map(|node| {
+            let (mut used, mut queued) = (Used::default(), 0);
+            for &port in &self.switch_ports.out_links[node] {
+                queued += self.links[port as usize].shared_bytes();
+                let Some(input) = self.links[reverse(port) as usize].input() else { continue };
+                for of in (0..8).map(|p| input.used(p)) {
+                    used.shared += of.shared;
+                    used.headroom += of.headroom;
+                }
+            }
+            (used, queued)
+        });
+        sums.collect()
     }
 
     /// Subtracts a packet that has left the switch from its ingress buffer, if inputs share memory.
@@ -295,10 +325,10 @@ impl Fabric {
     fn subtract_shared(&mut self, ingress: u32, priority: u8, bytes: u32) -> Option<u32> {
         let to = self.links[ingress as usize].to;
         let input = self.links[ingress as usize].input_mut()?;
-        let before = input.shared_bytes(priority);
+        let before = input.used(priority);
         input.subtract_shared(priority, bytes);
-        let returned = before - input.shared_bytes(priority);
-        self.switch_ports.pool_used[to as usize] -= returned;
+        let after = input.used(priority);
+        self.switch_ports.memories[to as usize].changed(before, after);
         Some(to)
     }
 
@@ -317,7 +347,7 @@ impl Fabric {
         if self.switch_ports.xoff_counts[node as usize] == 0 {
             return;
         }
-        let free = self.pool_free(node as usize);
+        let free = self.memory_free(node as usize).shared;
         for at in 0..self.switch_ports.out_links[node as usize].len() {
             let input_link = reverse(self.switch_ports.out_links[node as usize][at]);
             let paused = self.links[input_link as usize].input().map_or(0, |input| input.xoff_sent);
@@ -507,7 +537,7 @@ impl Fabric {
         if self.switch_ports.xoff_counts[to as usize] == 0 {
             self.release_transmitted(now, to);
         }
-        let free = self.pool_free(to as usize);
+        let free = self.memory_free(to as usize);
         let input = self.links[ingress as usize].input_mut();
         input.is_none_or(|input| input.admits(priority, bytes, free))
     }
@@ -531,7 +561,7 @@ impl Fabric {
     #[inline(always)]
     pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
         let tag = self.pool.ingress_tag(handle.slot());
-        if !self.switch_ports.pool_used.is_empty() && tag.link() != LOCAL_ORIGIN {
+        if !self.switch_ports.memories.is_empty() && tag.link() != LOCAL_ORIGIN {
             self.subtract_shared(tag.link(), tag.priority(), u32::from(handle.ip_len()));
             return;
         }

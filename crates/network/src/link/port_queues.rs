@@ -328,9 +328,41 @@ impl PortQueues {
         arrival: &Arrival,
     ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
-        match &mut self.classes[usize::from(class)].queue {
-            ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
-            _ => unreachable!("it is a DCB port"),
+        let ClassQueue::Priorities(queues) = &mut self.classes[usize::from(class)].queue else {
+            unreachable!("it is a DCB port")
+        };
+        let Some(shared) = &self.shared else {
+            return queues.push(handle, ingress, priority, arrival);
+        };
+        let counted = self.dcb.as_ref().map_or(0, |dcb| dcb.shared_priorities());
+        let lossy = counted & !queues.lossless() & 1 << priority != 0;
+        if lossy && !arrival.idle() && !shared.admits(queues.bytes(priority), arrival.ip_len) {
+            return DcbAdmission::Dropped(Cause::SharedBuffer);
+        }
+        let before = queues.bytes_of(counted);
+        let admission = queues.push(handle, ingress, priority, arrival);
+        shared.changed(before, queues.bytes_of(counted));
+        admission
+    }
+
+    /// Returns the queued IP bytes that use the shared buffer of the switch at a port with
+    /// data-centre bridging (DCB); 0 if there is none.
+    pub fn shared_bytes(&self) -> u64 {
+        let dcb = self.dcb.as_ref().filter(|_| self.shared.is_some());
+        let counted = dcb.map_or(0, |dcb| dcb.shared_priorities());
+        self.priority_queues().map(|queues| queues.bytes_of(counted)).sum()
+    }
+
+    /// Returns the shared buffer of the switch; `None` if its ports share none.
+    pub fn shared_memory(&self) -> Option<&SharedBuffer> {
+        self.shared.as_deref()
+    }
+
+    /// Records at the shared buffer that packets have left queues with `before` shared bytes, at a
+    /// port with data-centre bridging (DCB).
+    pub fn update_shared(&self, before: u64) {
+        if let Some(shared) = &self.shared {
+            shared.changed(before, self.shared_bytes());
         }
     }
 

@@ -221,7 +221,9 @@ impl Room {
         let key = key("limit", self.doc);
         s.get(match self.shared {
             None => key.default(self.limit),
-            Some(c) => key.computed("fabric.shared_buffer.size", Limit::Bytes(c.size)),
+            Some(c) => {
+                key.computed("the size of the memory that queues share", Limit::Bytes(c.size))
+            }
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::dcb::DcbConfig;
 use eastwest_network::dcb::dependency::{self, Dependencies};
+use eastwest_network::dcb::headroom_pools::{self, OverSubscribed};
 use eastwest_settings::reader::Section;
 
 /// Adds a note if PFC pauses could wait for each other in a cycle (deadlock), or if the fabric is
@@ -29,6 +30,17 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
                 .to_owned(),
         ),
     }
+}
+
+/// Adds a note if the headroom pool of a switch is smaller than the headrooms of its inputs.
+pub fn note_headroom(fabric: &FabricConfig, notes: &mut Vec<String>) {
+    let Some(found) = headroom_pools::most_over_subscribed(fabric) else { return };
+    let OverSubscribed { switch, pool, sum, count } = found;
+    notes.push(format!(
+        "fabric.pfc: the headroom pool of {switch} has {pool} B, but the headrooms of its {count} \
+         lossless priorities of inputs are {sum} B together. If too many of them pause at the same \
+         time, lossless packets are lost (dcb.overflow_drops)"
+    ));
 }
 
 /// Reports a problem for every workload whose messages travel as raw Ethernet frames in a priority

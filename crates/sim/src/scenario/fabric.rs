@@ -92,7 +92,10 @@ pub fn read(
     let (rates, mechanisms) = (rates(topology.as_ref()), &context.mechanisms);
     let ports = Ports { mtu: known_mtu, framing, rates };
     let shared_buffer = SharedBufferConfig::read(s, ports.mtu.unwrap_or(0));
-    let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"]));
+    let wire = Wire { mtu, framing, min_frame };
+    let dcb = settings::read(s, &wire, &cables(topology.as_ref()), notes);
+    let lossy = dcb.lossy_pool().filter(|_| s.good(&["pfc"])).map(|lossy| lossy.queues);
+    let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"])).or(lossy);
     let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
     let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None, alone: true };
     let scheduler = scheduler::read(s, &ports, at_switch, &mechanisms.queues, notes);
@@ -105,17 +108,14 @@ pub fn read(
     });
     let (routing, equal_paths) = routes::read(s, nodes.as_ref(), context, files);
     let energy = EnergyConfig::read(s, &link_rates(topology.as_ref()));
-    let dcb = settings::read(
+    settings::refuse_others(
         s,
         &Below {
-            wire: Wire { mtu, framing, min_frame },
-            cables: &cables(topology.as_ref()),
             queues: [&switch_queue, &host_queue],
             scheduler: &scheduler,
             shared: shared_buffer.is_some(),
             energy: &energy,
         },
-        notes,
     );
     let switch_power = SwitchPower::read(s);
     let config = FabricConfig {

@@ -43,6 +43,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     fabric.config.faults = faults::read(s, &fabric);
     if s.all_good() && !s.describing() {
         dcb_notes::note_cycles(&fabric.config, &mut notes);
+        dcb_notes::note_headroom(&fabric.config, &mut notes);
     }
     let (tcp, unplaced) = s.table("tcp", "Settings of every TCP endpoint.", |t| {
         let tcp = tcp::read_config::read(t, fabric.mtu, &context.mechanisms.congestion, &mut notes);

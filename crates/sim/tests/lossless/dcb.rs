@@ -116,6 +116,7 @@ fn bridged_runs_have_one_digest_and_go_on_from_checkpoints() {
     for more in [
         "[fabric.pfc]",
         "[fabric.pfc]\nwatchdog = '50 us'",
+        "[fabric.pfc]\nshared = '100 KB'\nlossy = '60 KB'\nover_subscribe = 2\nwatchdog = '50 us'",
         "[fabric.qcn]",
         "[fabric.pfc]\n[fabric.qcn]\nq_eq = '15000 B'\n[measure]\npauses = '*'\nflow_samples = '*'",
         "queue = { kind = 'red', min = '5 packets', max = '15 packets', limit = '20 packets' }\n\
@@ -537,7 +538,7 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
     let said = refused("[fabric.pfc]\nquanta = 100");
     assert!(said.contains("fabric.pfc.quanta") && said.contains("too short"), "{said}");
     let said = refused("shared_buffer = { size = '1 MB' }\n[fabric.pfc]");
-    assert!(said.contains("shared_buffer"), "{said}");
+    assert!(said.contains("`shared` and `lossy` in [fabric.pfc]"), "{said}");
     let said = refused("mtu = 500\n[fabric.pfc]\n[fabric.qcn]\ncnm_bytes = '1500 B'");
     assert!(said.contains("fabric.qcn.cnm_bytes") && said.contains("fabric.mtu"), "{said}");
     let said = refused("[fabric.qcn]\npriorities = [7]");

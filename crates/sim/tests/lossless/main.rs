@@ -7,6 +7,7 @@ mod flow_samples;
 #[allow(dead_code)] // other test programs use more of this file
 #[path = "../whole/harness.rs"]
 mod harness;
+mod memory;
 mod messages;
 mod pauses;
 mod pool;

@@ -4,6 +4,7 @@
 use crate::dcb::random_fabric;
 use crate::harness::{Outcome, context, context_with, outcome, scenario, scenario_in};
 use eastwest_engine::random::Stream;
+use eastwest_network::dcb::ingress_pool::HeadroomPool;
 use eastwest_sim::run::run;
 use eastwest_sim::scenario::read;
 
@@ -102,12 +103,29 @@ fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named() {
 fn a_profile_sets_the_memory_of_a_switch() {
     let named = scenario(&four_to_one("profile = 'arista-7050cx3'"), &[]);
     assert!(named.resolved().contains("shared = \"31965 KiB\""), "{}", named.resolved());
-    let pool = named.fabric.dcb.pfc;
+    let pool = named.fabric.dcb.pfc.clone();
     let pool = pool.and_then(|pfc| pfc.shared).expect("a pool");
     assert_eq!((pool.size, pool.reserve, pool.xon_offset), (32_732_160, 4_608, 4_608));
+    assert_eq!(pool.headroom_pool, Some(HeadroomPool::Size(1_622_016)));
+    let lossy = pool.lossy.expect("lossy queues");
+    assert_eq!((lossy.queues.size, lossy.queues.reserve), (24_709_632, 1_792));
+    assert_eq!((lossy.queues.alpha, lossy.counts_lossless, lossy.input_alpha), (8.0, false, None));
+    assert!(named.resolved().contains("lossy_alpha = 8.0"), "{}", named.resolved());
     let own = "profile = 'nvidia-sn4280'\nreserve = '1 KB'";
     let pool = scenario(&four_to_one(own), &[]).fabric.dcb.pfc.and_then(|pfc| pfc.shared);
     assert_eq!(pool.map(|pool| pool.reserve), Some(1_000));
+    let ratio = "profile = 'arista-7060x6'\nover_subscribe = 4";
+    let pool = scenario(&four_to_one(ratio), &[]).fabric.dcb.pfc.and_then(|pfc| pfc.shared);
+    let pool = pool.expect("a pool");
+    assert_eq!(pool.headroom_pool, Some(HeadroomPool::OverSubscribed(4.0)));
+    assert!(pool.lossy.is_some_and(|lossy| lossy.counts_lossless));
+    // the resolved text is a scenario with equal settings
+    for name in ["arista-7050cx3", "arista-7060cx", "arista-7060x6", "nvidia-sn4280"] {
+        let named = scenario(&four_to_one(&format!("profile = '{name}'")), &[]);
+        let again = scenario(named.resolved(), &[]);
+        assert_eq!(named.fabric.dcb, again.fabric.dcb, "{name}");
+        assert_eq!(named.fabric.switch_queue, again.fabric.switch_queue, "{name}");
+    }
 }
 
 #[test]

@@ -1,0 +1,25 @@
+"""Sentence on lossless packets that switches lost, for every place that shows it.
+
+With PFC, a lossless packet is lost only if the headroom of its input is full: because the headroom
+or the headroom pool of the scenario is too small, or because a fault stretches a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eastwest.units import count
+
+
+def lost_lossless(summary: Mapping[str, Any]) -> list[str]:
+    """Return a list with a sentence if switches lost lossless packets, otherwise an empty list."""
+    lost = (summary.get("dcb") or {}).get("overflow_drops") or 0
+    if not lost:
+        return []
+    packets = "1 packet" if lost == 1 else f"{count(lost)} packets"
+    return [
+        f"switches lost {packets} of lossless priorities, because the headroom of their inputs was "
+        "full (dcb.overflow_drops): see headroom, headroom_pool and over_subscribe in [fabric.pfc], "
+        "and faults that delay links"
+    ]
