@@ -14,12 +14,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Minimum wall-clock time since the last checkpoint for which an interrupted run is saved. Less
-/// work is repeated instead.
+/// Minimum wall-clock time since the last checkpoint for which a checkpoint is written when a run
+/// is interrupted. If less time has passed, a resumed run repeats the work since the last
+/// checkpoint.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
-/// Bytes of a checkpoint after which they are forced to disk (fdatasync). Each wait for the disk,
-/// in which Ctrl-C is not checked, is then short.
+/// Number of bytes of a checkpoint after each of which the file is forced to disk (fdatasync). Each
+/// wait for the disk, in which Ctrl-C is not checked, is then short.
 const SYNC_EVERY: usize = 64 << 20;
 
 /// Saving of a run in progress: regular checkpoints, and rows of tables that grow with the run.

@@ -8,7 +8,7 @@ use crate::script::{Packet, TcpOption};
 use crate::wire::Seen;
 use eastwest_types::flag;
 
-/// TCP flags that are compared.
+/// TCP flags that must be equal in an expected packet and the sent packet; PSH and URG may differ.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
 /// Returns a message for each difference between an expected packet and a sent packet, which is
@@ -39,9 +39,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     all
 }
 
-/// Returns the expected options in the order used for the comparison. The expected timestamp value
-/// is replaced by the sent value if the difference is within `tolerance`, or if timestamps are not
-/// checked (`None`).
+/// Returns the expected options in a fixed order, in which they can be compared with the sent
+/// options `seen`. The expected timestamp value is replaced by the sent value if they differ by at
+/// most `tolerance` ticks, or if timestamps are not checked (`None`).
 fn normal(expected: &[TcpOption], seen: &[TcpOption], tolerance: Option<u32>) -> Vec<TcpOption> {
     let seen_value = seen.iter().find_map(|o| match o {
         TcpOption::Timestamp(value, _) => Some(*value),

@@ -44,7 +44,8 @@ fn message(call: &Call) -> Result<Message<'_>, Problem> {
     Ok(Message { bytes, control })
 }
 
-/// Compares the expected value `found` of a field of the ancillary data with its actual value.
+/// Compares the value that the script expects in the field `name` of the ancillary data with its
+/// actual value. `found` is the expected value, `None` if the script omits the field.
 fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Result<(), Problem> {
     if found.is_some_and(|expected| expected == actual || *expected == Value::Any) {
         return Ok(());
@@ -115,8 +116,8 @@ pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     Ok(does)
 }
 
-/// Returns the number of bytes left to read; 1 if only the end of the stream is left (Linux,
-/// `tcp_inq_hint`).
+/// Returns the number of bytes that have arrived and that the application has not read; 1 if only
+/// the end of the stream is left to read (Linux, `tcp_inq_hint`).
 fn rest(system: &System) -> i64 {
     let Some(host) = &system.host else { return 0 };
     let info = host.info();

@@ -140,7 +140,6 @@ impl Setup {
         let mut config = TcpConfig { nagle: true, ..profile.config() };
         // Linux hands bursts to any network card. The simulated endpoint does not see how they are
         // split into segments later.
-        // here.
         config.offload.on = profile == Profile::Linux;
         let hystart = config.rules.hystart;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);

@@ -100,8 +100,9 @@ impl Covered {
     }
 }
 
-/// Probability that a case uses a user's mechanism at its main place, if several settings can name
-/// it. For a queue discipline, the main place is `fabric.queue` and not the queue of a class.
+/// Probability that a case names a user's mechanism in its main setting, if several settings can
+/// name it. The main setting is that with the shortest path: `fabric.queue` for a queue discipline,
+/// not the queue of a class.
 const MAIN_PLACE: f64 = 0.75;
 
 /// Kinds of fabric with several shortest paths, on which a user's routing has an effect.
@@ -111,15 +112,17 @@ const SEVERAL_PATHS: [&str; 2] = ["leaf-spine", "fat-tree"];
 struct Own {
     /// Name by which scenarios refer to the mechanism.
     name: String,
-    /// Paths of the settings that can name the mechanism, the main one first.
+    /// Dotted paths of the settings that can name the mechanism, such as `fabric.queue.kind`; the
+    /// main setting is first.
     paths: Vec<String>,
     /// Whether the mechanism has an effect only on fabrics with several shortest paths.
     needs_paths: bool,
 }
 
 impl Own {
-    /// Returns the user's mechanism of this kind and name, with the paths of the settings that can
-    /// name it; `None` if there is no such setting.
+    /// Returns the user's mechanism with this kind (such as `routing`) and name, and the paths of
+    /// the settings that can name it; `None` if there is no such setting. `rows`: documentation of
+    /// all settings.
     fn of(rows: &[KeyDoc], kind: &str, name: &str) -> Option<Own> {
         let names_it = |row: &&KeyDoc| row.choices.iter().any(|choice| choice.0 == name);
         let mut paths: Vec<String> = rows.iter().filter(names_it).map(KeyDoc::path).collect();

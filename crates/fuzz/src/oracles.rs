@@ -33,11 +33,12 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Largest number of events of a case; the case is too large if its first run needs more.
+/// Maximum number of events in the first run of a generated scenario; a scenario with more is too
+/// large and is not checked.
 pub const MOST_EVENTS: u64 = 150_000;
 
-/// Options for a run that is partitioned from its first event to nearly its last, even if it has
-/// few events.
+/// Options for a run on several threads that is partitioned from its first event until only three
+/// flows are left, even if it has few events.
 const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::ZERO,
@@ -58,7 +59,8 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS_IN_PARTS
 };
 
-/// Watcher that stops a partitioned run after `looks` progress reports, and saves a checkpoint.
+/// Watcher of a run on several threads, which stops the run after `looks` progress reports and
+/// saves a checkpoint.
 struct Stopping {
     looks: u64,
     identity: Identity,
@@ -602,7 +604,7 @@ fn of_links(results: &Results, name: &str) -> u64 {
     }
 }
 
-/// Returns the sum of all integers in a JSON value, at any depth.
+/// Returns the sum of all whole numbers in a JSON value, at any depth.
 fn sum_of(value: &Value) -> u64 {
     match value {
         Value::Object(below) => below.values().map(sum_of).sum(),
@@ -610,8 +612,8 @@ fn sum_of(value: &Value) -> u64 {
     }
 }
 
-/// Checks that packet counts of the summary and of the table of links are equal, by kind and by
-/// cause.
+/// Checks that the numbers of packets in the summary and in the table of links are equal, for each
+/// kind of packet and each cause of loss.
 fn counts_add_up(results: &Results) -> Result<(), String> {
     let summary = &results.summary;
     let packets = &summary["packets"];

@@ -58,8 +58,8 @@ impl Sub for Used {
     }
 }
 
-/// Totals of energy and times of the links of each tier at each sample; empty if energy is not
-/// recorded.
+/// For each sample and each tier of links: energy of the links of the tier and their times in the
+/// power states, since the start of the run. Empty if energy is not recorded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,

@@ -190,7 +190,8 @@ enum Wrong {
     TooFine,
 }
 
-/// Returns the decimal number `number` times `scale`; an error if the product is not an integer.
+/// Returns the decimal number in the text `number` (such as `12.5`) times `scale`; an error if the
+/// product is not a whole number.
 fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let (whole, part) = (digits(whole)?, fraction.trim_end_matches('0'));

@@ -12,7 +12,7 @@ pub mod flag {
     pub const SYN: u8 = 0x02;
     /// RST: abort the connection.
     pub const RST: u8 = 0x04;
-    /// PSH: push the data received so far to the application.
+    /// PSH: the receiver should deliver the data received so far to the application at once.
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
@@ -82,7 +82,8 @@ pub struct Packet {
     pub window: u32,
     /// TCP timestamp echo in µs; 0 if the packet carries no echo.
     pub ts_echo_us: u32,
-    /// Index of the SACK blocks in their own table; [`NO_SACK`] if the packet has none.
+    /// Index of the SACK blocks of this packet in a separate table of SACK blocks; [`NO_SACK`] if
+    /// the packet has none.
     pub sack: u32,
     /// Seeded hash of the five-tuple, by which ECMP chooses a path.
     pub hash: u16,
