@@ -23,9 +23,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     };
     compare("the flags field", flags(expected.flags), flags(seen.flags));
     compare("the first sequence number", expected.start.to_string(), seen.start.to_string());
-    compare("the length", expected.length.to_string(), seen.length.to_string());
+    compare("the payload length in bytes", expected.length.to_string(), seen.length.to_string());
     let number = |n: Option<u32>| n.map_or_else(|| "none".into(), |n| n.to_string());
-    compare("the ACK", number(expected.ack), number(seen.ack));
+    compare("the acknowledgement number", number(expected.ack), number(seen.ack));
     if let (Some(expected), Some(seen)) = (expected.window, seen.window) {
         compare("the window", expected.to_string(), seen.to_string());
     }

@@ -103,16 +103,16 @@ fn segment(script: &Script) -> u32 {
 fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     let mut all = Vec::new();
     let Action::Expect(packet) = &event.action else { return all };
-    for (sign, more) in [(1, "more"), (-1, "less")] {
+    for (sign, size, time) in [(1, "larger", "later"), (-1, "smaller", "earlier")] {
         for (name, alter) in OF_PACKETS {
             let mut packet = packet.clone();
             if alter(&mut packet, mss, sign) {
                 let event = Event { action: Action::Expect(packet), ..event.clone() };
-                all.push((format!("{name}, a segment {more}"), event));
+                all.push((format!("{name}, one segment {size}"), event));
             }
         }
         if let Some(when) = shifted(event.when, sign) {
-            all.push((format!("the time, 50 ms {more}"), Event { when, ..event.clone() }));
+            all.push((format!("the time, 50 ms {time}"), Event { when, ..event.clone() }));
         }
     }
     all

@@ -131,10 +131,8 @@ impl Parser<'_> {
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
         let fits = T::try_from(n).map_err(|_| {
-            self.problem(format!(
-                "{what}: {n} is too large for \
-             this field"
-            ))
+            let most = u64::MAX >> (64 - 8 * size_of::<T>());
+            self.problem(format!("{what} is {n}, but at most {most} is allowed"))
         })?;
         self.advance();
         Ok(fits)
@@ -230,7 +228,8 @@ impl Parser<'_> {
             _ => return Err(self.expected("a time")),
         };
         if us > MOST {
-            return Err(self.problem("the time is more than a day, which is the maximum"));
+            let message = "the time is more than 86400 s (one day), which is the maximum";
+            return Err(self.problem(message));
         }
         self.advance();
         Ok(us)

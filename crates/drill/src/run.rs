@@ -167,7 +167,8 @@ impl<'a> Player<'a> {
     fn inject(&mut self, packet: &Packet, place: Place) -> Result<(), Problem> {
         if packet.length > MOST_PAYLOAD {
             return place.fail(format!(
-                "the packet is too long: a packet carries at most {MOST_PAYLOAD} B of payload"
+                "the packet has {} B of payload, but at most {MOST_PAYLOAD} B is allowed",
+                packet.length
             ));
         }
         let system = &mut self.system;

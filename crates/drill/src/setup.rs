@@ -250,7 +250,7 @@ impl Value<'_> {
             self.text.split_whitespace().map(|n| n.parse().ok()).collect();
         match numbers[..] {
             [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
-            _ => Err(self.wrong("three numbers of bytes in ascending order")),
+            _ => Err(self.wrong("three numbers of bytes in ascending order, at most 1073741824")),
         }
     }
 

@@ -190,7 +190,9 @@ impl Generator {
         density: f64,
     ) -> Result<(Table, Files, Names), Refusal> {
         let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
-        let mut refusal = "no fabric is small enough".to_owned();
+        let mut refusal = format!(
+            "no drawn fabric has at least {LEAST_HOSTS} hosts and at most {MOST_NODES} nodes"
+        );
         // entries of lists name nodes, which do not exist before the fabric is drawn
         let is_later = |wish: &&Wish| {
             let mut rows = self.rows_at("fabric").iter();
@@ -358,7 +360,12 @@ impl Generator {
             let problems = match watched(|| false, || read(&written, &context, &[])) {
                 Ok(Ok(scenario)) => return Ok(scenario),
                 Ok(Err(problems)) => problems,
-                Err(Stopped) => return Err("the fabric is too large".to_owned()),
+                Err(Stopped) => {
+                    return Err(
+                        "the scenario takes too long to read, since its fabric is too large"
+                            .to_owned(),
+                    );
+                }
             };
             for problem in problems.iter().take(4) {
                 last = problem.to_string();

@@ -468,8 +468,8 @@ fn same_tables(expected: &End, other: &End) -> Result<(), String> {
 
 fn said(end: &End) -> String {
     match end {
-        End::Done(_) => "ends".to_owned(),
-        End::Stopped(why) => format!("stops ({why})"),
+        End::Done(_) => "completes".to_owned(),
+        End::Stopped(why) => format!("stops with an error ({why})"),
         End::TooLarge => format!("has more than {MOST_EVENTS} events"),
     }
 }
@@ -529,8 +529,8 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
 fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
         Some((row, slowdown)) => Err(format!(
-            "the flow in row {row} is too fast: it took only {slowdown} of its time over an idle \
-             path"
+            "table flows, row {row}: the flow took only {slowdown} times the time that it needs over \
+             an idle path, although less than 1 is impossible"
         )),
         None => Ok(()),
     }
@@ -587,8 +587,8 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     let (hops, queued) = (sum(column(results, "flow_hops", "queueing_us")), sum(of("queueing_us")));
     if (hops - queued).abs() > 1e-6 + queued * 1e-9 {
         return Err(format!(
-            "waiting times add up to {hops} µs in the table flow_hops, but to {queued} µs in \
-             flow_parts"
+            "the column queueing_us of all rows adds up to {hops} µs in the table flow_hops, but \
+             to {queued} µs in the table flow_parts"
         ));
     }
     Ok(())
@@ -632,15 +632,27 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let is_kind = |name: &&str| name.starts_with("drops_") && !is_cause(name);
     let by_kind = sum(&mut names.iter().copied().filter(is_kind));
     for (what, a, b) in [
-        ("packets lost (table of links, summary)", of_links(results, "drops"), dropped),
-        ("packets lost (by cause, in total)", by_cause, dropped),
-        ("packets lost (by kind, in total)", by_kind, dropped),
-        ("packets lost (summary by kind, in total)", sum_of(&summary["drops"]), dropped),
-        ("packets marked", of_links(results, "marks"), sum_of(&summary["marks"])),
-        ("packet-hops", of_links(results, "packets"), count(summary, "packet_hops")),
+        ("packets lost (table of links; summary)", of_links(results, "drops"), dropped),
+        ("packets lost (sum of all causes in the table of links; summary)", by_cause, dropped),
+        ("packets lost (sum of all packet kinds in the table of links; summary)", by_kind, dropped),
+        (
+            "packets lost (sum of all packet kinds in the summary; its total)",
+            sum_of(&summary["drops"]),
+            dropped,
+        ),
+        (
+            "packets marked (table of links; summary)",
+            of_links(results, "marks"),
+            sum_of(&summary["marks"]),
+        ),
+        (
+            "packets on links (table of links; packet_hops of the summary)",
+            of_links(results, "packets"),
+            count(summary, "packet_hops"),
+        ),
     ] {
         if a != b {
-            return Err(format!("two counts of {what} differ: {a} and {b}"));
+            return Err(format!("two numbers that should be equal differ: {what}: {a} and {b}"));
         }
     }
     // CNMs belong to no class and have no latency; frames that hosts have not processed have no
@@ -652,7 +664,9 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let of_hosts = count(hosts, "ring_drops") + count(hosts, "unprocessed_frames");
     if latencies + of_hosts > delivered || delivered - latencies - of_hosts > messages {
         return Err(format!(
-            "{delivered} packets were delivered, but {latencies} latencies were recorded"
+            "{delivered} packets were delivered, but {latencies} latencies were recorded and \
+             {of_hosts} packets were not processed by hosts; only up to {messages} congestion \
+             notification messages may have no latency"
         ));
     }
     Ok(())

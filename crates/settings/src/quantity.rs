@@ -386,9 +386,9 @@ impl Quantity for FileName {
 
 /// Maximum number of properties (name and value) that one key can have.
 const PROPERTIES: usize = 10_000;
-/// Maximum number of characters in the name of a property.
+/// Maximum number of bytes in the name of a property.
 const PROPERTY_NAME: usize = 256;
-/// Maximum number of characters in the value of a property.
+/// Maximum number of bytes in the value of a property.
 const PROPERTY_VALUE: usize = 4096;
 
 impl Properties {
@@ -410,7 +410,8 @@ impl Properties {
             };
             if name.trim().is_empty() || name.len() > PROPERTY_NAME || text.len() > PROPERTY_VALUE {
                 return Err(format!(
-                    "has a property whose name is empty or whose name or value is too long: {}",
+                    "has the property '{}': a name must have 1 to {PROPERTY_NAME} bytes, and a \
+                     value at most {PROPERTY_VALUE} bytes",
                     shorten(&name)
                 ));
             }

@@ -147,7 +147,9 @@ impl Units {
         };
         scaled(number, scale).map_err(|wrong| match wrong {
             Wrong::Number => format!("is not {}; write {}", self.called, self.form()),
-            Wrong::TooLarge => "is too large to be represented".to_owned(),
+            Wrong::TooLarge => {
+                format!("is too large: at most {} times {} is allowed", u64::MAX, self.smallest)
+            }
             Wrong::TooFine => format!(
                 "has more decimals than can be represented; the smallest step is {}",
                 self.smallest
