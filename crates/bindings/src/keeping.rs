@@ -220,7 +220,7 @@ fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Re
         File::open(place.parent().unwrap_or(Path::new(".")))?.sync_all()
     });
     if written.is_err() {
-        // after an error, the incomplete file cannot be used
+        // the incomplete file is of no use
         let _ = fs::remove_file(&beside);
     }
     written

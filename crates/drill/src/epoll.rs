@@ -17,8 +17,11 @@ pub const HUP: u32 = 0x10;
 pub const RDHUP: u32 = 0x2000;
 /// Events that poll() and epoll_wait() report even if the script does not request them.
 const ALWAYS: u32 = ERR | HUP;
+/// Flag `EPOLLEXCLUSIVE` of an entry of an epoll set; it has no effect with one application.
 const EXCLUSIVE: u32 = 1 << 28;
+/// Flag `EPOLLONESHOT` of an entry of an epoll set: after one event, no more are reported.
 const ONE_SHOT: u32 = 1 << 30;
+/// Flag `EPOLLET` of an entry of an epoll set: events are edge-triggered.
 const EDGE: u32 = 1 << 31;
 /// Names of the events without the prefix `POLL` or `EPOLL`, with their bits in Linux.
 const EVENTS: [(&str, u32); 8] = [

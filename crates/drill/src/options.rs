@@ -31,6 +31,7 @@ const ANY_TIME: [&str; 7] = [
 const BEFORE: [&str; 3] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_SYNCNT"];
 /// Socket options that getsockopt() supports.
 const ASKED: [&str; 4] = ["SO_ERROR", "SO_SNDBUF", "TCP_MAXSEG", "TCP_NOTSENT_LOWAT"];
+/// Protocol levels that setsockopt() and getsockopt() accept as second argument.
 const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
 /// Smallest and largest send buffer that an application can set, in bytes (Linux, `SOCK_MIN_SNDBUF`
 /// and the default of `net.core.wmem_max`); the kernel doubles it.

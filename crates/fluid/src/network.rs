@@ -362,8 +362,9 @@ impl Network {
         self.share.keep_times();
     }
 
-    /// Returns, for each port, the time at each load level until `now`; empty without
-    /// [`Network::keep_times`].
+    /// Returns, for each port, the time that it had no load, and the time that it had each of the
+    /// 32 levels of load, from the call of [`Network::keep_times`] until `now`; empty without this
+    /// call.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.share.times(now)
     }

@@ -34,8 +34,8 @@ const ECHO_PASSES: u32 = 2;
 
 /// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
 pub const LOADS: usize = 32;
-/// Time for which a port carried nothing, followed by the times at each of the [`LOADS`] load
-/// levels.
+/// Time for which a port carried nothing, followed by the times for which its load was at each of
+/// the [`LOADS`] levels.
 pub type LoadTimes = [Span; LOADS + 1];
 
 /// One direction of a link, with the flows through it and their rates.
@@ -161,8 +161,9 @@ impl Share {
         self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
     }
 
-    /// Returns, for each port, the time at each load level until `now`; empty without
-    /// [`Share::keep_times`].
+    /// Returns, for each port, the time that it had no load, and the time that it had each of the
+    /// 32 levels of load, from the call of [`Share::keep_times`] until `now`; empty without this
+    /// call.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.now = now;
         for port in 0..self.times.len() {

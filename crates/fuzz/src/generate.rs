@@ -1,5 +1,5 @@
-//! Generator of scenarios: draws whole scenarios from the rows of the schema, and repairs them
-//! until the reader accepts them.
+//! Generator of scenarios: draws whole scenarios from the documentation of all settings (types,
+//! ranges, choices), and repairs them until the reader accepts them.
 //!
 //! A scenario is drawn section by section. The reader then reports every problem with its path. The
 //! value at this path is drawn again, removed, or added if it is required, until no problem is

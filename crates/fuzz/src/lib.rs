@@ -1,5 +1,5 @@
-//! Random valid scenarios, generated from the schema, and the oracles (rules) that their runs must
-//! satisfy.
+//! Random valid scenarios, generated from the documentation of all settings (the schema), and the
+//! oracles (rules) that their runs must satisfy.
 //!
 //! * [`draw`] draws a value of each type of the schema; [`generate`] draws whole scenarios, reads
 //!   them, and changes the values that the reader refuses. Both use only the rows of the schema, so

@@ -655,8 +655,8 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
             return Err(format!("two numbers that should be equal differ: {what}: {a} and {b}"));
         }
     }
-    // CNMs belong to no class and have no latency; frames that hosts have not processed have no
-    // latency either
+    // congestion notification messages belong to no class and have no latency; frames that hosts
+    // have not processed have no latency either
     let (latencies, delivered) =
         (count(&summary["latency_us"], "count"), count(packets, "delivered"));
     let messages = count(&summary["dcb"], "qcn_messages");

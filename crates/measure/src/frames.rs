@@ -27,6 +27,7 @@ const IPV4: usize = 20;
 const MOST_SHIFT: u8 = 14;
 /// Protocol number of TCP in the IPv4 header.
 const TCP: u8 = 6;
+/// Protocol number of UDP in the IPv4 header.
 const UDP: u8 = 17;
 /// UDP destination port of RoCEv2.
 const ROCEV2: u16 = 4791;

@@ -16,9 +16,10 @@ pub mod flag {
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
-    /// ECE: ECN echo (RFC 3168).
+    /// ECE: the receiver has received a packet with the mark CE (ECN echo, RFC 3168). In a SYN: the
+    /// sender supports ECN.
     pub const ECE: u8 = 0x40;
-    /// CWR: congestion window reduced (RFC 3168).
+    /// CWR: the sender has reduced its congestion window because of ECE (RFC 3168).
     pub const CWR: u8 = 0x80;
 }
 

@@ -18,7 +18,7 @@ pub struct Sketch {
     pub kind: String,
     /// Name by which scenarios refer to the sketch.
     pub name: String,
-    /// One line that explains the sketch, for the schema of scenarios and for error messages.
+    /// One line that explains the sketch, for the documentation of settings and for error messages.
     pub doc: String,
     /// Name of the random number stream of the sketch's objects.
     stream: String,
