@@ -40,7 +40,7 @@ pub struct Keeping {
     /// Path of the checkpoint file, chosen by the Python object that stores the run; `None` until
     /// it is needed.
     place: Option<PathBuf>,
-    /// Whether saving has ended for good: the Python object that stores the run has no place for
+    /// Whether nothing more is saved: the Python object that stores the run has named no path for
     /// it, or writing has failed.
     given_up: bool,
 }
@@ -124,7 +124,7 @@ impl Keeping {
     }
 
     /// Returns the path of the checkpoint; at the first call, the Python object `keeper` chooses
-    /// it. `None` if it has no place for the run, or if saving has failed.
+    /// it. `None` if it does not save this run, or if saving has failed.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);

@@ -17,7 +17,7 @@ const NO_MATTER: [&str; 8] = [
     "SO_MARK",
     "SO_PRIORITY",
 ];
-/// Socket options that may be set at any time.
+/// Socket options that may be set before and after the connection opens.
 const ANY_TIME: [&str; 7] = [
     "SO_SNDBUF",
     "SO_ZEROCOPY",
@@ -71,7 +71,8 @@ pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Sets a socket option that may be set at any time. Returns whether the value is valid.
+/// Sets a socket option that may be set before and after the connection opens. Returns whether the
+/// value `n` is valid.
 fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     let (now, on) = (system.now, n != 0);
     match name {

@@ -1,9 +1,9 @@
 //! Runner of scripts: executes their events in order, in simulated time.
 //!
-//! Times follow packetdrill: a relative time counts from the actual time of the previous event. An
-//! event may differ from it by the tolerance, or by an eighth of the time since the previous event.
-//! Here this eighth is limited to [`MOST_TOLERANCE_US`]: that is sufficient in simulated time, and
-//! every error of 50 ms is found.
+//! Times follow packetdrill: a relative time counts from the actual time of the previous event. The
+//! actual time of an event may differ from the expected one by the tolerance, or by an eighth of
+//! the time since the previous event. Here this eighth is limited to [`MOST_TOLERANCE_US`]: that is
+//! sufficient in simulated time, and every error of 50 ms is found.
 
 use crate::calls::carry_out;
 use crate::fields;

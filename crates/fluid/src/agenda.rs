@@ -26,7 +26,8 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
-    /// Heap position of the entry of each place, or `ABSENT` if it has no entry.
+    /// Heap position of the entry of each place (one kind of event of a stream), or `ABSENT` if it
+    /// has no entry.
     position: Vec<u32>,
 }
 

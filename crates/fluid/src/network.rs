@@ -31,10 +31,11 @@ pub struct Carried {
 /// Numbers of flow starts at which the first burst would have lost packets in a real network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
-    /// Number of starts at which the window of the flow did not fit into the queue of a port on the
-    /// path.
+    /// Number of flow starts at which the window of the flow did not fit into the queue of a port
+    /// on its path.
     pub starts: u64,
-    /// Number of starts at a port that was full, where some of the packets may have been lost.
+    /// Number of flow starts at which a port on the path was full, so that some of the packets may
+    /// have been lost.
     pub at_full: u64,
     /// Number of all starts of flows with more than one packet.
     pub of: u64,
@@ -104,7 +105,8 @@ pub struct Network {
     /// stream 2n + 1 by its server.
     stream_of: Vec<u32>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    /// Next events of streams; [`place`] returns their places in this list.
+    /// Scheduled events of streams; the function [`place`] gives each stream two numbers in this
+    /// list.
     agenda: Agenda,
     asked: u64,
     pace: Pace,
@@ -116,8 +118,9 @@ pub struct Network {
     pub happened: u64,
 }
 
-/// Returns the place in the event list of a stream's next event. One place is for its start or the
-/// check whether a message has been sent, the other for the doubling of its window (`What::Tick`).
+/// Returns the number in the event list (place) of a stream's event. Each stream has two: one for
+/// its start or the check whether a message has been sent, the other for the doubling of its window
+/// (`What::Tick`).
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }

@@ -38,7 +38,7 @@ pub const LOADS: usize = 32;
 /// the [`LOADS`] levels.
 pub type LoadTimes = [Span; LOADS + 1];
 
-/// One direction of a link, with the flows through it and their rates.
+/// An egress port (one direction of a link), with the flows through it and the sums of their rates.
 #[derive(Clone, Debug)]
 struct Port {
     capacity_bps: u64,
@@ -279,7 +279,8 @@ impl Share {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether a flow or cap has changed since the last [`Share::settle`].
+    /// Whether a flow was added, removed or got another cap since the last [`Share::settle`], so
+    /// that rates must be computed.
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }

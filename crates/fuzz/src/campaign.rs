@@ -32,7 +32,8 @@ const BESIDE: usize = 8;
 /// Number of random levels (values of settings) from which one further level of a case is chosen.
 const CANDIDATES: usize = 12;
 
-/// Largest number of draws that are tried to find a case that can run on several threads.
+/// Maximum number of draws of one case (generated scenario) that shall be able to run on several
+/// threads.
 const MOST_DRAWS: u32 = 60;
 
 /// A generated scenario (case) that violates an oracle, and its reduced form.
@@ -52,7 +53,7 @@ pub struct Found {
     pub threads: usize,
 }
 
-/// Coverage of the cases of a campaign.
+/// Coverage of a campaign: what its cases (generated scenarios) have exercised, as counts.
 #[derive(Clone, Debug)]
 pub struct Covered {
     /// Number of cases that were run and checked, without those that were too large.
@@ -63,13 +64,17 @@ pub struct Covered {
     pub too_large: u64,
     /// Number of cases whose run was saved in a checkpoint, loaded and continued.
     pub kept: u64,
-    /// Number of cases whose run was partitioned among several threads until its end.
+    /// Number of cases (generated scenarios) whose run was partitioned among several threads until
+    /// its end.
     pub in_parts: u64,
-    /// Number of events in the first runs (one thread, no stop) of all cases that hold.
+    /// Number of events, summed over the first runs (on one thread, without a stop) of all cases
+    /// that violate no oracle.
     pub events: u64,
-    /// Number of packets sent in the first runs (one thread, no stop) of all cases that hold.
+    /// Number of packets sent, summed over the first runs (on one thread, without a stop) of all
+    /// cases that violate no oracle.
     pub packets: u64,
-    /// Number of trials and of refusals for each pair of setting values (levels).
+    /// How often each pair of setting values (levels) was tried, and how often no valid scenario
+    /// with it was found.
     pub pairs: Pairs,
 }
 

@@ -109,27 +109,28 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Statistics of a case for which all oracles hold.
+/// Statistics of a generated scenario (case) that violates no oracle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Number of events in the first run of the case (one thread, no stop).
+    /// Number of events in the scenario's first run, which uses one thread and does not stop.
     pub events: u64,
-    /// Whether a run of the case was stopped, saved, loaded and continued.
+    /// Whether a run of the scenario was stopped, saved in a checkpoint, loaded and continued.
     pub kept: bool,
-    /// Whether a run of the case was partitioned among several threads until its end.
+    /// Whether a run of the scenario was partitioned among several threads until its end.
     pub in_parts: bool,
-    /// Number of packets sent in the first run of the case (one thread, no stop).
+    /// Number of packets sent in the scenario's first run, which uses one thread and does not stop.
     pub packets: u64,
 }
 
-/// Verdict about a case: all oracles hold, or one fails, or the case is too large.
+/// Verdict about a generated scenario (case): it violates no oracle, or one, or it is too large to
+/// be checked.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// All oracles hold for the case.
+    /// The scenario violates no oracle.
     Holds(Looked),
-    /// The first run has too many events, so that nothing was checked.
+    /// The scenario's first run has more than [`MOST_EVENTS`] events, so that nothing was checked.
     TooLarge,
-    /// An oracle does not hold for the case.
+    /// The scenario violates an oracle.
     Fails(Failure),
 }
 
@@ -574,7 +575,7 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     ] {
         for (row, expected) in of(whole).iter().enumerate() {
             let sum: f64 = parts.iter().map(|part| of(part)[row]).sum();
-            // tolerance: a picosecond, or the rounding of doubles
+            // tolerance: one picosecond plus the rounding errors of doubles
             if (sum - expected).abs() > 1e-6 + expected * 1e-12 {
                 return Err(format!(
                     "table flow_parts, row {row}: the parts of {whole} add up to {sum} µs \

@@ -81,7 +81,7 @@ impl PowerSeries {
     }
 
     /// Returns, for every sample and tier, the index of the sample, the index of the tier, and the
-    /// energy and times since the previous sample.
+    /// energy and the times in power states since the previous sample.
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32, Used)> + '_ {
         let tiers = self.tiers;
         self.totals.iter().enumerate().map(move |(place, &now)| {

@@ -249,8 +249,8 @@ fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAn
     PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))
 }
 
-/// A stream of random numbers for a sketch, which depends only on the seed of the run and the place
-/// of the object.
+/// A stream of random numbers for a Python object of a sketch. It depends only on the seed of the
+/// run and on the port, sender, switch or process to which the object belongs.
 #[pyclass(module = "eastwest")]
 struct Random {
     stream: Stream,
