@@ -131,7 +131,8 @@ pub struct Share {
     pub work: u64,
     /// Time at which the current changes take effect.
     now: Time,
-    /// Time at each load level for each port; empty unless recording was requested.
+    /// For each port, the times for which its load was at each level; empty unless
+    /// [`Share::keep_times`] was called.
     times: Vec<LoadTimes>,
 }
 

@@ -100,7 +100,7 @@ fn identity(scenario: &Scenario) -> Identity {
     Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() }
 }
 
-/// An oracle (a rule that holds for every run) that a case violates.
+/// An oracle (a rule that holds for every run) that a generated scenario violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the oracle, such as `checkpoint`.

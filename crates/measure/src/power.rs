@@ -67,7 +67,8 @@ pub struct PowerSeries {
 }
 
 impl PowerSeries {
-    /// Adds a sample: for each tier the energy and times of its links since the start of the run.
+    /// Adds a sample: for each tier, the energy of its links and their times in the power states,
+    /// since the start of the run.
     pub fn take(&mut self, totals: &[Used]) {
         self.tiers = totals.len();
         self.totals.extend_from_slice(totals);
