@@ -137,7 +137,7 @@ pub enum Verdict {
 /// Result of one run of a scenario.
 enum End {
     Done(Box<Results>),
-    /// The simulator reports that the run cannot finish, or that it has reached a limit.
+    /// The simulator reports an error: the run cannot continue, or it has reached a limit.
     Stopped(String),
     TooLarge,
 }
@@ -673,7 +673,8 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that switches drop no data packets (only CNMs) if all traffic has lossless priorities.
+/// Checks that switches drop only congestion notification messages, and no data packets, if all
+/// traffic has lossless priorities.
 fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
     let FabricConfig { dcb, faults, .. } = &scenario.fabric;
     let Some(pfc) = &dcb.pfc else { return Ok(()) };
