@@ -54,7 +54,8 @@ pub fn describe(info: &PanicHookInfo<'_>) -> String {
     of_own(info).map_or_else(|| info.to_string(), |own| format!("{}\n{}", own.message, own.stack))
 }
 
-/// Returns the panic described for the user if it belongs to the mechanism crate, otherwise `None`.
+/// Returns the message and the stack that the user sees if the panic belongs to the mechanism
+/// crate, otherwise `None`.
 fn of_own(info: &PanicHookInfo<'_>) -> Option<OwnPanic> {
     let own = OWN.get()?;
     let payload = info.payload();
@@ -67,9 +68,9 @@ fn of_own(info: &PanicHookInfo<'_>) -> Option<OwnPanic> {
     judge(own, &said, place, &Backtrace::force_capture().to_string())
 }
 
-/// Returns the panic described for the user if it belongs to the crate `own`, otherwise `None`.
-/// `said` is the message of the panic, `place` its file and line, `stack` the text of its
-/// backtrace.
+/// Returns the message and the stack that the user sees if the panic belongs to the crate `own`,
+/// otherwise `None`. `said` is the message of the panic, `place` its file and line, `stack` the
+/// text of its backtrace.
 fn judge(own: &Own, said: &str, place: Option<(String, u32)>, stack: &str) -> Option<OwnPanic> {
     let symbol = format!("{}::", own.name.replace('-', "_"));
     let lines: Vec<&str> = stack.lines().map(str::trim).collect();

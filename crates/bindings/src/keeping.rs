@@ -14,12 +14,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Minimum wall-clock time since the last checkpoint for which an interrupted run is saved. Less
-/// work is repeated instead.
+/// Minimum wall-clock time since the last checkpoint for which a checkpoint is written when a run
+/// is interrupted. If less time has passed, a resumed run repeats the work since the last
+/// checkpoint.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
-/// Bytes of a checkpoint after which they are forced to disk (fdatasync). Each wait for the disk,
-/// in which Ctrl-C is not checked, is then short.
+/// Number of bytes of a checkpoint after each of which the file is forced to disk (fdatasync). Each
+/// wait for the disk, in which Ctrl-C is not checked, is then short.
 const SYNC_EVERY: usize = 64 << 20;
 
 /// Saving of a run in progress: regular checkpoints, and rows of tables that grow with the run.
@@ -39,7 +40,7 @@ pub struct Keeping {
     /// Path of the checkpoint file, chosen by the Python object that stores the run; `None` until
     /// it is needed.
     place: Option<PathBuf>,
-    /// Whether saving has ended for good: the Python object that stores the run has no place for
+    /// Whether nothing more is saved: the Python object that stores the run has named no path for
     /// it, or writing has failed.
     given_up: bool,
 }
@@ -123,7 +124,7 @@ impl Keeping {
     }
 
     /// Returns the path of the checkpoint; at the first call, the Python object `keeper` chooses
-    /// it. `None` if it has no place for the run, or if saving has failed.
+    /// it. `None` if it does not save this run, or if saving has failed.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);
@@ -219,7 +220,7 @@ fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Re
         File::open(place.parent().unwrap_or(Path::new(".")))?.sync_all()
     });
     if written.is_err() {
-        // after an error, the incomplete file cannot be used
+        // the incomplete file is of no use
         let _ = fs::remove_file(&beside);
     }
     written

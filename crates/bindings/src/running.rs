@@ -135,7 +135,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Returns the number of threads to use, or the reason why it is one.
+    /// Returns the number of threads to use, above 1; as error, the reason why only one is used.
     fn threads_to_use(&self) -> Result<usize, &'static str> {
         if self.options.threads == 1 {
             return Err("one thread was requested");

@@ -54,8 +54,9 @@ impl SendBuffer {
             && self.lowat().is_none_or(|lowat| host.unsent() < lowat)
     }
 
-    /// Whether a blocked writer wakes up: a third of the buffer is free, and less than half of the
-    /// limit of unsent bytes is unsent (Linux, `sk_stream_is_writeable`).
+    /// Whether an application that is blocked in a write wakes up: at least a third of the send
+    /// buffer's memory is free, and less than half of the permitted unsent bytes is used (Linux,
+    /// `sk_stream_is_writeable`).
     pub fn is_writable(&self, host: &Host) -> bool {
         let memory = Self::memory(host);
         self.size.is_none_or(|size| size.saturating_sub(memory) >= memory / 2)

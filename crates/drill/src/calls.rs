@@ -56,8 +56,8 @@ pub fn carry_out(
 ) -> Result<(), Problem> {
     if system.sockets.is_blocked() {
         return call.fail(
-            "this system call begins before the blocking call before it has returned, but a \
-             script has only one thread",
+            "this system call begins while the previous one still blocks, but a script has only \
+             one thread",
         );
     }
     let Some((name, run)) = CALLS.iter().find(|known| known.0 == call.name) else {

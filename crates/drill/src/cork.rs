@@ -21,14 +21,15 @@ impl Cork {
         self.held
     }
 
-    /// Returns the latest time at which the bytes held back are sent; `None` if no time is set.
+    /// Returns the time at which the bytes held back are sent even if no other event sends them
+    /// before; `None` if no time is set.
     pub fn due(&self) -> Option<Time> {
         self.due
     }
 
     /// Adds `bytes` to the bytes held back. If these and the `unsent` bytes of the connection fill
     /// whole segments of `segment` bytes, removes the bytes that fill them and returns their
-    /// number.
+    /// number; otherwise returns 0.
     pub fn add(&mut self, bytes: u64, unsent: u64, segment: u64) -> u64 {
         self.held += bytes;
         let full = (unsent + self.held) / segment * segment;

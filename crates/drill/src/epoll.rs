@@ -17,8 +17,11 @@ pub const HUP: u32 = 0x10;
 pub const RDHUP: u32 = 0x2000;
 /// Events that poll() and epoll_wait() report even if the script does not request them.
 const ALWAYS: u32 = ERR | HUP;
+/// Flag `EPOLLEXCLUSIVE` of an entry of an epoll set; it has no effect with one application.
 const EXCLUSIVE: u32 = 1 << 28;
+/// Flag `EPOLLONESHOT` of an entry of an epoll set: after one event, no more are reported.
 const ONE_SHOT: u32 = 1 << 30;
+/// Flag `EPOLLET` of an entry of an epoll set: events are edge-triggered.
 const EDGE: u32 = 1 << 31;
 /// Names of the events without the prefix `POLL` or `EPOLL`, with their bits in Linux.
 const EVENTS: [(&str, u32); 8] = [
@@ -47,9 +50,11 @@ pub struct Epoll {
 struct Entry {
     /// Bit mask of requested events and flags; 0 after the single event of `EPOLLONESHOT`.
     asked: u32,
-    /// Whether the state has changed since the last report (for edge-triggered events).
+    /// Whether the socket's state has changed since its events were last reported to the
+    /// application. Edge-triggered events are reported only if it has.
     news: bool,
-    /// State of the connection at the last check.
+    /// State of the connection after the previous event of the script, with which the next state is
+    /// compared.
     seen: Seen,
 }
 
@@ -113,15 +118,18 @@ impl Epoll {
         self.watched.remove(&socket);
     }
 
-    /// Updates the recorded state of the sockets for which `concerned` is true, and records changes
-    /// that trigger edge-triggered events.
+    /// Stores the new state `seen` of the connection for the sockets for whose file descriptor
+    /// `concerned` is true. Records whether it differs from the old state so that edge-triggered
+    /// events are reported.
     pub fn note(&mut self, seen: Seen, concerned: impl Fn(i64) -> bool) {
         for (_, entry) in self.watched.iter_mut().filter(|(number, _)| concerned(**number)) {
             entry.note(seen);
         }
     }
 
-    /// Records that the first ready socket of the epoll set has been reported to the application.
+    /// Records that the events of the first ready socket of the epoll set have been reported to the
+    /// application. `ready`: returns the events for which the socket with a file descriptor is
+    /// ready.
     pub fn note_told(&mut self, ready: impl Fn(i64) -> u32) {
         let told = self.watched.iter_mut().find(|(number, e)| e.events(ready(**number)) > 0);
         if let Some((_, entry)) = told {
@@ -141,8 +149,8 @@ impl Entry {
         ready & (self.asked | ALWAYS)
     }
 
-    /// Compares the new state with the last one, and records changes that trigger edge-triggered
-    /// events.
+    /// Replaces the stored state of the connection by `seen`, and records whether the change
+    /// triggers an edge-triggered event that the socket requests.
     fn note(&mut self, seen: Seen) {
         let old = std::mem::replace(&mut self.seen, seen);
         let mut events = 0;

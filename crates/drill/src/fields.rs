@@ -84,8 +84,9 @@ const FIELDS: [(&str, Take); 23] = [
     ("tcpi_rwnd_limited", |v| v.host.limits(v.now).1.0 / 1_000_000),
 ];
 
-/// Returns the value of a field of `tcp_info` or of a constant by its name, or an error message.
-/// `mss`: MSS in bytes that the endpoint has announced.
+/// Returns the value of a field of `tcp_info`, or of a constant such as a state of the connection,
+/// by its name; an error message if the name is unknown. `mss`: MSS in bytes that the endpoint has
+/// announced.
 pub fn look_up(name: &str, host: Option<&Host>, now: Time, mss: u16) -> Result<i64, String> {
     if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == name) {
         return Ok(constant.1);

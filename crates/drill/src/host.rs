@@ -22,7 +22,8 @@ pub struct Sent {
     pub sack: SackBlocks,
 }
 
-/// Maximum number of sent packets that have not been compared with the script.
+/// Maximum number of packets that the endpoint has sent and that have not been compared with the
+/// script; further packets are dropped.
 const MOST: usize = 1 << 20;
 
 /// The TCP endpoint under test: one end of a connection whose other end is the script.
@@ -32,8 +33,9 @@ pub struct Host {
     wires: Wires,
     cork: Cork,
     limits: Limits,
-    /// Value of `TCP_USER_TIMEOUT`, or `None`. `expires`: time at which it ends the connection.
+    /// Value of the socket option `TCP_USER_TIMEOUT`; `None` if it is not set.
     user_timeout: Option<Span>,
+    /// Time at which the user timeout ends the connection; `None` while it is not running.
     expires: Option<Time>,
     /// Name of the error with which the connection failed (`ECONNRESET` …); `None` if it has not
     /// failed.
@@ -45,7 +47,7 @@ pub struct Host {
     orphan: bool,
     /// Whether the application has closed its sending direction.
     finished: bool,
-    /// Whether the other end has closed its direction first.
+    /// Whether the other end closed its sending direction before the application closed its own.
     passive_close: bool,
 }
 
@@ -150,19 +152,19 @@ impl Host {
         self.error
     }
 
-    /// Returns the bytes that the application has written, including those held back (`MSG_MORE`,
-    /// `TCP_CORK`).
+    /// Returns the number of bytes that the application has written, including those held back
+    /// (`MSG_MORE`, `TCP_CORK`).
     pub fn written(&self) -> u64 {
         self.stack.endpoint(self.id).written() + self.cork.held()
     }
 
-    /// Returns the written bytes that the other end has acknowledged.
+    /// Returns the number of written bytes that the other end has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.info().acknowledged
     }
 
-    /// Returns the written bytes that are not sent yet, including those held back (`MSG_MORE`,
-    /// `TCP_CORK`).
+    /// Returns the number of written bytes that are not sent yet, including those held back
+    /// (`MSG_MORE`, `TCP_CORK`).
     pub fn unsent(&self) -> u64 {
         self.info().unsent + self.cork.held()
     }
@@ -172,7 +174,7 @@ impl Host {
         u64::from(self.info().peer_window)
     }
 
-    /// Returns the payload bytes of a full segment.
+    /// Returns the number of payload bytes of a full segment.
     pub fn segment(&self) -> u64 {
         u64::from(self.stack.config().segment)
     }

@@ -47,14 +47,16 @@ pub struct Outcome {
     pub readable: bool,
     /// Error for which the script failed; `None` if the script passed.
     pub problem: Option<Problem>,
-    /// Number of [alterations](mutation) of the script that were tried.
+    /// Number of alterations that were tried: changes of one expected number or time, with which
+    /// the script must fail (see [mutation]). 0 if they were not requested.
     pub alterations: usize,
-    /// Alterations that the script does not detect: with each of them it still passed.
+    /// Alterations with which the script still passed, so that it does not detect this error.
     pub unnoticed: Vec<mutation::Unnoticed>,
 }
 
-/// Runs a script. If it passes and `altered` is set, also runs each alteration of it. `profile`
-/// replaces the script's own option `--profile`; the default is Linux.
+/// Runs a script. If it passes and `altered` is set, also runs it with each alteration: one
+/// expected number or time is changed, and the script must fail. `profile` replaces the script's
+/// own option `--profile`; if both are missing, the profile is Linux.
 pub fn drill(text: &str, profile: Option<Profile>, altered: bool) -> Outcome {
     let none = Outcome { readable: false, problem: None, alterations: 0, unnoticed: Vec::new() };
     let script = match parser::parse(text) {

@@ -27,8 +27,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Updates the state after an event. The triple holds three numbers of bytes: bytes held back
-    /// at the socket, the congestion window, and the payload of a full segment.
+    /// Adds the time since the previous call to the times of the sender's condition so far, and
+    /// determines its condition from now on. The triple holds three numbers of bytes: bytes held
+    /// back at the socket, the congestion window, and the payload of a full segment.
     pub fn note(&mut self, now: Time, info: &Info, (held, cwnd, segment): (u64, u64, u64)) {
         let next = info.unsent.min(segment);
         let waits = if info.outstanding + info.unsent + held == 0 {

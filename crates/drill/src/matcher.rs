@@ -8,7 +8,7 @@ use crate::script::{Packet, TcpOption};
 use crate::wire::Seen;
 use eastwest_types::flag;
 
-/// TCP flags that are compared.
+/// TCP flags that must be equal in an expected packet and the sent packet; PSH and URG may differ.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
 /// Returns a message for each difference between an expected packet and a sent packet, which is
@@ -23,9 +23,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     };
     compare("the flags field", flags(expected.flags), flags(seen.flags));
     compare("the first sequence number", expected.start.to_string(), seen.start.to_string());
-    compare("the length", expected.length.to_string(), seen.length.to_string());
+    compare("the payload length in bytes", expected.length.to_string(), seen.length.to_string());
     let number = |n: Option<u32>| n.map_or_else(|| "none".into(), |n| n.to_string());
-    compare("the ACK", number(expected.ack), number(seen.ack));
+    compare("the acknowledgement number", number(expected.ack), number(seen.ack));
     if let (Some(expected), Some(seen)) = (expected.window, seen.window) {
         compare("the window", expected.to_string(), seen.to_string());
     }
@@ -39,9 +39,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     all
 }
 
-/// Returns the expected options in the order used for the comparison. The expected timestamp value
-/// is replaced by the sent value if the difference is within `tolerance`, or if timestamps are not
-/// checked (`None`).
+/// Returns the expected options in a fixed order, in which they can be compared with the sent
+/// options `seen`. The expected timestamp value is replaced by the sent value if they differ by at
+/// most `tolerance` ticks, or if timestamps are not checked (`None`).
 fn normal(expected: &[TcpOption], seen: &[TcpOption], tolerance: Option<u32>) -> Vec<TcpOption> {
     let seen_value = seen.iter().find_map(|o| match o {
         TcpOption::Timestamp(value, _) => Some(*value),

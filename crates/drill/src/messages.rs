@@ -44,7 +44,8 @@ fn message(call: &Call) -> Result<Message<'_>, Problem> {
     Ok(Message { bytes, control })
 }
 
-/// Compares the expected value `found` of a field of the ancillary data with its actual value.
+/// Compares the value that the script expects in the field `name` of the ancillary data with its
+/// actual value. `found` is the expected value, `None` if the script omits the field.
 fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Result<(), Problem> {
     if found.is_some_and(|expected| expected == actual || *expected == Value::Any) {
         return Ok(());
@@ -58,8 +59,8 @@ fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Re
     call.fail(format!("{name} is {}, not {expected}", write(actual)))
 }
 
-/// Compares the expected level and type of ancillary data with the actual ones. Returns the
-/// expected data.
+/// Compares the socket level and the type (such as `SOL_TCP` and `TCP_CM_INQ`) of the ancillary
+/// data that the script expects with the actual ones. Returns the expected value `cmsg_data`.
 fn compare_control<'a>(
     call: &Call,
     control: &'a [Value],
@@ -115,8 +116,8 @@ pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     Ok(does)
 }
 
-/// Returns the number of bytes left to read; 1 if only the end of the stream is left (Linux,
-/// `tcp_inq_hint`).
+/// Returns the number of bytes that have arrived and that the application has not read; 1 if only
+/// the end of the stream is left to read (Linux, `tcp_inq_hint`).
 fn rest(system: &System) -> i64 {
     let Some(host) = &system.host else { return 0 };
     let info = host.info();
@@ -124,7 +125,9 @@ fn rest(system: &System) -> i64 {
     if rest == 0 { i64::from(info.connection.is_over()) } else { rest }
 }
 
-/// Removes a notification from the error queue, and compares it with the expected one.
+/// Removes the oldest notification of `MSG_ZEROCOPY` from the error queue, and compares it with the
+/// one that the script expects in the ancillary data `control`. The call returns `EAGAIN` if the
+/// queue is empty.
 fn notification(system: &mut System, call: &Call, control: &[Value]) -> Answer {
     system.socket_of(call)?;
     let Some((first, last)) = system.sockets.notifications.take() else { return error("EAGAIN") };

@@ -1,17 +1,18 @@
-//! Mutation test of scripts. It alters one expectation of a passing script at a time: a sequence
-//! number by one segment, the window by one segment, or the time by 50 ms. The script must fail
-//! with every alteration.
+//! Mutation test of scripts: checks that a passing script detects errors. It changes one
+//! expectation of the script at a time (an alteration): a sequence number or the window by one
+//! segment, or a time by 50 ms. With each alteration the script must fail.
 
 use crate::problem::Place;
 use crate::profile::Profile;
 use crate::run::run;
 use crate::script::{Action, Event, Packet, Script, TcpOption, When};
 
-/// Amount in µs by which a time is altered.
+/// Time in µs by which the mutation test moves an expected time.
 const TIME_US: u64 = 50_000;
 
-/// Function that alters an expected packet by one segment; the arguments are the segment size in
-/// bytes and the sign. Returns false if the packet has nothing to alter.
+/// Function that changes an expected packet by one segment; the arguments are the packet, the
+/// segment size in bytes, and the sign: 1 makes the number larger, -1 smaller. Returns false if the
+/// packet has nothing to change.
 type Alteration = fn(&mut Packet, u32, i8) -> bool;
 
 const OF_PACKETS: [(&str, Alteration); 4] = [
@@ -37,7 +38,8 @@ const OF_PACKETS: [(&str, Alteration); 4] = [
         }
         false
     }),
-    // If the field counts units larger than a segment, it is altered by one unit.
+    // A large field counts bytes. A small one may be scaled, with a unit larger than a segment; it
+    // is changed by one unit.
     ("the window", |p, mss, sign| match &mut p.window {
         Some(window) => {
             let by = if u32::from(*window) > 4 * mss { mss as u16 } else { 1 };
@@ -53,17 +55,18 @@ fn step(n: u32, by: u32, sign: i8) -> u32 {
     if sign > 0 { n.wrapping_add(by) } else { n.wrapping_sub(by) }
 }
 
-/// An alteration that a script does not detect: with it the script still passes.
+/// An alteration (a change of one expected number or time) with which a script still passes,
+/// although it should fail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unnoticed {
     /// Line and column of the altered event in the script.
     pub place: Place,
-    /// Description of the alteration.
+    /// Description of the change, such as its field and direction.
     pub what: String,
 }
 
-/// Runs a passing script with each alteration. Returns the number of alterations, and those with
-/// which the script still passes.
+/// Runs a passing script with each alteration, which is a change of one expected number or time.
+/// Returns the number of alterations, and those with which the script still passes.
 pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     let mut tried = 0;
     let mut unnoticed = Vec::new();
@@ -82,7 +85,8 @@ pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     (tried, unnoticed)
 }
 
-/// Returns the segment size of a script: the smallest MSS that a packet announces.
+/// Returns the segment size of a script in bytes: the smallest MSS that a packet to the endpoint
+/// announces.
 fn segment(script: &Script) -> u32 {
     let of = |e: &Event| match &e.action {
         Action::Inject(p) => p.options.iter().flatten().find_map(|o| match o {
@@ -94,27 +98,29 @@ fn segment(script: &Script) -> u32 {
     u32::from(script.events.iter().filter_map(of).fold(script.options.mss, u16::min))
 }
 
-/// Returns all alterations of an event, each with its description.
+/// Returns all alterations of an expected packet, each with its description: the event with one
+/// number or its time changed. Empty for events of another kind. `mss`: segment size in bytes.
 fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     let mut all = Vec::new();
     let Action::Expect(packet) = &event.action else { return all };
-    for (sign, more) in [(1, "more"), (-1, "less")] {
+    for (sign, size, time) in [(1, "larger", "later"), (-1, "smaller", "earlier")] {
         for (name, alter) in OF_PACKETS {
             let mut packet = packet.clone();
             if alter(&mut packet, mss, sign) {
                 let event = Event { action: Action::Expect(packet), ..event.clone() };
-                all.push((format!("{name}, a segment {more}"), event));
+                all.push((format!("{name}, one segment {size}"), event));
             }
         }
         if let Some(when) = shifted(event.when, sign) {
-            all.push((format!("the time, 50 ms {more}"), Event { when, ..event.clone() }));
+            all.push((format!("the time, 50 ms {time}"), Event { when, ..event.clone() }));
         }
     }
     all
 }
 
-/// Returns the altered time, or `None` if it cannot be altered. A time range also moves by its
-/// width, so that it does not overlap the original range.
+/// Returns the expected time, moved 50 ms later (`sign` above 0) or earlier; `None` if any time is
+/// accepted or the result would be negative. A range moves by 50 ms plus its width, so that it does
+/// not overlap the original range.
 fn shifted(when: When, sign: i8) -> Option<When> {
     let shift = |from: u64, to: u64| {
         let by = TIME_US + (to - from);

@@ -17,7 +17,7 @@ const NO_MATTER: [&str; 8] = [
     "SO_MARK",
     "SO_PRIORITY",
 ];
-/// Socket options that may be set at any time.
+/// Socket options that may be set before and after the connection opens.
 const ANY_TIME: [&str; 7] = [
     "SO_SNDBUF",
     "SO_ZEROCOPY",
@@ -31,6 +31,7 @@ const ANY_TIME: [&str; 7] = [
 const BEFORE: [&str; 3] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_SYNCNT"];
 /// Socket options that getsockopt() supports.
 const ASKED: [&str; 4] = ["SO_ERROR", "SO_SNDBUF", "TCP_MAXSEG", "TCP_NOTSENT_LOWAT"];
+/// Protocol levels that setsockopt() and getsockopt() accept as second argument.
 const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
 /// Smallest and largest send buffer that an application can set, in bytes (Linux, `SOCK_MIN_SNDBUF`
 /// and the default of `net.core.wmem_max`); the kernel doubles it.
@@ -70,7 +71,8 @@ pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Sets a socket option that may be set at any time. Returns whether the value is valid.
+/// Sets a socket option that may be set before and after the connection opens. Returns whether the
+/// value `n` is valid.
 fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     let (now, on) = (system.now, n != 0);
     match name {

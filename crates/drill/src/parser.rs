@@ -85,7 +85,8 @@ impl Parser<'_> {
         self.all.get(self.at + n).map(|l| &l.token)
     }
 
-    /// Returns the next token if no blank precedes it; otherwise `None`.
+    /// Returns the next token if it follows the previous token directly, without a blank; otherwise
+    /// `None`.
     pub(crate) fn peek_glued(&self) -> Option<&Token> {
         self.all.get(self.at).filter(|l| l.glued).map(|l| &l.token)
     }
@@ -107,7 +108,7 @@ impl Parser<'_> {
         self.peek() == Some(&Token::Sign(sign))
     }
 
-    /// Skips the next token if it is the character `sign`. Returns whether it was.
+    /// Skips the next token if it is the character `sign`. Returns whether the token was skipped.
     pub(crate) fn takes(&mut self, sign: char) -> bool {
         let there = self.sees(sign);
         self.at += usize::from(there);
@@ -118,22 +119,20 @@ impl Parser<'_> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// Skips the next token if it is the word `word`. Returns whether it was.
+    /// Skips the next token if it is the word `word`. Returns whether the token was skipped.
     pub(crate) fn takes_word(&mut self, word: &str) -> bool {
         let there = matches!(self.peek(), Some(Token::Word(w)) if w == word);
         self.at += usize::from(there);
         there
     }
 
-    /// Skips and returns the next token, which must be a whole number in the range of `T`. If it is
-    /// not, returns an error message that calls the number `what`.
+    /// Skips and returns the next token, which must be a whole number in the range of the type `T`.
+    /// Otherwise returns an error message in which `what` is the name of the number.
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
         let fits = T::try_from(n).map_err(|_| {
-            self.problem(format!(
-                "{what}: {n} is too large for \
-             this field"
-            ))
+            let most = u64::MAX >> (64 - 8 * size_of::<T>());
+            self.problem(format!("{what} is {n}, but at most {most} is allowed"))
         })?;
         self.advance();
         Ok(fits)
@@ -229,7 +228,8 @@ impl Parser<'_> {
             _ => return Err(self.expected("a time")),
         };
         if us > MOST {
-            return Err(self.problem("the time is more than a day, which is the maximum"));
+            let message = "the time is more than 86400 s (one day), which is the maximum";
+            return Err(self.problem(message));
         }
         self.advance();
         Ok(us)

@@ -7,8 +7,8 @@ use crate::sockets::{Outcome, Wish};
 use crate::system::{Answer, Does, System, error, value};
 use eastwest_types::{Span, Time};
 
-/// Returns the latest time of return of a call that waits `milliseconds` for events;
-/// [`Time::NEVER`] if negative.
+/// Returns the latest time at which a call that waits `milliseconds` from now for events returns;
+/// [`Time::NEVER`] if the number is negative or missing.
 fn until(system: &System, milliseconds: Option<i64>) -> Time {
     match milliseconds.map(u64::try_from) {
         Some(Ok(n)) => system.now + Span::from_ms(n.min(86_400_000)),
@@ -24,8 +24,8 @@ fn wait_for(system: &System, watch: Watch) -> Does {
     }
 }
 
-/// Returns the events that the field `member` of an argument names, as a bit mask; `None` without
-/// this field.
+/// Returns the bit mask of the events that the script names in the member `member` of the structure
+/// `value`; `None` if there is no such member.
 fn events_in(call: &Call, value: Option<&Value>, member: &str) -> Result<Option<u32>, Problem> {
     let events = value.and_then(|v| v.member(member));
     events.map(|e| epoll::read(e, call.place)).transpose()

@@ -1,9 +1,9 @@
 //! Runner of scripts: executes their events in order, in simulated time.
 //!
-//! Times follow packetdrill: a relative time counts from the actual time of the previous event. An
-//! event may differ from it by the tolerance, or by an eighth of the time since the previous event.
-//! Here this eighth is limited to [`MOST_TOLERANCE_US`]: that is sufficient in simulated time, and
-//! every error of 50 ms is found.
+//! Times follow packetdrill: a relative time counts from the actual time of the previous event. The
+//! actual time of an event may differ from the expected one by the tolerance, or by an eighth of
+//! the time since the previous event. Here this eighth is limited to [`MOST_TOLERANCE_US`]: that is
+//! sufficient in simulated time, and every error of 50 ms is found.
 
 use crate::calls::carry_out;
 use crate::fields;
@@ -126,7 +126,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Executes the next timer, if it expires at or before `to`. Returns whether it did.
+    /// Executes the next timer if it expires at or before `to`; returns whether a timer was
+    /// executed. `place`: event of the script that an error message names.
     fn wake_by(&mut self, to: Time, place: Place) -> Result<bool, Problem> {
         let Some(host) = &mut self.system.host else { return Ok(false) };
         match host.next_wake() {
@@ -145,7 +146,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Checks that a blocking call has returned at the expected time, within the tolerance.
+    /// Checks the blocked system call, if there is one: that it returns at the expected time within
+    /// the tolerance, and with the expected result.
     fn check_blocked(&mut self) -> Result<(), Problem> {
         self.system.look();
         self.system.sockets.check_blocked(self.system.now, START)
@@ -165,7 +167,8 @@ impl<'a> Player<'a> {
     fn inject(&mut self, packet: &Packet, place: Place) -> Result<(), Problem> {
         if packet.length > MOST_PAYLOAD {
             return place.fail(format!(
-                "the packet is too long: a packet carries at most {MOST_PAYLOAD} B of payload"
+                "the packet has {} B of payload, but at most {MOST_PAYLOAD} B is allowed",
+                packet.length
             ));
         }
         let system = &mut self.system;
@@ -267,7 +270,8 @@ impl<'a> Player<'a> {
     }
 
     /// Returns the next packet that the endpoint sends at or before `latest`, and advances time
-    /// until it is sent.
+    /// until it is sent; `None` if no packet is sent until then. `place`: event of the script that
+    /// an error message names.
     fn peek_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
         loop {
             if let Some(sent) = self.system.host.as_ref().and_then(Host::next_sent) {

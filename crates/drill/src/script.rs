@@ -51,7 +51,7 @@ impl Default for Options {
 /// One event of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Line and column of the event in the script.
+    /// Line and column at which the event begins in the script.
     pub place: Place,
     /// Time at which the event happens or is expected.
     pub when: When,

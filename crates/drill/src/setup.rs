@@ -140,7 +140,6 @@ impl Setup {
         let mut config = TcpConfig { nagle: true, ..profile.config() };
         // Linux hands bursts to any network card. The simulated endpoint does not see how they are
         // split into segments later.
-        // here.
         config.offload.on = profile == Profile::Linux;
         let hystart = config.rules.hystart;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
@@ -251,7 +250,7 @@ impl Value<'_> {
             self.text.split_whitespace().map(|n| n.parse().ok()).collect();
         match numbers[..] {
             [Some(a), Some(b), Some(c)] if a <= b && b <= c && c <= 1 << 30 => Ok(c),
-            _ => Err(self.wrong("three numbers of bytes in ascending order")),
+            _ => Err(self.wrong("three numbers of bytes in ascending order, at most 1073741824")),
         }
     }
 

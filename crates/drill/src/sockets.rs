@@ -330,13 +330,15 @@ impl Sockets {
                 return Ok(());
             }
             return b.call.fail(format!(
-                "{name}() has not returned at {:.6} s, as the script expects",
+                "the script expects {name}() to return at {:.6} s, but the call still blocks",
                 seconds(b.due)
             ));
         };
         if at + b.tolerance < b.due || at > b.due + b.tolerance {
             let (at, due) = (seconds(at), seconds(b.due));
-            return b.call.fail(format!("{name}() returns at {at:.6} s, not at {due:.6} s"));
+            return b.call.fail(format!(
+                "{name}() returns at {at:.6} s, but the script expects it at {due:.6} s"
+            ));
         }
         outcome.check(&b.call)?;
         self.blocked = None;

@@ -56,7 +56,8 @@ pub struct Seen {
 
 impl Wire {
     /// Negotiates features with the other end's SYN or SYN-ACK `theirs` (`None` if there will be
-    /// none). Changes the settings to the features that both ends have.
+    /// none). Changes the settings to the features that both ends have. `active`: whether the
+    /// endpoint sends the SYN, not the SYN-ACK.
     pub fn agree(setup: &mut Setup, theirs: Option<&script::Packet>, active: bool) -> Wire {
         let options = theirs.and_then(|p| p.options.as_deref());
         let own_scale = setup.window_scale();
@@ -145,7 +146,8 @@ impl Wire {
         (packet, sack)
     }
 
-    /// Returns the send time in µs of the packet whose timestamp value is `echo`.
+    /// Returns the send time, in µs of the simulation, of the packet whose timestamp value in the
+    /// script is `echo`; 0 if it is unknown.
     fn echo(&self, echo: u32) -> u32 {
         let exact = self.stamps.iter().rev().find(|s| s.0 == echo);
         match (exact, self.stamps.first()) {

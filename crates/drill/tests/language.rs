@@ -158,7 +158,10 @@ fn what_is_not_known_is_refused_with_its_place() {
         ("+0 < U. 1:1(0) ack 1\n", "1:6: urgent data (flag U) is not simulated"),
         ("+0 < X 1:1(0)\n", "1:6: unknown flag 'X'"),
         ("+0 < . 1:2(2) ack 1\n", "1:8: the sequence numbers 1:2 span 1 bytes"),
-        ("+0 < . 1:1(0) ack 1 win 70000\n", "1:25: the window: 70000 is too large"),
+        (
+            "+0 < . 1:1(0) ack 1 win 70000\n",
+            "1:25: the window is 70000, but at most 65535 is allowed",
+        ),
         (
             "+0 < . 1:1(0) ack 1 win 1 <sac 1:2>\n",
             "1:28: unknown TCP option 'sac'; did you mean 'sack'?",

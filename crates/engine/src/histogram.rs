@@ -10,10 +10,13 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
+/// Number of bits that give the index of a bucket within its octave.
 const BITS: u32 = 7;
+/// Number of buckets in each octave (factor of two).
 const PER_OCTAVE: usize = 1 << BITS;
 /// Number of octaves (factors of two) above the linear part, up to the largest value 2⁴⁴.
 const OCTAVES: usize = 44 - BITS as usize;
+/// Number of all buckets; the last one also has all larger values.
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
 /// Histogram of whole numbers, with buckets that are at most 0.8 % wide. Durations are counted in

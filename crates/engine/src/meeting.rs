@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// Number of polls before a waiting thread sleeps: about 50 µs, with [`PAUSES`] pause instructions
 /// of the processor after each poll.
 const LOOKS: u32 = 1_000;
+/// Number of pause instructions of the processor after each poll of a waiting thread.
 const PAUSES: u32 = 4;
 
 /// Guard of a thread that uses a barrier: if the thread panics, the guard abandons the run, since

@@ -77,7 +77,8 @@ fn nodes_of_a_tree<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Er
     if nodes.len() >= 8 && nodes.len().is_power_of_two() {
         return Ok(nodes);
     }
-    Err(D::Error::custom("an event list has a number of nodes that no tree has"))
+    let message = "the number of nodes of an event list must be a power of two of at least 8";
+    Err(D::Error::custom(message))
 }
 
 impl Tournament {

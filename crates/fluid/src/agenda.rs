@@ -10,7 +10,7 @@ use eastwest_types::Time;
 /// Number of children of a heap node. With four there are few levels, and four entries fit into two
 /// cache lines.
 const ARITY: usize = 4;
-/// Heap position that stands for a place without entry.
+/// Value in `position` for a place (one kind of event of a stream) that has no entry in the heap.
 const ABSENT: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,17 +26,21 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
-    /// Heap position of the entry of each place, or `ABSENT` if it has no entry.
+    /// Heap position of the entry of each place (one kind of event of a stream), or `ABSENT` if it
+    /// has no entry.
     position: Vec<u32>,
 }
 
 impl Agenda {
     /// Returns the time, tie rank and place of the earliest entry; `None` if there are no entries.
+    /// The place tells the stream and the kind of event.
     pub fn first(&self) -> Option<(Time, u64, u32)> {
         self.heap.first().map(|e| (e.at, e.rank, e.place))
     }
 
-    /// Sets or replaces the entry of `place`; `rank`: its rank among entries with the same time.
+    /// Schedules the event `place` (one kind of event of a stream) for time `at`; replaces its
+    /// earlier time, if it has one. `rank` decides among entries with the same time: the smallest
+    /// is first.
     pub fn set(&mut self, place: u32, at: Time, rank: u64) {
         if self.position.len() <= place as usize {
             self.position.resize(place as usize + 1, ABSENT);
@@ -52,7 +56,7 @@ impl Agenda {
         self.mend(hole, entry);
     }
 
-    /// Removes the entry of `place`, if it has one.
+    /// Removes the scheduled event `place` (one kind of event of a stream), if there is one.
     pub fn clear(&mut self, place: u32) {
         let Some(&there) = self.position.get(place as usize) else { return };
         if there == ABSENT {

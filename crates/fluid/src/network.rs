@@ -31,10 +31,11 @@ pub struct Carried {
 /// Numbers of flow starts at which the first burst would have lost packets in a real network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
-    /// Number of starts at which the window of the flow did not fit into the queue of a port on the
-    /// path.
+    /// Number of flow starts at which the window of the flow did not fit into the queue of a port
+    /// on its path.
     pub starts: u64,
-    /// Number of starts at a port that was full, where some of the packets may have been lost.
+    /// Number of flow starts at which a port on the path was full, so that some of the packets may
+    /// have been lost.
     pub at_full: u64,
     /// Number of all starts of flows with more than one packet.
     pub of: u64,
@@ -60,7 +61,8 @@ enum What {
     Settle,
 }
 
-/// Arrival of a message: time, tie rank, number of the stream, generation of its connection.
+/// Arrival of a message: time, tie rank, number of the stream, and how often the number of its
+/// connection was used before, by which arrivals of aborted connections are recognized.
 type Arrival = (Time, u64, u32, u32);
 /// Number of low bits of a tie rank that count scheduled events; the higher bits are the kind of
 /// the event.
@@ -99,10 +101,12 @@ pub struct Network {
     overflows_of: Vec<u32>,
     conns: Vec<Conn>,
     free: Vec<u32>,
-    /// Number of the stream (connection and side) of every flow.
+    /// Number of the stream for every flow number; stream 2n is sent by the client of connection n,
+    /// stream 2n + 1 by its server.
     stream_of: Vec<u32>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    /// Next events of streams; [`place`] returns their places in this list.
+    /// Scheduled events of streams; the function [`place`] gives each stream two numbers in this
+    /// list.
     agenda: Agenda,
     asked: u64,
     pace: Pace,
@@ -114,8 +118,9 @@ pub struct Network {
     pub happened: u64,
 }
 
-/// Returns the place in the event list of a stream's next event. One place is for its start or the
-/// check whether a message has been sent, the other for the doubling of its window (`What::Tick`).
+/// Returns the number in the event list (place) of a stream's event. Each stream has two: one for
+/// its start or the check whether a message has been sent, the other for the doubling of its window
+/// (`What::Tick`).
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }
@@ -360,8 +365,9 @@ impl Network {
         self.share.keep_times();
     }
 
-    /// Returns, for each port, the time at each load level until `now`; empty without
-    /// [`Network::keep_times`].
+    /// Returns, for each port, the time that it had no load, and the time that it had each of the
+    /// 32 levels of load, from the call of [`Network::keep_times`] until `now`; empty without this
+    /// call.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.share.times(now)
     }
@@ -420,7 +426,7 @@ impl Network {
         standing(&self.ports[port as usize], self.share.count(port), windows, base)
     }
 
-    /// Sets the largest window of a stream, in bits, in the sums of its ports.
+    /// Replaces the window of a stream by `bits` in the sums of windows at the ports of its path.
     fn hold(&mut self, stream: u32, bits: u64) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -431,7 +437,8 @@ impl Network {
         }
     }
 
-    /// Returns the largest window of a stream in bits, at most the data that it has to send.
+    /// Returns the number of bits that a stream may have in flight: its window in slow start, later
+    /// the maximum window, but at most the data that it has to send.
     fn can_hold(&self, stream: u32) -> u64 {
         let (conn, side) = of(stream);
         let s = &self.conns[conn].streams[side];
@@ -452,8 +459,8 @@ impl Network {
         }
     }
 
-    /// Counts the bytes of a sent message that are not counted yet, its packets, and its
-    /// acknowledgements.
+    /// Adds a sent message to the counters of the ports: its packets, its bytes without the first
+    /// `counted`, which are already included, and on the return path its acknowledgements.
     fn count_train(&mut self, stream: u32, train: &Train, counted: u64) {
         let (conn, side) = of(stream);
         let acks = self.rules.wire(self.rules.ack) * train.acks;
@@ -533,8 +540,8 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// Checks whether the window limits the flow. To be called after more data was written or the
-    /// window has grown.
+    /// Limits the rate of the stream's flow to window / round-trip time if the window is too small
+    /// for the waiting data. To be called after more data was written or the window has grown.
     fn review_window(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let rtt = self.round_trip(conn);
@@ -572,8 +579,8 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// Ends a round trip of slow start: doubles the window, or ends slow start if a port of the
-    /// path is over its capacity.
+    /// Ends a round trip of slow start: doubles the window of a stream, or ends slow start if the
+    /// windows of all flows at a port of its path exceed the capacity of path and queue.
     fn tick(&mut self, now: Time, stream: u32) {
         self.agenda.clear(place(stream, What::Tick));
         let (conn, side) = of(stream);
@@ -597,8 +604,8 @@ impl Network {
         self.review_window(now, stream);
     }
 
-    /// Computes again when the current message of a flow will have been sent, after a change of its
-    /// rate.
+    /// Computes the time at which the current message of a stream will have been sent, after its
+    /// rate has changed, and schedules the check at this time.
     fn replan(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -611,7 +618,8 @@ impl Network {
         }
     }
 
-    /// Checks whether the current message of a stream has been sent.
+    /// Checks whether the current message of a stream has been sent; if not, schedules the next
+    /// check.
     fn look_after(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];

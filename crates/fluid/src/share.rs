@@ -25,23 +25,25 @@ const SLOWEST_BPS: u64 = 1_000;
 /// Value for no limit, in bit/s: the cap of a flow without cap, and the level (rate per weight) of
 /// a port that is not full.
 pub const NO_LIMIT: u64 = u64::MAX;
-/// Fraction of a port's rate (1/200). A change of acknowledgements below it does not repeat the
-/// filling.
+/// Reciprocal of the fraction of a port's rate (1/200) by which the rate of acknowledgements must
+/// change so that fair rates are computed again.
 const ECHO_PART: u64 = 200;
-/// Maximum number of repetitions of the filling because the rates of acknowledgements have changed.
+/// Maximum number of times that fair rates are computed again because the rates of acknowledgements
+/// have changed.
 const ECHO_PASSES: u32 = 2;
 
 /// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
 pub const LOADS: usize = 32;
-/// Time for which a port carried nothing, followed by the times at each of the [`LOADS`] load
-/// levels.
+/// Time for which a port carried nothing, followed by the times for which its load was at each of
+/// the [`LOADS`] levels.
 pub type LoadTimes = [Span; LOADS + 1];
 
-/// One direction of a link, with the flows through it and their rates.
+/// An egress port (one direction of a link), with the flows through it and the sums of their rates.
 #[derive(Clone, Debug)]
 struct Port {
     capacity_bps: u64,
-    /// Flows through the port, as (flow, index of the port in the flow's path).
+    /// Flows that send data through the port: number of the flow, and index of the port in its
+    /// path.
     members: Vec<(u32, u32)>,
     /// Rate per weight of the flows that this port limits, or [`NO_LIMIT`] if it is not full.
     level_bps: u64,
@@ -51,16 +53,16 @@ struct Port {
     echo_bps: u64,
     /// Time at which the load of the port last changed.
     since: Time,
-    /// Number of the last computation of rates (filling) that included the port. `place`: index of
-    /// the port in this filling.
+    /// Number of the last computation of rates (filling) that included the port.
     stamp: u32,
+    /// Index of the port in `vessels` during the computation of rates number `stamp`.
     place: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     port: u32,
-    /// Index of the flow in the port's list `members`.
+    /// Index of this flow in the list of flows (`members`) of the port.
     at: u32,
 }
 
@@ -114,8 +116,9 @@ pub struct Share {
     ports: Vec<Port>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows that are new or whose cap has changed. `touched_ports`: ports that have lost a flow.
+    /// Flows that are new, or whose cap has changed, since the last computation of rates.
     touched_flows: Vec<u32>,
+    /// Ports that have lost a flow since the last computation of rates.
     touched_ports: Vec<u32>,
     stamp: u32,
     vessels: Vec<Vessel>,
@@ -128,7 +131,8 @@ pub struct Share {
     pub work: u64,
     /// Time at which the current changes take effect.
     now: Time,
-    /// Time at each load level for each port; empty unless recording was requested.
+    /// For each port, the times for which its load was at each level; empty unless
+    /// [`Share::keep_times`] was called.
     times: Vec<LoadTimes>,
 }
 
@@ -158,8 +162,9 @@ impl Share {
         self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
     }
 
-    /// Returns, for each port, the time at each load level until `now`; empty without
-    /// [`Share::keep_times`].
+    /// Returns, for each port, the time that it had no load, and the time that it had each of the
+    /// 32 levels of load, from the call of [`Share::keep_times`] until `now`; empty without this
+    /// call.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.now = now;
         for port in 0..self.times.len() {
@@ -243,7 +248,7 @@ impl Share {
         self.touched_flows.push(id);
     }
 
-    /// Whether the rate of a flow has reached its cap.
+    /// Whether the flow's own upper limit (its cap) limits its rate, not a port.
     pub fn is_held_by_cap(&self, id: u32) -> bool {
         let f = &self.flows[id as usize];
         f.rate_bps >= f.cap_bps
@@ -275,7 +280,8 @@ impl Share {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether a flow or cap has changed since the last [`Share::settle`].
+    /// Whether a flow was added, removed or got another cap since the last [`Share::settle`], so
+    /// that rates must be computed.
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }
@@ -343,7 +349,8 @@ impl Share {
         }
     }
 
-    /// Collects the flows and ports that the changes since the last filling affect.
+    /// Collects the flows and ports for which rates must be computed because of changes since the
+    /// last computation.
     fn gather(&mut self) {
         self.stamp += 1;
         self.vessels.clear();
@@ -363,8 +370,8 @@ impl Share {
         self.spread(0);
     }
 
-    /// Includes all flows of the full ports from index `from` on, and all ports and flows that
-    /// these flows affect.
+    /// Includes in the computation of rates all flows of the full ports from index `from` of
+    /// `vessels` on, and all ports and flows that these flows affect.
     fn spread(&mut self, from: usize) {
         let mut next = from;
         while next < self.vessels.len() {
@@ -454,8 +461,8 @@ impl Share {
         }
     }
 
-    /// Resets the ports of a filling. The capacity of each is the rate that flows outside the
-    /// filling do not use.
+    /// Prepares the collected ports for a computation of rates. What flows outside the computation
+    /// use is subtracted from the rate of each port.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {
@@ -492,8 +499,9 @@ impl Share {
         }
     }
 
-    /// Includes ports that became full while a flow outside the filling has more than their rate
-    /// per weight. Returns whether there was such a port.
+    /// Includes ports that became full although a flow outside the computation has more than the
+    /// fair rate of this port. Returns whether there was such a port, so that rates must be
+    /// computed again.
     fn take_in(&mut self) -> bool {
         let known = self.vessels.len();
         let mut any = false;
@@ -516,8 +524,8 @@ impl Share {
         any
     }
 
-    /// Sets the computed rates. Returns whether the rates of acknowledgements have changed so much
-    /// that the filling must be repeated.
+    /// Gives the flows the computed rates. Returns whether the rates of acknowledgements have
+    /// changed so much that rates must be computed again.
     fn assign(&mut self) -> bool {
         let echo = |s: &Share, v: &Vessel| s.ports[v.port as usize].echo_bps;
         let before: Vec<u64> = self.vessels.iter().map(|v| echo(self, v)).collect();

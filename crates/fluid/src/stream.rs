@@ -5,7 +5,8 @@ use crate::transfer::{Train, Window};
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
 
-/// A message of which the sender has not sent the last byte.
+/// A message that waits in a stream, or whose bytes are being sent: its last byte has not been sent
+/// yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub train: Train,
@@ -31,25 +32,25 @@ pub(crate) struct Stream {
     pub rate_bps: u64,
     /// Time from which `rate_bps` applies, and up to which `left` is computed.
     pub since: Time,
-    /// Bits of the first message that have not been sent yet.
+    /// Bits of the first waiting message that have not been sent until `since`.
     pub left: f64,
-    /// Bits of all waiting messages that have not been sent yet.
+    /// Bits of all waiting messages that have not been sent until `since`.
     pub left_in_all: f64,
-    /// Bytes of the first message that the counters of the ports already include.
+    /// Bytes of the first waiting message that the counters of the ports already include.
     pub counted: u64,
-    /// Time at which the first message will have been sent at the current rate.
+    /// Time at which the first waiting message will have been sent if the rate does not change.
     pub due: Time,
-    /// Time of the event that checks whether the first message has been sent; [`Time::NEVER`] if
-    /// there is none.
+    /// Time of the event that checks whether the first waiting message has been sent;
+    /// [`Time::NEVER`] if no such event is scheduled.
     pub look: Time,
     /// Time at which the window doubles next; [`Time::NEVER`] outside of slow start.
     pub tick: Time,
     pub window: Window,
-    /// Largest window of this direction in the sums of its ports, in bits.
+    /// Bits by which this stream contributes to the sum of windows at each port of its path.
     pub held: u64,
     /// Time at which this direction last had data to send.
     pub active: Time,
-    /// Queueing delay of the path at the time when sending started.
+    /// Queueing delay of the path, measured when sending last started.
     pub lag: Span,
     /// Time of the last arrival; no later message may arrive before it.
     pub last_arrival: Time,
@@ -94,7 +95,8 @@ impl Stream {
         self.since = now;
     }
 
-    /// Computes the time at which the first message will have been sent at the current rate.
+    /// Computes the time (`due`) at which the first waiting message will have been sent if the rate
+    /// does not change.
     pub fn plan(&mut self, now: Time) {
         let ps = (self.left / self.rate_bps as f64 * 1e12).ceil();
         self.due = now + Span((ps as u64).min(Span::MAX.0));

@@ -32,7 +32,8 @@ const BESIDE: usize = 8;
 /// Number of random levels (values of settings) from which one further level of a case is chosen.
 const CANDIDATES: usize = 12;
 
-/// Largest number of draws that are tried to find a case that can run on several threads.
+/// Maximum number of draws of one case (generated scenario) that shall be able to run on several
+/// threads.
 const MOST_DRAWS: u32 = 60;
 
 /// A generated scenario (case) that violates an oracle, and its reduced form.
@@ -52,7 +53,7 @@ pub struct Found {
     pub threads: usize,
 }
 
-/// Coverage of the cases of a campaign.
+/// Coverage of a campaign: what its cases (generated scenarios) have exercised, as counts.
 #[derive(Clone, Debug)]
 pub struct Covered {
     /// Number of cases that were run and checked, without those that were too large.
@@ -63,13 +64,17 @@ pub struct Covered {
     pub too_large: u64,
     /// Number of cases whose run was saved in a checkpoint, loaded and continued.
     pub kept: u64,
-    /// Number of cases whose run was partitioned among several threads until its end.
+    /// Number of cases (generated scenarios) whose run was partitioned among several threads until
+    /// its end.
     pub in_parts: u64,
-    /// Number of events in the first runs (one thread, no stop) of all cases that hold.
+    /// Number of events, summed over the first runs (on one thread, without a stop) of all cases
+    /// that violate no oracle.
     pub events: u64,
-    /// Number of packets sent in the first runs (one thread, no stop) of all cases that hold.
+    /// Number of packets sent, summed over the first runs (on one thread, without a stop) of all
+    /// cases that violate no oracle.
     pub packets: u64,
-    /// Number of trials and of refusals for each pair of setting values (levels).
+    /// How often each pair of setting values (levels) was tried, and how often no valid scenario
+    /// with it was found.
     pub pairs: Pairs,
 }
 
@@ -100,8 +105,9 @@ impl Covered {
     }
 }
 
-/// Probability that a case uses a user's mechanism at its main place, if several settings can name
-/// it. For a queue discipline, the main place is `fabric.queue` and not the queue of a class.
+/// Probability that a case names a user's mechanism in its main setting, if several settings can
+/// name it. The main setting is that with the shortest path: `fabric.queue` for a queue discipline,
+/// not the queue of a class.
 const MAIN_PLACE: f64 = 0.75;
 
 /// Kinds of fabric with several shortest paths, on which a user's routing has an effect.
@@ -111,15 +117,17 @@ const SEVERAL_PATHS: [&str; 2] = ["leaf-spine", "fat-tree"];
 struct Own {
     /// Name by which scenarios refer to the mechanism.
     name: String,
-    /// Paths of the settings that can name the mechanism, the main one first.
+    /// Dotted paths of the settings that can name the mechanism, such as `fabric.queue.kind`; the
+    /// main setting is first.
     paths: Vec<String>,
     /// Whether the mechanism has an effect only on fabrics with several shortest paths.
     needs_paths: bool,
 }
 
 impl Own {
-    /// Returns the user's mechanism of this kind and name, with the paths of the settings that can
-    /// name it; `None` if there is no such setting.
+    /// Returns the user's mechanism with this kind (such as `routing`) and name, and the paths of
+    /// the settings that can name it; `None` if there is no such setting. `rows`: documentation of
+    /// all settings.
     fn of(rows: &[KeyDoc], kind: &str, name: &str) -> Option<Own> {
         let names_it = |row: &&KeyDoc| row.choices.iter().any(|choice| choice.0 == name);
         let mut paths: Vec<String> = rows.iter().filter(names_it).map(KeyDoc::path).collect();

@@ -1,6 +1,6 @@
-//! Drawing of random values for settings, given their rows in the schema. Small and busy scenarios
-//! are preferred: short times, few hosts, small messages, queues of some packets. Only the type,
-//! the range and the default in the row determine the value.
+//! Draws random values for settings. Only the documented type, range and default of a setting
+//! determine the value. Small and busy scenarios are preferred: short times, few hosts, small
+//! messages, queues of some packets.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::row::KeyDoc;
@@ -53,8 +53,8 @@ impl Names {
     }
 }
 
-/// Draws a value for a setting, given its row in the schema. Returns `None` if no rule exists for
-/// values of its type, or if the value needs a name that is not known.
+/// Draws a value for the setting that `row` documents. Returns `None` if this module has no rule
+/// for values of its type, or if the value needs a name (of a host, file …) and `names` has none.
 pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> {
     if !row.choices.is_empty() {
         let choice = row.choices[random.below(row.choices.len() as u64) as usize].0;
@@ -96,10 +96,10 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
     })
 }
 
-/// Types of settings for which no value is drawn, because this file has no rule for them.
+/// Types of settings for which no value is drawn, because [`value`] has no rule for them.
 pub const NOT_DRAWN: [&str; 3] = ["properties", "point", "goals"];
 
-/// Range and default of a setting, from its row in the schema, and a source of random numbers.
+/// Documentation of a setting, with its range and default, and a source of random numbers.
 struct Bounds<'a> {
     row: &'a KeyDoc,
     random: &'a mut Stream,
@@ -112,8 +112,9 @@ impl Bounds<'_> {
         T::parse(&value).ok()
     }
 
-    /// Draws a number in the smallest unit of its type: near the default, at the lower end of the
-    /// range, or anywhere in the part of `usual` that the range allows.
+    /// Draws a number in the smallest unit of the setting's type (such as ps for times): near the
+    /// default, at the lower end of the range, or anywhere in `usual`, as far as the range allows.
+    /// `of` converts a value of the type to this number.
     fn units<T: Quantity>(self, of: impl Fn(&T) -> u64, usual: (u64, u64)) -> Option<u64> {
         let Bounds { row, random } = self;
         let range = row.range.map(|(low, high)| (Self::parsed::<T>(low), Self::parsed::<T>(high)));
@@ -133,8 +134,9 @@ impl Bounds<'_> {
         Some(rounded(drawn.clamp(low, high)).clamp(low, high))
     }
 
-    /// Draws a number with decimals: near the default, at an end of the range, or anywhere in the
-    /// part of `usual` that the range allows.
+    /// Draws a number with decimals: near the default, at an end of the setting's range, or
+    /// anywhere in `usual`, as far as the range allows. `of` converts a value of the setting's type
+    /// to a number.
     fn real<T: Quantity>(self, of: impl Fn(&T) -> f64, usual: (f64, f64)) -> f64 {
         let Bounds { row, random } = self;
         let end = |text: Option<&str>| text.and_then(Self::parsed::<T>).map(|value| of(&value));

@@ -1,34 +1,36 @@
-//! Settings that are combined in pairs, and the number of times that each pair was tried.
+//! Settings whose values the fuzzer combines in pairs, and the number of times that each pair was
+//! tried.
 //!
 //! An axis is a setting with few values: a choice, true or false, or whether an optional table or
-//! list is given. Its values are called levels. All axes come from the rows of the schema: rows of
-//! the sections of a scenario, of their entries, and of the tables of `[fabric]` and other single
-//! sections. One additional axis is the number of threads.
+//! list is in the scenario. Its values are called levels. The axes are found in the documentation
+//! of all settings: settings of the sections of a scenario, of their entries, and of the tables of
+//! `[fabric]` and other single sections. One additional axis is the number of threads.
 
 use eastwest_settings::row::KeyDoc;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Level of an axis that is a table or a list: the scenario contains it.
+/// Name of the only level of an optional table or list: the scenario contains it.
 pub const GIVEN: &str = "given";
 
-/// Path of the axis for the number of threads, which is not a setting of a scenario.
+/// Name of the axis for the number of threads, in place of the path of a setting.
 pub const THREADS: &str = "threads";
 
-/// Numbers of threads with which cases are run in parallel.
+/// Numbers of threads, one of which is chosen for the parallel run of each generated scenario.
 pub const THREAD_COUNTS: [usize; 3] = [2, 3, 4];
 
-/// A setting with few values; each value is a level.
+/// A setting with few values. The fuzzer combines the values of two settings in pairs; it calls the
+/// setting an axis and each value a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Path of the setting in the schema, such as `workload.*.kind`, where `*` stands for each
-    /// entry of a list.
+    /// Dotted path of the setting, such as `workload.*.kind`, where `*` stands for each entry of a
+    /// list; [`THREADS`] for the number of threads.
     pub path: String,
-    /// Values (levels) of the setting as text.
+    /// Values of the setting as text; for an optional table or list only [`GIVEN`].
     pub levels: Vec<String>,
 }
 
-/// A value of a setting (level of an axis), given by the index of the setting and the index of the
+/// One value of a setting with few values, given by the index of the setting and the index of the
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level {
@@ -38,18 +40,18 @@ pub struct Level {
     pub level: usize,
 }
 
-/// All axes of a schema: the settings whose values are combined in pairs.
+/// All axes: the settings with few values, whose values (levels) the fuzzer combines in pairs.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     axes: Vec<Axis>,
-    /// Number of the first level of each axis, when all levels are counted; the last element is the
-    /// number of all levels.
+    /// For each axis the number of its first level, if the levels of all axes are counted from 0
+    /// one after another. One further element, the last, is the number of levels of all axes.
     first: Vec<usize>,
 }
 
 impl Features {
-    /// Returns the axes of a schema that consists of these rows. The last axis is the number of
-    /// threads.
+    /// Returns the axes (settings with few values) among the settings that `rows` documents. The
+    /// last axis is the number of threads.
     pub fn of(rows: &[KeyDoc]) -> Features {
         let mut by_path: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in rows.iter().filter(|row| is_near_the_top(&row.place)) {
@@ -73,28 +75,30 @@ impl Features {
         Features { axes, first }
     }
 
-    /// Returns the axes in the order of their paths; the number of threads is last.
+    /// Returns the axes (settings with few values) in alphabetical order of their paths; the number
+    /// of threads is last.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// Returns the number of levels of all axes together.
+    /// Returns the number of levels (values of settings) of all axes together.
     pub fn levels(&self) -> usize {
         self.first.last().copied().unwrap_or(0)
     }
 
-    /// Returns the number of a level: all levels are counted from 0, axis after axis.
+    /// Returns the number of a level (value of a setting): the levels of all axes are counted from
+    /// 0, axis after axis.
     pub fn number(&self, level: Level) -> usize {
         self.first[level.axis] + level.level
     }
 
-    /// Returns the level with the number `number`; the inverse of [`Features::number`].
+    /// Returns the level (value of a setting) whose number [`Features::number`] is `number`.
     pub fn level(&self, number: usize) -> Level {
         let axis = self.first.partition_point(|first| *first <= number) - 1;
         Level { axis, level: number - self.first[axis] }
     }
 
-    /// Returns the path of the setting and the value of a level.
+    /// Returns a level as text: the path of the setting, such as `workload.*.kind`, and its value.
     pub fn name(&self, level: Level) -> (&str, &str) {
         let axis = &self.axes[level.axis];
         (&axis.path, &axis.levels[level.level])
@@ -123,8 +127,8 @@ impl Features {
     }
 }
 
-/// Whether a place in the schema is a section of the scenario, an entry of a list section, or a
-/// table within a single section.
+/// Whether `place`, the dotted path of a table of a scenario, is a section (`tcp`), an entry of a
+/// list of tables (`workload.*`), or a table in a single section (`fabric.queue`).
 fn is_near_the_top(place: &str) -> bool {
     let steps: Vec<&str> = place.split('.').collect();
     !place.contains(": ") && steps.len() <= 2 && !steps[..steps.len() - 1].contains(&"*")
@@ -140,8 +144,8 @@ fn levels_of(row: &KeyDoc) -> Vec<String> {
     }
 }
 
-/// Calls `seen` with every value at a path in a scenario; `*` in the path stands for each entry of
-/// a list.
+/// Calls `seen` with every value of a scenario at the path `steps`; the step `*` stands for each
+/// entry of a list.
 fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
     match (steps, value) {
         ([], value) => seen(value),
@@ -157,13 +161,13 @@ fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// Returns a TOML value as text, strings without quotes.
+/// Returns a TOML value as text; strings are written without quotes.
 fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Counts for each pair of levels (values of settings): how often it was tried, and how often the
-/// reader refused scenarios with it.
+/// For each pair of levels (values of two settings): how many checked scenarios had it, and how
+/// often no valid scenario with it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     levels: usize,
@@ -172,14 +176,15 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Returns zero counts for all pairs of `levels` levels.
+    /// Returns zero counts for all pairs of levels (values of settings), whose number is `levels`.
     pub fn new(levels: usize) -> Pairs {
         let pairs = levels * levels.saturating_sub(1) / 2;
         Pairs { levels, tried: vec![0; pairs], refused: vec![0; pairs] }
     }
 
-    /// Returns counts for all pairs of `levels` levels, given as (tried, refused) in the order of
-    /// [`Pairs::iter`]. Fails if their number is wrong.
+    /// Returns the counts of all pairs of levels (values of settings), given as (tried, refused) in
+    /// the order of [`Pairs::iter`]. `levels`: number of levels. Fails if the number of counts is
+    /// not that of the pairs.
     pub fn from_counts(levels: usize, counts: &[(u32, u32)]) -> Result<Pairs, String> {
         let mut pairs = Pairs::new(levels);
         if counts.len() != pairs.tried.len() {
@@ -199,8 +204,8 @@ impl Pairs {
         high * (high - 1) / 2 + low
     }
 
-    /// Counts as tried every pair among the levels that a case has; `levels` are the numbers of
-    /// these levels.
+    /// Adds 1 to the trials of every pair of levels that a checked scenario has; `levels` are the
+    /// numbers of its levels (values of settings, see [`Features::number`]).
     pub fn count(&mut self, levels: &[usize]) {
         for (i, &a) in levels.iter().enumerate() {
             for &b in &levels[..i] {
@@ -210,23 +215,27 @@ impl Pairs {
         }
     }
 
-    /// Counts a refusal of the pair of levels with the numbers `a` and `b`.
+    /// Counts that no valid scenario with the levels number `a` and `b` (see [`Features::number`])
+    /// was found.
     pub fn refuse(&mut self, a: usize, b: usize) {
         let place = self.place(a, b);
         self.refused[place] = self.refused[place].saturating_add(1);
     }
 
-    /// Returns how often the pair of levels with the numbers `a` and `b` was tried.
+    /// Returns how many checked scenarios had both levels number `a` and `b` (see
+    /// [`Features::number`]).
     pub fn tried(&self, a: usize, b: usize) -> u32 {
         self.tried[self.place(a, b)]
     }
 
-    /// Returns how often the pair of levels with the numbers `a` and `b` was refused.
+    /// Returns how often no valid scenario with the levels number `a` and `b` (see
+    /// [`Features::number`]) was found.
     pub fn refused(&self, a: usize, b: usize) -> u32 {
         self.refused[self.place(a, b)]
     }
 
-    /// Adds the trials and refusals counted in `others`, which must have the same number of levels.
+    /// Adds the counts of other campaigns, `others`, which must have as many levels (values of
+    /// settings).
     pub fn add(&mut self, others: &Pairs) {
         let sum = |own: &mut Vec<u32>, theirs: &[u32]| {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));
@@ -235,8 +244,9 @@ impl Pairs {
         sum(&mut self.refused, &others.refused);
     }
 
-    /// Yields for every pair of levels: the numbers of both, the lower first, how often the pair
-    /// was tried, and how often it was refused.
+    /// Yields for every pair of levels (values of settings): the numbers of both levels, the lower
+    /// first; how many checked scenarios had the pair; how often no valid scenario with it was
+    /// found.
     pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), u32, u32)> {
         let pairs = (0..self.levels).flat_map(|high| (0..high).map(move |low| (low, high)));
         pairs.zip(self.tried.iter().zip(&self.refused)).map(|(pair, (t, r))| (pair, *t, *r))

@@ -1,5 +1,5 @@
-//! Generator of scenarios: draws whole scenarios from the rows of the schema, and repairs them
-//! until the reader accepts them.
+//! Generator of scenarios: draws whole scenarios from the documentation of all settings (types,
+//! ranges, choices), and repairs them until the reader accepts them.
 //!
 //! A scenario is drawn section by section. The reader then reports every problem with its path. The
 //! value at this path is drawn again, removed, or added if it is required, until no problem is
@@ -21,28 +21,29 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::{Table, Value};
 
-/// Largest number of attempts to repair a scenario, after which it is given up.
+/// Maximum number of rounds in which a scenario is read and changed; after them the generator gives
+/// the scenario up.
 const MOST_ROUNDS: usize = 60;
 
-/// Largest number of nodes of a fabric; larger fabrics find no more failures.
+/// Maximum number of nodes of a generated fabric; larger fabrics find no more failures.
 const MOST_NODES: usize = 60;
 
-/// Probability with which an optional section is given, in addition to the probability of optional
-/// settings.
+/// Probability that a scenario contains an optional section, to which the probability of an
+/// optional setting is added.
 const SECTIONS: f64 = 0.1;
 
-/// Smallest number of hosts of a fabric; with fewer hosts hardly any traffic is possible.
+/// Minimum number of hosts of a generated fabric; with fewer hosts hardly any traffic is possible.
 const LEAST_HOSTS: u32 = 3;
 
 /// Requested value of a setting: a value that a generated scenario should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Path of the setting in the schema, for example `workload.*.kind`.
+    /// Dotted path of the setting, such as `workload.*.kind`; `*` stands for any entry of a list.
     pub path: String,
     /// Requested value as text; [`GIVEN`] for a table or a list that the scenario should contain.
     pub level: String,
-    /// True: the generator must not change this value while it repairs the scenario, and gives up
-    /// if that is impossible. False: the generator may change it.
+    /// Whether the scenario must have this value. If true, the generator keeps it when it repairs
+    /// the scenario, or finds no scenario. If false, the generator may change the value.
     pub is_firm: bool,
 }
 
@@ -67,7 +68,8 @@ pub struct Case {
 /// Reason why no valid scenario was found: the last problem that the reader of scenarios reported.
 pub type Refusal = String;
 
-/// A row of the schema, with its path stored because it is used very often.
+/// The documentation of one key of a scenario, and its path (such as `workload.*.kind`), computed
+/// once because it is used very often.
 struct Row {
     doc: KeyDoc,
     path: String,
@@ -91,27 +93,29 @@ pub fn last_read() -> String {
     LAST_READ.with(|last| last.borrow().clone())
 }
 
-/// Generator of random scenarios from the rows of the schema.
+/// Generator of random valid scenarios from the documentation of all settings: their types, ranges,
+/// defaults and choices.
 pub struct Generator {
     rows: BTreeMap<String, Vec<Row>>,
     context: Context,
 }
 
-/// Context in which a section is drawn: random numbers, known names, requested values.
+/// What the drawing of a section of a scenario needs: random numbers, names to which values can
+/// refer, and requested values.
 struct Hand<'a> {
     random: &'a mut Stream,
     names: &'a Names,
     wishes: &'a [Wish],
-    /// Whether the shape of the fabric is fixed, because known names of hosts and switches depend
-    /// on it.
+    /// Whether the settings that determine the nodes and cables of the fabric must not change,
+    /// because other settings already refer to their names.
     shaped: bool,
-    /// Probability with which an optional setting is given.
+    /// Probability that the scenario contains an optional setting which is not requested.
     density: f64,
 }
 
 impl Hand<'_> {
-    /// Whether a setting must not change because it determines the shape of the fabric, which is
-    /// fixed.
+    /// Whether the setting `row` must not change because it determines the nodes and cables of the
+    /// fabric, to whose names other settings already refer.
     fn keeps(&self, row: &Row) -> bool {
         self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
     }
@@ -123,8 +127,8 @@ impl Hand<'_> {
 }
 
 impl Generator {
-    /// Returns a generator of scenarios whose schema includes the mechanisms of `context`.
-    /// Generated scenarios have no goals, since goals have no effect on a run.
+    /// Returns a generator of scenarios, which also name the mechanisms of `context`. Generated
+    /// scenarios have no goals, since goals have no effect on a run.
     pub fn new(context: Context) -> Generator {
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for doc in rows_with(&context).into_iter().filter(|doc| doc.kind_of_value != "goals") {
@@ -134,7 +138,7 @@ impl Generator {
         Generator { rows, context }
     }
 
-    /// Returns all rows of the schema, one for each setting.
+    /// Returns the documentation of all settings, one element for each setting.
     pub fn rows(&self) -> Vec<KeyDoc> {
         self.rows.values().flatten().map(|row| row.doc.clone()).collect()
     }
@@ -163,8 +167,8 @@ impl Generator {
         Ok(Case { given, files, scenario })
     }
 
-    /// Adds to a fabric those lists of tables for which values are requested. They are drawn after
-    /// the fabric because their entries name its nodes.
+    /// Adds to a fabric its lists of tables (such as faults) for which values are requested. They
+    /// are drawn after the nodes and cables because their entries name these.
     fn named(&self, mut fabric: Table, hand: &mut Hand) -> Table {
         let rows = self.rows_at("fabric").iter().filter(|row| row.kind_of_value == "tables");
         for row in rows {
@@ -176,8 +180,9 @@ impl Generator {
         fabric
     }
 
-    /// Draws a small fabric. Returns it with its topology file, and the names of its nodes and
-    /// cables.
+    /// Draws a small fabric that has the requested values. Returns its section of the scenario, its
+    /// topology file, and the names of its nodes and cables. `density`: probability of an optional
+    /// setting.
     fn fabric(
         &self,
         random: &mut Stream,
@@ -185,7 +190,9 @@ impl Generator {
         density: f64,
     ) -> Result<(Table, Files, Names), Refusal> {
         let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
-        let mut refusal = "no fabric is small enough".to_owned();
+        let mut refusal = format!(
+            "no drawn fabric has at least {LEAST_HOSTS} hosts and at most {MOST_NODES} nodes"
+        );
         // entries of lists name nodes, which do not exist before the fabric is drawn
         let is_later = |wish: &&Wish| {
             let mut rows = self.rows_at("fabric").iter();
@@ -222,7 +229,8 @@ impl Generator {
         self.rows.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Draws a section of the scenario; `place` is its path in the schema.
+    /// Draws a section or table of the scenario; `place` is its dotted path, such as `workload.*`
+    /// for an entry of the list of workloads.
     fn section(&self, place: &str, hand: &mut Hand) -> Table {
         let mut table = Table::new();
         let kind = self.kind(place, hand);
@@ -242,8 +250,8 @@ impl Generator {
         table
     }
 
-    /// Chooses the kind of a section so that it has all settings whose values are requested; if
-    /// there is no such kind, those that must be granted; otherwise any kind.
+    /// Chooses the setting `kind` of a section. Prefers kinds which allow all requested values of
+    /// the section; then kinds which allow those that the scenario must have; then any kind.
     fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
         let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
         let firm: Vec<Wish> = hand.firm().cloned().collect();
@@ -257,8 +265,8 @@ impl Generator {
         Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
     }
 
-    /// Returns the kinds of a section that have all settings of the section whose values are
-    /// requested; `row` is the row of the setting `kind`.
+    /// Returns the kinds of a section that allow all of its settings for which `wishes` requests
+    /// values. `row` documents the setting `kind` of this section.
     fn kinds_with(&self, row: &Row, wishes: &[Wish]) -> Vec<&'static str> {
         let grants = |kind: &str, wish: &Wish| {
             if wish.path == row.path {
@@ -278,7 +286,8 @@ impl Generator {
         kinds.filter(|kind| here().all(|wish| grants(kind, wish))).collect()
     }
 
-    /// Draws the value of a setting; `None` if the setting is not given in this scenario.
+    /// Draws the value of the setting that `row` documents; `None` if this scenario does not
+    /// contain the setting.
     fn setting(&self, row: &Row, hand: &mut Hand) -> Option<Value> {
         let path = &row.path;
         let wish = hand.wishes.iter().find(|wish| wish.path == *path);
@@ -305,8 +314,9 @@ impl Generator {
         }
     }
 
-    /// Draws the entries of a list of tables: one entry for each group of requested values that one
-    /// entry can have together, and further entries without requested values.
+    /// Draws the entries of a list of tables, at least `count`: one entry for each group of
+    /// requested values that one entry can have together, and further entries without requested
+    /// values.
     fn entries(&self, place: &str, count: u64, hand: &mut Hand) -> Value {
         let kind = self.rows_at(place).iter().find(|row| row.name == "kind");
         let mut groups: Vec<Vec<Wish>> = Vec::new();
@@ -350,7 +360,12 @@ impl Generator {
             let problems = match watched(|| false, || read(&written, &context, &[])) {
                 Ok(Ok(scenario)) => return Ok(scenario),
                 Ok(Err(problems)) => problems,
-                Err(Stopped) => return Err("the fabric is too large".to_owned()),
+                Err(Stopped) => {
+                    return Err(
+                        "the scenario takes too long to read, since its fabric is too large"
+                            .to_owned(),
+                    );
+                }
             };
             for problem in problems.iter().take(4) {
                 last = problem.to_string();
@@ -360,7 +375,8 @@ impl Generator {
         Err(last)
     }
 
-    /// Changes the value to which a problem reported by the reader of scenarios refers.
+    /// Changes or removes the value to which a problem reported by the reader of scenarios refers.
+    /// `round`: number of earlier rounds of repair.
     fn mend(&self, given: &mut Table, problem: &Problem, round: usize, hand: &mut Hand) {
         let steps: Vec<&str> = problem.path.split('.').filter(|step| !step.is_empty()).collect();
         let (depth, place) = deepest(given, &steps);
@@ -413,9 +429,9 @@ impl Generator {
         }
     }
 
-    /// Draws a new value for another setting of a section: one that the message names, or a
-    /// required one. The reader reports a problem at the first of several settings, of which
-    /// another one may be wrong.
+    /// Draws a new value for another setting of the section at the path `steps`: a setting that the
+    /// reader's `message` names, or a required one. The reader reports a problem at the first of
+    /// several settings, of which another one may be wrong.
     fn redraw_another(&self, given: &mut Table, steps: &[&str], message: &str, hand: &mut Hand) {
         let place = place_of(steps);
         let Some(table) = table_at(given, steps) else { return };
@@ -441,8 +457,9 @@ impl Generator {
         }
     }
 
-    /// Draws a new value for a setting. A list of names in a table with the nodes `from` and `to`
-    /// becomes a path between them. A file becomes the next known file, so that each is tried.
+    /// Draws a new value for a setting whose value so far is `before`. A list of names in a table
+    /// with the nodes `from` and `to` becomes a path between them. A file becomes the next known
+    /// file, so that each file is tried.
     fn related(
         &self,
         row: &KeyDoc,
@@ -466,8 +483,8 @@ impl Generator {
         draw::value(row, hand.random, hand.names)
     }
 
-    /// Removes one optional setting or one optional table of a section; if the section has none, of
-    /// the section that contains it.
+    /// Removes one optional setting or optional table, chosen at random, of the section at the path
+    /// `steps`; if this section has none, of the section that contains it.
     fn thin(&self, given: &mut Table, steps: &[&str], hand: &mut Hand) {
         for depth in (0..=steps.len()).rev() {
             let place = place_of(&steps[..depth]);
@@ -509,7 +526,7 @@ fn duration(given: &Table, random: &mut Stream) -> Value {
     Value::String(format!("{us} us"))
 }
 
-/// Returns the TOML value for a level, which is a value of a setting as text.
+/// Returns the TOML value of the setting `row` for `level`, its value as text.
 fn level_value(row: &KeyDoc, level: &str) -> Value {
     match row.kind_of_value {
         "true or false" => Value::Boolean(level == "true"),
@@ -517,19 +534,20 @@ fn level_value(row: &KeyDoc, level: &str) -> Value {
     }
 }
 
-/// Whether `path` equals `above` or is below it.
+/// Whether the dotted path `path` equals the path `above` or begins with it and a dot.
 fn is_on(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the path in the schema of a section of a scenario: indices of list entries become `*`.
+/// Returns the documented path of a section of a scenario: in its path `steps`, indices of list
+/// entries become `*`.
 fn place_of(steps: &[&str]) -> String {
     let star = |step: &&str| if step.parse::<usize>().is_ok() { "*" } else { *step }.to_owned();
     steps.iter().map(star).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the number of steps of a path to the deepest existing table of a scenario, and the path
-/// of this table in the schema.
+/// Returns how many of the first `steps` of a path lead to the deepest table that exists in the
+/// scenario, and the documented path of this table, in which indices of list entries are `*`.
 fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     let mut copy = given.clone();
     let last = steps.len().saturating_sub(1);
@@ -538,7 +556,7 @@ fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     (depth, place_of(&steps[..depth]))
 }
 
-/// Returns the table at a path in a scenario; `None` if there is no table.
+/// Returns the table at the path `steps` in a scenario; `None` if there is no table at this path.
 fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
     let Some((first, rest)) = steps.split_first() else { return Some(given) };
     let mut at = given.get_mut(*first)?;

@@ -1,11 +1,11 @@
-//! Random valid scenarios, generated from the schema, and the oracles (rules) that their runs must
-//! satisfy.
+//! Random valid scenarios, generated from the documentation of all settings (the schema), and the
+//! oracles (rules) that their runs must satisfy.
 //!
-//! * [`draw`] draws a value of each type of the schema; [`generate`] draws whole scenarios, reads
-//!   them, and changes the values that the reader refuses. Both use only the rows of the schema, so
-//!   a new setting takes part without a change of this crate.
-//! * [`features`] finds the settings whose values are combined in pairs, also from the rows of the
-//!   schema, and counts the pairs.
+//! * [`draw`] draws a value for a setting of each type; [`generate`] draws whole scenarios, reads
+//!   them, and changes the values that the reader refuses. Both use only the documentation of the
+//!   settings, so a new setting takes part without a change of this crate.
+//! * [`features`] finds in this documentation the settings whose values are combined in pairs, and
+//!   counts the pairs.
 //! * [`oracles`] runs a scenario in several ways that must agree, and checks rules that hold for
 //!   every run.
 //! * [`shrink`] reduces a scenario that violates an oracle to a few lines.

@@ -33,11 +33,12 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Largest number of events of a case; the case is too large if its first run needs more.
+/// Maximum number of events in the first run of a generated scenario; a scenario with more is too
+/// large and is not checked.
 pub const MOST_EVENTS: u64 = 150_000;
 
-/// Options for a run that is partitioned from its first event to nearly its last, even if it has
-/// few events.
+/// Options for a run on several threads that is partitioned from its first event until only three
+/// flows are left, even if it has few events.
 const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::ZERO,
@@ -58,7 +59,8 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS_IN_PARTS
 };
 
-/// Watcher that stops a partitioned run after `looks` progress reports, and saves a checkpoint.
+/// Watcher of a run on several threads, which stops the run after `looks` progress reports and
+/// saves a checkpoint.
 struct Stopping {
     looks: u64,
     identity: Identity,
@@ -98,7 +100,7 @@ fn identity(scenario: &Scenario) -> Identity {
     Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() }
 }
 
-/// An oracle (a rule that holds for every run) that a case violates.
+/// An oracle (a rule that holds for every run) that a generated scenario violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the oracle, such as `checkpoint`.
@@ -107,34 +109,35 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Statistics of a case for which all oracles hold.
+/// Statistics of a generated scenario (case) that violates no oracle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Number of events in the first run of the case (one thread, no stop).
+    /// Number of events in the scenario's first run, which uses one thread and does not stop.
     pub events: u64,
-    /// Whether a run of the case was stopped, saved, loaded and continued.
+    /// Whether a run of the scenario was stopped, saved in a checkpoint, loaded and continued.
     pub kept: bool,
-    /// Whether a run of the case was partitioned among several threads until its end.
+    /// Whether a run of the scenario was partitioned among several threads until its end.
     pub in_parts: bool,
-    /// Number of packets sent in the first run of the case (one thread, no stop).
+    /// Number of packets sent in the scenario's first run, which uses one thread and does not stop.
     pub packets: u64,
 }
 
-/// Verdict about a case: all oracles hold, or one fails, or the case is too large.
+/// Verdict about a generated scenario (case): it violates no oracle, or one, or it is too large to
+/// be checked.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// All oracles hold for the case.
+    /// The scenario violates no oracle.
     Holds(Looked),
-    /// The first run has too many events, so that nothing was checked.
+    /// The scenario's first run has more than [`MOST_EVENTS`] events, so that nothing was checked.
     TooLarge,
-    /// An oracle does not hold for the case.
+    /// The scenario violates an oracle.
     Fails(Failure),
 }
 
 /// Result of one run of a scenario.
 enum End {
     Done(Box<Results>),
-    /// The simulator reports that the run cannot finish, or that it has reached a limit.
+    /// The simulator reports an error: the run cannot continue, or it has reached a limit.
     Stopped(String),
     TooLarge,
 }
@@ -466,8 +469,8 @@ fn same_tables(expected: &End, other: &End) -> Result<(), String> {
 
 fn said(end: &End) -> String {
     match end {
-        End::Done(_) => "ends".to_owned(),
-        End::Stopped(why) => format!("stops ({why})"),
+        End::Done(_) => "completes".to_owned(),
+        End::Stopped(why) => format!("stops with an error ({why})"),
         End::TooLarge => format!("has more than {MOST_EVENTS} events"),
     }
 }
@@ -528,8 +531,8 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
 fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
         Some((row, slowdown)) => Err(format!(
-            "the flow in row {row} is too fast: it took only {slowdown} of its time over an idle \
-             path"
+            "table flows, row {row}: the flow took only {slowdown} times the time that it needs over \
+             an idle path, although less than 1 is impossible"
         )),
         None => Ok(()),
     }
@@ -573,7 +576,7 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     ] {
         for (row, expected) in of(whole).iter().enumerate() {
             let sum: f64 = parts.iter().map(|part| of(part)[row]).sum();
-            // tolerance: a picosecond, or the rounding of doubles
+            // tolerance: one picosecond plus the rounding errors of doubles
             if (sum - expected).abs() > 1e-6 + expected * 1e-12 {
                 return Err(format!(
                     "table flow_parts, row {row}: the parts of {whole} add up to {sum} µs \
@@ -586,8 +589,8 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
     let (hops, queued) = (sum(column(results, "flow_hops", "queueing_us")), sum(of("queueing_us")));
     if (hops - queued).abs() > 1e-6 + queued * 1e-9 {
         return Err(format!(
-            "waiting times add up to {hops} µs in the table flow_hops, but to {queued} µs in \
-             flow_parts"
+            "the column queueing_us of all rows adds up to {hops} µs in the table flow_hops, but \
+             to {queued} µs in the table flow_parts"
         ));
     }
     Ok(())
@@ -603,7 +606,7 @@ fn of_links(results: &Results, name: &str) -> u64 {
     }
 }
 
-/// Returns the sum of all integers in a JSON value, at any depth.
+/// Returns the sum of all whole numbers in a JSON value, at any depth.
 fn sum_of(value: &Value) -> u64 {
     match value {
         Value::Object(below) => below.values().map(sum_of).sum(),
@@ -611,8 +614,8 @@ fn sum_of(value: &Value) -> u64 {
     }
 }
 
-/// Checks that packet counts of the summary and of the table of links are equal, by kind and by
-/// cause.
+/// Checks that the numbers of packets in the summary and in the table of links are equal, for each
+/// kind of packet and each cause of loss.
 fn counts_add_up(results: &Results) -> Result<(), String> {
     let summary = &results.summary;
     let packets = &summary["packets"];
@@ -631,19 +634,31 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let is_kind = |name: &&str| name.starts_with("drops_") && !is_cause(name);
     let by_kind = sum(&mut names.iter().copied().filter(is_kind));
     for (what, a, b) in [
-        ("packets lost (table of links, summary)", of_links(results, "drops"), dropped),
-        ("packets lost (by cause, in total)", by_cause, dropped),
-        ("packets lost (by kind, in total)", by_kind, dropped),
-        ("packets lost (summary by kind, in total)", sum_of(&summary["drops"]), dropped),
-        ("packets marked", of_links(results, "marks"), sum_of(&summary["marks"])),
-        ("packet-hops", of_links(results, "packets"), count(summary, "packet_hops")),
+        ("packets lost (table of links; summary)", of_links(results, "drops"), dropped),
+        ("packets lost (sum of all causes in the table of links; summary)", by_cause, dropped),
+        ("packets lost (sum of all packet kinds in the table of links; summary)", by_kind, dropped),
+        (
+            "packets lost (sum of all packet kinds in the summary; its total)",
+            sum_of(&summary["drops"]),
+            dropped,
+        ),
+        (
+            "packets marked (table of links; summary)",
+            of_links(results, "marks"),
+            sum_of(&summary["marks"]),
+        ),
+        (
+            "packets on links (table of links; packet_hops of the summary)",
+            of_links(results, "packets"),
+            count(summary, "packet_hops"),
+        ),
     ] {
         if a != b {
-            return Err(format!("two counts of {what} differ: {a} and {b}"));
+            return Err(format!("two numbers that should be equal differ: {what}: {a} and {b}"));
         }
     }
-    // CNMs belong to no class and have no latency; frames that hosts have not processed have no
-    // latency either
+    // congestion notification messages belong to no class and have no latency; frames that hosts
+    // have not processed have no latency either
     let (latencies, delivered) =
         (count(&summary["latency_us"], "count"), count(packets, "delivered"));
     let messages = count(&summary["dcb"], "qcn_messages");
@@ -651,7 +666,9 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     let of_hosts = count(hosts, "ring_drops") + count(hosts, "unprocessed_frames");
     if latencies + of_hosts > delivered || delivered - latencies - of_hosts > messages {
         return Err(format!(
-            "{delivered} packets were delivered, but {latencies} latencies were recorded"
+            "{delivered} packets were delivered, but {latencies} latencies were recorded and \
+             {of_hosts} packets were not processed by hosts; only up to {messages} congestion \
+             notification messages may have no latency"
         ));
     }
     Ok(())
@@ -670,7 +687,8 @@ fn memory_is_free_at_the_end(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that switches drop no data packets (only CNMs) if all traffic has lossless priorities.
+/// Checks that switches drop only congestion notification messages, and no data packets, if all
+/// traffic has lossless priorities.
 fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
     let FabricConfig { dcb, faults, .. } = &scenario.fabric;
     let Some(pfc) = &dcb.pfc else { return Ok(()) };

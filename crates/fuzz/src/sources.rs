@@ -12,18 +12,21 @@ use std::{fs, io};
 /// Contents of files, by file name.
 pub type Files = BTreeMap<String, String>;
 
-/// File name of the MPI trace, which the simulator reads from disk.
+/// File name of the small, fixed MPI trace that generated scenarios may name. Unlike the other
+/// files, the simulator reads it from disk.
 const CALLS: &str = "calls.ti";
 
-/// Number of ranks in the MPI trace.
+/// Number of ranks in the MPI trace `calls.ti`.
 const RANKS: usize = 4;
 
-/// Writes the MPI trace, which the simulator reads from disk, into a folder.
+/// Writes `calls.ti` into a folder: the small, fixed MPI trace that generated scenarios may name.
+/// Unlike the other files, the simulator reads it from disk.
 pub fn write(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(CALLS), calls())
 }
 
-/// Returns the text of the MPI trace: a ring of messages between four ranks, and collective calls.
+/// Returns the text of the MPI trace `calls.ti`: four ranks that send messages in a ring, and
+/// collective calls.
 fn calls() -> String {
     let mut text = String::new();
     for rank in 0..RANKS {
@@ -76,8 +79,8 @@ pub fn graph(random: &mut Stream) -> String {
     text
 }
 
-/// Returns small files of flows, transactions, jobs and rank placement, for a fabric whose nodes
-/// have these names.
+/// Returns the files of a generated scenario, by name: one small file each of flows, transactions,
+/// jobs and the placement of ranks. They name nodes of the fabric, whose names are `names`.
 pub fn files(names: &Names) -> Files {
     let (hosts, n) = (&names.hosts, names.hosts.len().max(1));
     let host = |i: usize| hosts.get(i % n).map_or("h0", String::as_str);
@@ -111,7 +114,8 @@ pub fn files(names: &Names) -> Files {
     ])
 }
 
-/// Returns the names of all files that a scenario may name: `files`, and the MPI trace on disk.
+/// Returns the names of all files that a generated scenario may name: those in `files`, which are
+/// in memory, and the MPI trace `calls.ti` on disk.
 pub fn listed(files: &Files) -> Vec<String> {
     files.keys().cloned().chain([CALLS.to_owned()]).collect()
 }

@@ -55,7 +55,8 @@ pub struct EventRow {
     pub timeout: Option<u8>,
 }
 
-/// Packed form of an event. It has half the size, since a run may have many events.
+/// Event as the log stores it. It has half the size of [`EventRow`], since a run may have many
+/// events.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     at: Time,

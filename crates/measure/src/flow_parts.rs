@@ -11,7 +11,8 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Waits};
 use serde::{Deserialize, Serialize};
 
-/// Round trips for which data of a flow waited because a window had no room.
+/// Round trips for which data of a flow waited because the congestion window or the receiver's
+/// window had no room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
     /// Sum of the times of flight of their packets: transmission, propagation and processing.
@@ -26,14 +27,17 @@ impl RoundTrips {
     }
 }
 
-/// Parts of the completion time of a flow; their sum is the completion time.
+/// Parts of the completion time of a flow; their sum is the completion time. They are the times of
+/// the critical path: the chain of packets each of which was sent because the previous one had
+/// arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// For a stream of raw Ethernet frames: time until its source generated the last frame.
+    /// For a stream of raw Ethernet frames: time from its first frame until its source generated
+    /// the frame that arrived last. 0 for a message.
     pub application: Span,
-    /// Waiting time behind earlier messages of the same connection.
+    /// Waiting time of a message behind earlier messages of the same connection.
     pub earlier: Span,
-    /// Waiting time in the queues of network cards of hosts, and for room in these queues.
+    /// Waiting time in the queues of network cards of hosts, and until these queues have room.
     pub host_queue: Span,
     /// Time for which a timer of the sender, such as the pacing timer, deferred the transmission of
     /// data.
@@ -60,13 +64,15 @@ pub struct Parts {
     pub congestion_window: RoundTrips,
     /// Round trips for which data waited because the receiver's window was full.
     pub receiver_window: RoundTrips,
-    /// Transmission time at all hops of the last packet from the sender to the receiver.
+    /// Transmission time at all hops of the packet with the flow's last data, from the sender to
+    /// the receiver.
     pub transmission: Span,
-    /// Propagation time of the last packet from the sender to the receiver.
+    /// Propagation time of the packet with the flow's last data, from the sender to the receiver.
     pub propagation: Span,
-    /// Processing time of the last packet at the receiving host.
+    /// Processing time, at the receiving host, of the packet with the flow's last data.
     pub processing: Span,
-    /// Time from the first transmission of lost data to its retransmission.
+    /// Time from the first transmission of lost data to its retransmission; 0 if the critical path
+    /// has no lost data.
     pub retransmission: Span,
 }
 
@@ -91,8 +97,8 @@ impl Parts {
         self.handshake + windows.flight + self.last_flight()
     }
 
-    /// Returns the time of transmission, propagation and processing of the last packet to the
-    /// receiver.
+    /// Returns the time of transmission, propagation and processing of the packet with the flow's
+    /// last data.
     fn last_flight(&self) -> Span {
         self.transmission + self.propagation + self.processing
     }
@@ -128,15 +134,17 @@ impl Parts {
         }
     }
 
-    /// Returns the parts with the flight of the last packet counted as part of the handshake.
+    /// Returns parts in which the time of flight of the last packet is moved to `handshake`,
+    /// because this packet belongs to the handshake.
     #[must_use]
     pub fn after_handshake(mut self) -> Parts {
         self.handshake += self.last_flight();
         self.without_last_flight()
     }
 
-    /// Returns the parts with the flight of the last packet counted as one of the round trips that
-    /// `of` selects.
+    /// Returns parts in which the time of flight of the last packet is moved to one kind of round
+    /// trips, whose number grows by 1. `of` selects the kind: slow start, congestion window or
+    /// receiver's window.
     #[must_use]
     pub fn after_round_trip(mut self, of: impl FnOnce(&mut Parts) -> &mut RoundTrips) -> Parts {
         let flight = self.last_flight();
@@ -150,10 +158,10 @@ impl Parts {
         self
     }
 
-    /// Returns the parts of one packet after `span` is subtracted from their begin: first from the
-    /// times of the sending core and `host_queue`, then from `queueing`, the times of flight and the
-    /// times of the receiving core. Also returns the part of `span` that was subtracted from
-    /// `queueing`.
+    /// Returns the parts of one packet without their first `span`, because an earlier packet covers
+    /// this time. It is subtracted from the times of the sending core and `host_queue`, then from
+    /// `queueing`, the times of flight and the times of the receiving core. Also returns how much
+    /// was subtracted from `queueing`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;
@@ -211,14 +219,15 @@ pub struct HopRow {
     pub row: u64,
     /// Whether the flow is a stream of raw Ethernet frames, not a message.
     pub is_stream: bool,
-    /// Number of the link; `None` for all further links of the path together.
+    /// Number of the link; `None` for the waiting time before all links after the first twelve of
+    /// the path.
     pub link: Option<u32>,
-    /// Waiting time of the flow before the link.
+    /// Waiting time of the flow in the queue of the switch before the link.
     pub wait: Span,
 }
 
-/// Rows of the tables `flow_parts` and `flow_hops`, for the first `most` flows. Later flows are
-/// only counted.
+/// Rows of the tables `flow_parts` and `flow_hops` for the first `most` flows that are recorded.
+/// Later flows are only counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PartsTable {
     rows: Vec<PartsRow>,
@@ -330,7 +339,8 @@ table! {
     /// time from the first transmission of lost data until its retransmission
     retransmission_us: us = flow.parts.retransmission;
 
-    /// for a stream, time until its source generated the frame that arrived last; 0 for a message
+    /// for a stream, time from its first frame until its source generated the frame that arrived
+    /// last; 0 for a message
     application_us since 9: us = flow.parts.application;
 
     /// waiting time behind earlier messages of the same connection

@@ -19,14 +19,15 @@ use eastwest_engine::random::mix;
 use eastwest_types::{HostId, Packet, SackBlocks, flag, rocev2};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of an Ethernet header.
+/// Length of an Ethernet header, in bytes.
 const ETHERNET: usize = 14;
-/// Bytes of an IPv4 header without options.
+/// Length of an IPv4 header without options, in bytes.
 const IPV4: usize = 20;
 /// Largest shift count of window scaling (RFC 7323, 2.3).
 const MOST_SHIFT: u8 = 14;
 /// Protocol number of TCP in the IPv4 header.
 const TCP: u8 = 6;
+/// Protocol number of UDP in the IPv4 header.
 const UDP: u8 = 17;
 /// UDP destination port of RoCEv2.
 const ROCEV2: u16 = 4791;
@@ -38,7 +39,8 @@ pub fn address(host: HostId) -> [u8; 4] {
     (0x0a00_0001 + host.0).to_be_bytes()
 }
 
-/// TCP options that both ends of every connection announce in their SYN.
+/// TCP options in the SYN and SYN-ACK of every connection in a capture file; all connections have
+/// equal options.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TcpOptions {
     /// Value of the MSS option in bytes: payload of a full segment, plus 12 for timestamps.
@@ -83,8 +85,9 @@ impl Direction {
         if self.from_client { (client, server) } else { (server, client) }
     }
 
-    /// Returns the sequence number in the header for a position in a stream: the stream of the
-    /// sender (`of_sender`) or of the receiver.
+    /// Returns the sequence number in a TCP header for a byte position in a stream: the stream that
+    /// the sender of this packet sends (`of_sender`), or the stream of the other direction, for the
+    /// ACK and SACK blocks.
     fn sequence(&self, position: u64, of_sender: bool) -> u32 {
         let client = u64::from(of_sender == self.from_client);
         (mix(2 * self.connection + client) as u32).wrapping_add(position as u32)
@@ -203,8 +206,9 @@ pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8
     frame(direction, packet.tos, UDP, &header, rest)
 }
 
-/// Returns the bytes of Ethernet and IPv4 headers followed by the transport header; `payload`:
-/// payload bytes after it.
+/// Returns the Ethernet header, IPv4 header and transport header of a frame as bytes, without
+/// payload. `payload`: number of bytes after the transport header, needed only for the length field
+/// of IPv4.
 fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload: u16) -> Vec<u8> {
     let (src, dst) = (address(direction.src), address(direction.dst));
     let mut bytes = Vec::with_capacity(ETHERNET + IPV4 + transport.len());
@@ -226,8 +230,8 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     bytes
 }
 
-/// Returns the checksum of a transport header and a payload of `payload` zeros, including the
-/// pseudo header (RFC 9293, 3.1).
+/// Returns the checksum of a transport header followed by `payload` zero bytes, including the
+/// pseudo header (RFC 9293, 3.1). The checksum field in `header` must be zero.
 fn transport_checksum(direction: &Direction, protocol: u8, header: &[u8], payload: u16) -> u16 {
     let addresses = sum(&address(direction.src)) + sum(&address(direction.dst));
     let length = header.len() as u32 + u32::from(payload);

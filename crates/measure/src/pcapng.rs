@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// Type number of the section header block of pcapng.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+/// Type number of the interface description block of pcapng.
 const INTERFACE: u32 = 1;
+/// Type number of the name resolution block of pcapng.
 const NAMES: u32 = 4;
+/// Type number of the enhanced packet block of pcapng.
 const ENHANCED_PACKET: u32 = 6;
 /// Magic number from which readers of the file learn its byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;

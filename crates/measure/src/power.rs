@@ -58,8 +58,8 @@ impl Sub for Used {
     }
 }
 
-/// Totals of energy and times of the links of each tier at each sample; empty if energy is not
-/// recorded.
+/// For each sample and each tier of links: energy of the links of the tier and their times in the
+/// power states, since the start of the run. Empty if energy is not recorded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,
@@ -67,7 +67,8 @@ pub struct PowerSeries {
 }
 
 impl PowerSeries {
-    /// Adds a sample: for each tier the energy and times of its links since the start of the run.
+    /// Adds a sample: for each tier, the energy of its links and their times in the power states,
+    /// since the start of the run.
     pub fn take(&mut self, totals: &[Used]) {
         self.tiers = totals.len();
         self.totals.extend_from_slice(totals);
@@ -81,7 +82,7 @@ impl PowerSeries {
     }
 
     /// Returns, for every sample and tier, the index of the sample, the index of the tier, and the
-    /// energy and times since the previous sample.
+    /// energy and the times in power states since the previous sample.
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32, Used)> + '_ {
         let tiers = self.tiers;
         self.totals.iter().enumerate().map(move |(place, &now)| {

@@ -36,7 +36,7 @@ pub struct LinkSample {
     pub bytes: u64,
 }
 
-/// Counters of one link since the start of the run.
+/// Counters of one link, from the start of the run until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkTotals {
     /// Bytes that the link has carried, including framing.
@@ -175,7 +175,8 @@ impl Samples {
         self.next = Time(self.interval.0 * pairs as u64);
     }
 
-    /// Merges the traffic of links in neighbouring intervals into pairs.
+    /// Merges the traffic of links in two neighbouring intervals each, for the first `pairs` pairs.
+    /// The traffic of an odd last interval is counted in the next interval.
     fn halve_links(&mut self, pairs: u32) {
         let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
         for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {

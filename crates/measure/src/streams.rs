@@ -43,7 +43,7 @@ pub struct StreamRow {
     latency_max: Span,
     latency_before: Span,
     jitter_sum_ps: u128,
-    /// Number of the newest frame that has arrived (low 32 bits).
+    /// Highest number of a frame that has arrived (low 32 bits), to detect frames that arrive late.
     newest: u32,
 }
 

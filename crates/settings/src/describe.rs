@@ -1,13 +1,14 @@
-//! The schema of scenarios: one row for each key. The rows are collected in describing mode: the
-//! functions that read a scenario are called without a file, once for each kind of every section.
+//! The documentation of all keys of a scenario (the schema), one row for each key. To collect it,
+//! the functions that read a scenario are called without a file, once for each kind of every
+//! section.
 
 use crate::reader::{Describing, Section, State, read_table};
 use crate::row::KeyDoc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns all rows of the schema, one for each key of a scenario, in the order of reading. `read`
-/// is the function that reads a whole scenario. It is called with the default kinds, and then with
-/// each other kind of every section that it has read.
+/// Returns the documentation of all keys of a scenario, in the order of reading. `read` is the
+/// function that reads a whole scenario. It is called with the default kinds, and then with each
+/// other kind of every section that it has read.
 pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     let mut rows: Vec<KeyDoc> = Vec::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
@@ -43,9 +44,9 @@ pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     rows
 }
 
-/// Adds `row` to the schema after the row with index `before`, the last one read in the same
-/// section. If an equal row exists already, only adds the kind of the section to it. Returns the
-/// index of the row.
+/// Adds the documentation of a key, `row`, after the row with index `before`, the last one of the
+/// same section. If `rows` already has it for another kind of the section, only adds the kind to
+/// it. Returns the index of the row.
 fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc, before: Option<usize>) -> usize {
     if let Some(at) = rows.iter().position(|r| r.same_but_for_kinds(&row)) {
         for kind in row.kinds {

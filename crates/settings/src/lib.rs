@@ -3,7 +3,8 @@
 //!
 //! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The other modules work on a
 //! whole file: [`syntax`] parses it and records the line of each key, [`overrides`] replaces
-//! values, [`describe`] collects the schema, and [`resolve`] writes the file with all defaults.
+//! values, [`describe`] collects the documentation of all keys, and [`resolve`] writes the file
+//! with all defaults.
 
 #![cfg_attr(
     not(test),

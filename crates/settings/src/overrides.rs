@@ -23,7 +23,8 @@ pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>
     (problems, paths)
 }
 
-/// Largest number of names and numbers in a path; no path of the schema is longer.
+/// Largest number of names and numbers in the path of an override `--set path=value`; no key of a
+/// scenario has a longer path.
 const MOST_STEPS: usize = 16;
 
 type Refusal = (String, Option<String>);

@@ -6,8 +6,8 @@ use std::fmt;
 /// A problem of a scenario. All problems of a file are collected and reported together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Path of the key in the file, such as `fabric.queue.limit` or `workload.0.bytes`; empty for
-    /// the file as a whole.
+    /// Dotted path of the key in the scenario, such as `fabric.queue.limit` or `workload.0.bytes`;
+    /// empty for the file as a whole.
     pub path: String,
     /// Line in the file, counted from 1; `None` if it is not known.
     pub line: Option<usize>,

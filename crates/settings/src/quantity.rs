@@ -9,9 +9,9 @@ use toml::{Table, Value};
 
 /// A type of the values in a scenario: how a value is read, printed and checked.
 pub trait Quantity: Clone {
-    /// Name of the type in the schema, for example `time` or `rate`.
+    /// Name of the type in the documentation of keys, for example `time` or `rate`.
     const TYPE: &'static str;
-    /// Name of a list of values of this type in the schema.
+    /// Name, in the documentation of keys, of the type of a list of these values.
     const LIST: &'static str = "list";
     /// Reads a TOML value of this type, or returns a message that says what is wrong with it.
     fn parse(value: &Value) -> Result<Self, String>;
@@ -72,8 +72,8 @@ pub fn instead(value: &Value) -> &'static str {
     }
 }
 
-/// Reads a value with a unit; returns it in the smallest unit of `units`, or a message about what
-/// is wrong.
+/// Reads a value with a unit, such as `10 ms`. Returns it as a number of the smallest unit of
+/// `units`, or an error message.
 fn with_unit(value: &Value, units: &Units) -> Result<u64, String> {
     match value {
         Value::String(text) => units.parse(text),
@@ -94,7 +94,8 @@ fn whole(value: &Value, max: u64) -> Result<u64, String> {
     }
 }
 
-/// Reads any finite number, or returns a message; `form` says there how the number is written.
+/// Reads any finite number. Otherwise returns an error message, which ends with `form`: how the
+/// number is to be written.
 fn number(value: &Value, form: &str) -> Result<f64, String> {
     let n = match value {
         Value::Integer(n) => *n as f64,
@@ -280,8 +281,9 @@ impl Quantity for Ratio {
     ordered!();
 }
 
-/// Largest limit of a queue: 10 million packets, or 100 GB.
+/// Largest limit of a queue that is given as a number of packets.
 const QUEUE_PACKETS: u32 = 10_000_000;
+/// Largest limit of a queue that is given as a size, in bytes (100 GB).
 const QUEUE_BYTES: u64 = 100_000_000_000;
 
 impl Quantity for Limit {
@@ -382,10 +384,11 @@ impl Quantity for FileName {
     }
 }
 
-/// Limits of the properties of a key: number of properties, characters of a name, and characters of
-/// a value.
+/// Maximum number of properties (name and value) that one key can have.
 const PROPERTIES: usize = 10_000;
+/// Maximum number of bytes in the name of a property.
 const PROPERTY_NAME: usize = 256;
+/// Maximum number of bytes in the value of a property.
 const PROPERTY_VALUE: usize = 4096;
 
 impl Properties {
@@ -407,7 +410,8 @@ impl Properties {
             };
             if name.trim().is_empty() || name.len() > PROPERTY_NAME || text.len() > PROPERTY_VALUE {
                 return Err(format!(
-                    "has a property whose name is empty or whose name or value is too long: {}",
+                    "has the property '{}': a name must have 1 to {PROPERTY_NAME} bytes, and a \
+                     value at most {PROPERTY_VALUE} bytes",
                     shorten(&name)
                 ));
             }

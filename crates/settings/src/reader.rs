@@ -2,8 +2,8 @@
 //!
 //! From one declaration follow the checked value, all problems of the file at once, and the
 //! resolved text, which contains every default. In describing mode no file is read, and
-//! declarations give the rows of the schema. A section is read inside a closure; when the closure
-//! returns, keys that were not declared are reported.
+//! declarations give the documentation of all keys. A section is read inside a closure; when the
+//! closure returns, keys that were not declared are reported.
 
 use crate::problem::{Problem, nearest, quote, shorten};
 use crate::quantity::{Quantity, constant, instead};
@@ -21,25 +21,27 @@ const MOST_PROBLEMS: usize = 1000;
 pub struct State {
     /// Problems found in the file so far.
     pub problems: Vec<Problem>,
-    /// Line of each key and table in the file, counted from 1, by the path of the key.
+    /// Line of each key and table in the file, counted from 1, by the dotted path of the key.
     pub lines: BTreeMap<String, usize>,
-    /// State of describing mode, in which the schema is collected; `None` when a file is read.
+    /// State of describing mode, in which the documentation of all keys is collected; `None` when a
+    /// file is read.
     pub describing: Option<Describing>,
-    /// Function that returns all rows of the schema, with which messages say to which section a
-    /// misplaced key belongs. `None`: messages do not say this.
+    /// Function that returns the documentation of all keys of a scenario. With it, messages say to
+    /// which section a misplaced key belongs; with `None` they do not.
     pub schema: Option<fn() -> &'static [KeyDoc]>,
 }
 
-/// State of describing mode, in which no file is read and the rows of the schema are collected.
+/// State of describing mode, in which no file is read and the documentation of all keys is
+/// collected.
 #[derive(Default)]
 pub struct Describing {
-    /// Kind that a section has in this pass through the schema, by the place of the section
-    /// (`workload.*`). Other sections have their default kind.
+    /// Kind that a section has in this pass, by the dotted path of the section (`workload.*`).
+    /// Other sections have their default kind. There is one pass for each kind of every section.
     pub forced: BTreeMap<String, &'static str>,
-    /// Sections with a key `kind` that this pass through the schema has read: the place of the
-    /// section, and the names of all its kinds.
+    /// Sections with a key `kind` that this pass has read: the dotted path of the section, and the
+    /// names of all its kinds.
     pub met: Vec<(String, Vec<&'static str>)>,
-    /// Rows of the schema that were collected, in the order of reading.
+    /// Documentation of the keys that this pass has read, in the order of reading.
     pub keys: Vec<KeyDoc>,
 }
 
@@ -50,14 +52,14 @@ impl State {
         self.problems
     }
 
-    /// Whether the limit of collected problems is reached, so that reading can stop.
+    /// Whether the maximum number of problems (1,000) is collected, so that reading can stop.
     pub fn full(&self) -> bool {
         self.problems.len() >= MOST_PROBLEMS
     }
 
-    /// Adds a problem at a path of the file, with the value found there and the name that was
-    /// probably meant (`None` if there is none). Does nothing in describing mode, or if the limit
-    /// of problems is reached.
+    /// Adds a problem with the key at the dotted path `path`, the value found there, and the name
+    /// that was probably meant (`hint`; `None` if there is none). Does nothing in describing mode,
+    /// or if 1,000 problems are collected.
     pub fn problem(
         &mut self,
         path: &str,
@@ -145,20 +147,22 @@ pub struct Section<'s, 't> {
     state: &'s mut State,
     /// Path of the section in the file, such as `workload.0`.
     path: String,
-    /// Place of the section in the schema, such as `workload.*` for all members of an array.
+    /// Path of the section with `*` for the number of each member of an array, such as
+    /// `workload.*`; it identifies the section in the documentation of keys.
     place: String,
     table: Option<&'t Table>,
     /// Values for keys that the table in the file does not have; they replace the defaults of these
     /// keys.
     presets: Presets,
-    /// Presets (values that replace defaults) for tables below this section, by the name of the
-    /// table.
+    /// Presets (values that replace defaults) for keys of tables in this section, by the name of
+    /// the table.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
-    /// Name of the user's own mechanism to which the keys of this section belong; `None` for
-    /// built-in mechanisms.
+    /// Name of the user's own mechanism to which the keys of this section belong; `None` if they
+    /// belong to Eastwest.
     mechanism: Option<&'static str>,
-    /// Text added to the message about an unknown name of a choice; usually empty.
+    /// Text that is added to the message about an unknown name, such as how users load mechanisms
+    /// of their own; usually empty.
     besides: &'static str,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
@@ -168,9 +172,9 @@ pub struct Section<'s, 't> {
     out: Out,
 }
 
-/// Reads a TOML table with the function `read`. `path` is the path of the table, empty for the top
-/// level of a file; a table `None` counts as empty. Returns the result of `read`, and the resolved
-/// text of the table (its keys with all defaults).
+/// Reads a TOML table with the function `read`. `path` is the dotted path of the table, empty for
+/// the top level of a file; a table `None` counts as empty. Returns the result of `read`, and the
+/// resolved text of the table (its keys with all defaults).
 pub fn read_table<T>(
     state: &mut State,
     path: &str,
@@ -208,8 +212,8 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Whether the reader is in describing mode, which only collects the schema, so that no other
-    /// file must be opened.
+    /// Whether the reader is in describing mode, which only collects the documentation of keys.
+    /// Then there is no scenario, and no other file must be opened.
     pub fn describing(&self) -> bool {
         self.state.describing.is_some()
     }
@@ -280,8 +284,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state
     }
 
-    /// Reads a key that is required or has a default. If the value is missing or wrong, reports it
-    /// and returns the default or another valid value.
+    /// Reads a key that is required or has a default. If the value is missing or wrong, reports
+    /// this and returns the default or another valid value, so that reading can continue.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
@@ -337,8 +341,8 @@ impl<'s, 't> Section<'s, 't> {
     }
 
     /// Reads a key of an earlier version of the program, which other keys have replaced and which
-    /// is not part of the schema. Returns `None` if the key is absent, or if its value is wrong and
-    /// was reported.
+    /// is not documented. Returns `None` if the key is absent, or if its value is wrong and was
+    /// reported.
     pub fn former<T: Quantity>(&mut self, name: &'static str) -> Option<T> {
         if self.describing() {
             return None;
@@ -415,8 +419,8 @@ impl<'s, 't> Section<'s, 't> {
         index.map(|i| choices[i].1.clone())
     }
 
-    /// Returns the index of the kind whose keys are collected now. Used in describing mode, in
-    /// which the schema is collected once for each kind.
+    /// Returns the index of the kind whose keys are documented in this pass. Used in describing
+    /// mode, which reads a section once for each kind.
     fn walk_kinds<T>(&mut self, default: Option<&'static str>, choices: &[Choice<T>]) -> usize {
         let place = self.place.clone();
         let Some(describing) = &mut self.state.describing else { return 0 };
@@ -476,8 +480,9 @@ impl<'s, 't> Section<'s, 't> {
         index
     }
 
-    /// Returns the index of the known kind that is most similar to the unknown `kind` of the file;
-    /// with it the rest of the section can be checked. `None` if no kind is similar.
+    /// Returns the index of the known kind that is most similar to the unknown kind in the file, so
+    /// that the other keys of the section can be checked as for this kind. `None` if no kind is
+    /// similar.
     fn likely_kind<T>(&self, choices: &[Choice<T>]) -> Option<usize> {
         let text = self.table?.get("kind")?.as_str()?;
         let likely = nearest(text, choices.iter().map(|c| c.0))?;

@@ -8,7 +8,7 @@ pub struct Out {
     pub tables: Vec<(&'static str, Body)>,
 }
 
-/// Content of a name in the resolved scenario: one table, or an array of tables.
+/// What a name stands for in the resolved scenario: one table, or an array of tables.
 pub enum Body {
     /// One table, written under `[name]`.
     Table(Out),
@@ -35,7 +35,7 @@ impl Out {
         self.values.retain(|(n, _)| *n != name);
     }
 
-    /// Sorts values and tables in the order of `names`.
+    /// Sorts the values, and the tables, in the order of the keys in `names`.
     pub fn order(&mut self, names: &[&'static str]) {
         let place = |name: &str| names.iter().position(|n| *n == name);
         self.values.sort_by_key(|(name, _)| place(name));

@@ -1,12 +1,13 @@
-//! Rows of the schema: each row documents one key of a section of a scenario.
+//! Documentation of the keys of a scenario, in rows: one for each key of a section.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A row of the schema: the documentation of one key of a scenario.
+/// The documentation of one key of a scenario: type, meaning, default and range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDoc {
-    /// Place in the schema of the section that has the key, such as `workload.*`.
+    /// Dotted path of the section that has the key, such as `workload.*`, where `*` stands for any
+    /// member of an array; empty for the top level.
     pub place: String,
     /// Name of the key in its section.
     pub name: &'static str,
@@ -30,8 +31,8 @@ pub struct KeyDoc {
 }
 
 impl KeyDoc {
-    /// Returns a row of the schema for a key that is not required and has no default, range or
-    /// choices.
+    /// Returns the documentation of a key that is not required and has no default, range or
+    /// choices. `place`: dotted path of its section; `kind_of_value`: type of its value.
     pub fn new(
         place: &str,
         name: &'static str,
@@ -52,7 +53,7 @@ impl KeyDoc {
         }
     }
 
-    /// Returns the path of the key in a scenario file.
+    /// Returns the dotted path of the key in a scenario, such as `workload.*.kind`.
     pub fn path(&self) -> String {
         join(&self.place, self.name)
     }
@@ -89,7 +90,7 @@ pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -
     if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
 }
 
-/// Returns a row of the schema, the documentation of one key, as a JSON object.
+/// Returns the documentation of one key as a JSON object.
 pub fn row_json(row: &KeyDoc) -> Value {
     let mut object = json!({ "path": row.path(), "type": row.kind_of_value, "doc": row.doc });
     if row.required {

@@ -28,7 +28,10 @@ pub fn parse(text: &str) -> Result<Document, Vec<Problem>> {
 /// any.
 pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > most {
-        return Err(vec![Problem::of_file(format!("the file has more than {most} bytes"))]);
+        return Err(vec![Problem::of_file(format!(
+            "the file has {} bytes, but at most {most} are allowed",
+            text.len()
+        ))]);
     }
     let starts = Lines::of(text);
     let (parsed, errors) = DeTable::parse_recoverable(text);

@@ -147,7 +147,9 @@ impl Units {
         };
         scaled(number, scale).map_err(|wrong| match wrong {
             Wrong::Number => format!("is not {}; write {}", self.called, self.form()),
-            Wrong::TooLarge => "is too large to be represented".to_owned(),
+            Wrong::TooLarge => {
+                format!("is too large: at most {} times {} is allowed", u64::MAX, self.smallest)
+            }
             Wrong::TooFine => format!(
                 "has more decimals than can be represented; the smallest step is {}",
                 self.smallest
@@ -190,7 +192,8 @@ enum Wrong {
     TooFine,
 }
 
-/// Returns the decimal number `number` times `scale`; an error if the product is not an integer.
+/// Returns the decimal number in the text `number` (such as `12.5`) times `scale`; an error if the
+/// product is not a whole number.
 fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let (whole, part) = (digits(whole)?, fraction.trim_end_matches('0'));

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of a MapReduce job with Hadoop's meaning: to the counters of tasks, only successful
-/// attempts contribute.
+/// Counters of a MapReduce job with Hadoop's names and meaning. Counters that add up the values of
+/// tasks, such as bytes read, include only attempts of tasks that were successful.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
     /// Value of each counter, indexed by the number of the [`Counter`].

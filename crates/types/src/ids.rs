@@ -64,7 +64,8 @@ pub enum Side {
 }
 
 impl Side {
-    /// Returns the opposite side.
+    /// Returns the other end of the connection: the server for the client, and the client for the
+    /// server.
     pub fn other(self) -> Side {
         match self {
             Side::Client => Side::Server,

@@ -21,7 +21,7 @@ impl Limit {
         }
     }
 
-    /// Whether both limits count packets, or both count bytes.
+    /// Whether the two limits have the same unit: both count packets, or both count bytes.
     pub fn counts_same_as(self, other: Limit) -> bool {
         matches!(self, Limit::Packets(_)) == matches!(other, Limit::Packets(_))
     }

@@ -12,13 +12,14 @@ pub mod flag {
     pub const SYN: u8 = 0x02;
     /// RST: abort the connection.
     pub const RST: u8 = 0x04;
-    /// PSH: push the data received so far to the application.
+    /// PSH: the receiver should deliver the data received so far to the application at once.
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
-    /// ECE: ECN echo (RFC 3168).
+    /// ECE: the receiver has received a packet with the mark CE (ECN echo, RFC 3168). In a SYN: the
+    /// sender supports ECN.
     pub const ECE: u8 = 0x40;
-    /// CWR: congestion window reduced (RFC 3168).
+    /// CWR: the sender has reduced its congestion window because of ECE (RFC 3168).
     pub const CWR: u8 = 0x80;
 }
 
@@ -82,7 +83,8 @@ pub struct Packet {
     pub window: u32,
     /// TCP timestamp echo in µs; 0 if the packet carries no echo.
     pub ts_echo_us: u32,
-    /// Index of the SACK blocks in their own table; [`NO_SACK`] if the packet has none.
+    /// Index of the SACK blocks of this packet in a separate table of SACK blocks; [`NO_SACK`] if
+    /// the packet has none.
     pub sack: u32,
     /// Seeded hash of the five-tuple, by which ECMP chooses a path.
     pub hash: u16,

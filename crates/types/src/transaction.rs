@@ -48,11 +48,11 @@ impl TransactionRecord {
 pub struct CallRecord {
     /// Time at which the request was sent.
     pub sent: Time,
-    /// Arrival time of the request.
+    /// Arrival time of the request at the called component.
     pub arrived: Time,
     /// Time at which the response was sent.
     pub answered: Time,
-    /// Arrival time of the response.
+    /// Arrival time of the response at the calling component.
     pub done: Time,
     /// Time during which the request or response of the call was on the critical path in the
     /// network.

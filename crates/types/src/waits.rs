@@ -20,8 +20,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Adds the waiting time `wait` before link `link`; `None` adds it to the waiting times at
-    /// links without an entry of their own.
+    /// Adds the waiting time `wait` in the queue before link `link`. `None`, or a link beyond the
+    /// first [`MOST_WAITS`], adds it to the common sum of links without an entry of their own.
     pub fn add(&mut self, link: Option<u32>, wait: Span) {
         if wait == Span::ZERO {
             return;
@@ -45,8 +45,8 @@ impl Waits {
         }
     }
 
-    /// Returns each link with its waiting time. Waiting times at links without an entry of their
-    /// own come last, added together, with `None`.
+    /// Yields each link with the waiting time before it. Links without an entry of their own come
+    /// last, as `None` with the sum of their waiting times.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, Span)> {
         let named = self.links[..usize::from(self.kept)].iter().map(|(l, wait)| (Some(*l), *wait));
         named.chain((self.elsewhere > Span::ZERO).then_some((None, self.elsewhere)))
@@ -57,8 +57,8 @@ impl Waits {
         self.iter().fold(Span::ZERO, |sum, (_, wait)| sum + wait)
     }
 
-    /// Returns the waiting times that remain after the first `span` of waiting is removed, in the
-    /// order of links.
+    /// Returns the waiting times without the first `span` of waiting. `span` is subtracted link by
+    /// link, in the order in which the links were added.
     #[must_use]
     pub fn without_first(&self, span: Span) -> Waits {
         let mut rest = span;

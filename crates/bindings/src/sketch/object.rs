@@ -18,7 +18,7 @@ pub struct Sketch {
     pub kind: String,
     /// Name by which scenarios refer to the sketch.
     pub name: String,
-    /// One line that explains the sketch, for the schema of scenarios and for error messages.
+    /// One line that explains the sketch, for the documentation of settings and for error messages.
     pub doc: String,
     /// Name of the random number stream of the sketch's objects.
     stream: String,
@@ -249,8 +249,8 @@ fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAn
     PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))
 }
 
-/// A stream of random numbers for a sketch, which depends only on the seed of the run and the place
-/// of the object.
+/// A stream of random numbers for a Python object of a sketch. It depends only on the seed of the
+/// run and on the port, sender, switch or process to which the object belongs.
 #[pyclass(module = "eastwest")]
 struct Random {
     stream: Stream,
