@@ -72,9 +72,10 @@ pub(super) struct Bounds {
     /// Whether rate samples may belong to a probe that has lost too much.
     judging: bool,
     doublings: u32,
-    /// Bytes that must be acknowledged for each segment by which the long-term bound rises;
-    /// `acked`: bytes acknowledged so far.
+    /// Number of bytes that must be acknowledged for each segment by which the long-term bound
+    /// rises.
     every: u64,
+    /// Bytes acknowledged since the long-term bound last rose by a segment; compared with `every`.
     acked: u64,
 }
 

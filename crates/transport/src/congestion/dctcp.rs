@@ -41,9 +41,10 @@ pub struct Dctcp {
     pub alpha: u32,
     /// Stream position whose acknowledgement ends the current observation window.
     window_end: u64,
-    /// Bytes acknowledged in the current observation window; `marked`: bytes of these acknowledged
-    /// by ACKs with ECE.
+    /// Bytes acknowledged in the current observation window.
     acked: u64,
+    /// Bytes that ACKs with ECE have acknowledged in the current observation window; a part of
+    /// `acked`.
     marked: u64,
     rules: DctcpRules,
     reno: NewReno,

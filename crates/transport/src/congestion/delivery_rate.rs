@@ -19,16 +19,16 @@ pub(super) fn bytes_in_time(rate: u64, time: Span) -> u64 {
 struct Record {
     end: u64,
     sent_at: Time,
-    /// Bytes delivered since the connection began, when the segment was sent; `delivered_at`: time
-    /// of the last of these deliveries.
+    /// Bytes delivered from the begin of the connection until the segment was sent.
     delivered: u64,
+    /// Time of the last delivery before the segment was sent.
     delivered_at: Time,
     /// Begin of the send interval of the segment's sample: send time of the segment delivered last
     /// before.
     first_sent: Time,
-    /// Bytes in flight, including the segment, when it was sent; `lost`: bytes lost since the
-    /// connection began, at that time.
+    /// Bytes in flight when the segment was sent, including the segment.
     in_flight: u64,
+    /// Bytes lost from the begin of the connection until the segment was sent.
     lost: u64,
     app_limited: bool,
     again: bool,

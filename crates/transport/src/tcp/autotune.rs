@@ -28,13 +28,16 @@ pub(super) struct Autotune {
     bound: u64,
     /// Largest number of payload bytes received in one round trip so far.
     most: u64,
-    /// Stream position at which the current round trip began; `since` is its time.
+    /// Stream position at which the current round trip began.
     from: u64,
+    /// Time at which the current round trip began.
     since: Time,
     rtt: Span,
-    /// Without timestamps, the arrival of one window of data is timed: the stream position of its
-    /// end. `window_since` is the time at which it began.
+    /// Without timestamps, where the receiver times the arrival of one window of data: stream
+    /// position at which this window of data ends.
     window_end: u64,
+    /// Without timestamps: time at which the window of data that ends at `window_end` began to
+    /// arrive.
     window_since: Time,
 }
 

@@ -204,7 +204,8 @@ impl Process<'_> {
         id
     }
 
-    /// Cancels a timer of this process; has no effect if the timer has expired.
+    /// Cancels a timer of this process, given the number that [`Process::timer`] returned; has no
+    /// effect if the timer has expired.
     pub fn cancel(&mut self, timer: u64) {
         self.acts.push(Act::Cancel(timer));
     }

@@ -139,24 +139,27 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
+    /// Starts work on the cores of a worker's machine. `work`: CPU time at the usual speed; `what`:
+    /// the work's purpose, by which its end is handled.
     pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
         self.hardware.compute(self.now, worker, work, what, &mut self.out);
     }
 
-    /// Starts a read from the disks of a worker's machine.
+    /// Starts a read of `bytes` bytes from the disks of a worker's machine. `what`: purpose of the
+    /// read, by which its end is handled.
     pub fn read(&mut self, worker: u32, bytes: u64, what: Work) {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
-    /// writer continues at once; returns false if the write ends later, with the event `what`.
+    /// Starts the write of `bytes` bytes of a file. Returns true if the page cache accepts the
+    /// data, so that the writer continues at once; false if the write ends later, with an event for
+    /// the purpose `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once; returns false if the write ends later, with the event `what`.
+    /// Starts to store a chunk of a block at a datanode. Returns true if the chunk can be
+    /// acknowledged at once; false if the write ends later, with an event for the purpose `what`.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }

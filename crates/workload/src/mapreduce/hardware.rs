@@ -101,7 +101,8 @@ impl Hardware {
         (number as u32, &mut self.machines[number])
     }
 
-    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
+    /// Starts work on the cores of a worker's machine. `work`: CPU time at the usual speed; `what`:
+    /// the work's purpose, by which its end is handled.
     pub fn compute(
         &mut self,
         now: Time,
@@ -160,7 +161,8 @@ impl Hardware {
         Some(lasts)
     }
 
-    /// Starts a read of `bytes` bytes from the disks of a worker's machine.
+    /// Starts a read of `bytes` bytes from the disks of a worker's machine. `what`: purpose of the
+    /// read, by which its end is handled.
     pub fn read(&mut self, now: Time, worker: u32, bytes: u64, what: Work, out: &mut Vec<Action>) {
         let work = self.config.read_rate.time_for(bytes);
         self.use_disk(now, worker, work, what, out);
@@ -175,8 +177,9 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
-    /// writer continues at once; returns false if the write ends later, with the event `what`.
+    /// Starts the write of `bytes` bytes of a file. Returns true if the page cache accepts the
+    /// data, so that the writer continues at once; false if the write ends later, with an event for
+    /// the purpose `what`.
     pub fn write(
         &mut self,
         now: Time,
@@ -207,9 +210,9 @@ impl Hardware {
         room
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once, as always if each stream has its own disk; returns false if the write ends later, with
-    /// the event `what`.
+    /// Starts to store a chunk of a block at a datanode. Returns true if the chunk can be
+    /// acknowledged at once, as always if each stream has its own disk; false if the write ends
+    /// later, with an event for the purpose `what`.
     pub fn store(
         &mut self,
         now: Time,

@@ -411,8 +411,9 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of a hop. The
-    /// values `SETUP` and `CLOSE` of `bytes` mean the requests that begin and end a block.
+    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of the hop `hop`
+    /// of the writer's pipeline. The values `SETUP` and `CLOSE` of `bytes` mean the requests that
+    /// begin and end a block.
     pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let hdfs = &cx.config.hdfs;
         let w = self.writers.get(writer);
@@ -447,7 +448,9 @@ impl Hdfs {
         cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// Handles a chunk after a replica has stored it: the chunk can be acknowledged.
+    /// Handles a chunk after the replica at the end of a hop has stored it: the chunk can be
+    /// acknowledged. `pipe`: number of the writer's pipeline when the write began; chunks of
+    /// earlier pipelines are ignored.
     pub fn chunk_stored(
         &mut self,
         cx: &mut Context,
@@ -481,8 +484,9 @@ impl Hdfs {
         }
     }
 
-    /// Handles an acknowledgement of `bytes` bytes over a hop. The values `SETUP` and `CLOSE` of
-    /// `bytes` mean the answers to the requests that begin and end a block.
+    /// Handles an acknowledgement of `bytes` bytes over the hop `hop` of the writer's pipeline. The
+    /// values `SETUP` and `CLOSE` of `bytes` mean the answers to the requests that begin and end a
+    /// block.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let w = self.writers.get(writer);
         let job = w.job;

@@ -45,8 +45,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Adds the output of a finished map. `written_offset` is the number of bytes that the worker's
-    /// machine had written to files before this output.
+    /// Adds the output of a finished map. `written_offset`: number of bytes that the worker's
+    /// machine had written to files before this output; `in_parts`: whether reduces fetch outputs
+    /// in parts, as in approximate runs.
     pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {

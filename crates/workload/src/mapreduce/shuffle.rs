@@ -296,8 +296,9 @@ impl Fetching {
         self.part_done(from)
     }
 
-    /// Handles the end of disk work for a fetch. Returns whether the fetch is complete; false if
-    /// the fetch has failed since the work began.
+    /// Handles the end of disk work for a fetch. `round`: number of failed fetches from the worker
+    /// `from` when the work began. Returns whether the fetch is complete; false if it has failed
+    /// since the work began.
     pub fn work_ended(&mut self, from: u32, round: u32) -> bool {
         let s = self.source(from);
         s.failures == round && !s.requested.is_empty() && self.part_done(from)

@@ -50,8 +50,8 @@ impl Mpi {
         Ok(())
     }
 
-    /// Executes a send of a rank. Returns the request of the send; `None` if the send is complete
-    /// at once (eager message).
+    /// Executes a send of a rank. Returns the number of the request with which the rank can wait
+    /// for the send; `None` if the send is complete at once (eager message).
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -87,8 +87,8 @@ impl Mpi {
         send
     }
 
-    /// Posts a receive of a rank. Returns the request of the receive, which may be complete at
-    /// once.
+    /// Posts a receive of a rank. Returns the number of the request with which the rank can wait
+    /// for the receive; the request may be complete at once.
     pub(super) fn receive(
         &mut self,
         now: Time,

@@ -208,7 +208,8 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
     Ok(Some((rank, fields.record()?)))
 }
 
-/// Returns the rank at the beginning of a line, without a check of the rest of the line.
+/// Returns the rank number at the beginning of a line, without a check of the rest of the line;
+/// `None` if there is no number.
 pub fn rank_of(line: &[u8]) -> Option<u32> {
     let first = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
     std::str::from_utf8(first).ok()?.parse().ok()

@@ -30,6 +30,7 @@ const REDUCES: usize = 6;
 /// Names of all columns of a trace; the first [`NEEDED`] columns are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
+/// Number of the columns that every trace must have: the first ones of [`COLUMNS`].
 const NEEDED: usize = 4;
 /// Largest number of maps, or of reduces, of a recorded job.
 const MOST_TASKS: u64 = 1_000_000;
@@ -68,7 +69,8 @@ pub fn read(
     Ok((trace, unknown))
 }
 
-/// Position of each known column in a line; `None` if the trace does not have the column.
+/// Position (from 0) in a line of each column of [`COLUMNS`]; `None` if the trace does not have the
+/// column.
 struct Places {
     of: [Option<usize>; COLUMNS.len()],
     count: usize,
