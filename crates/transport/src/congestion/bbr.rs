@@ -370,8 +370,8 @@ impl Bbr {
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
-    /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes; `gain` is in units
-    /// of 1/256 (`bbr_inflight`).
+    /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes (`bbr_inflight`).
+    /// `gain`: in units of 1/256; `segment`: payload bytes of a full segment.
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }

@@ -384,7 +384,8 @@ impl Bbr3 {
             || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
     }
 
-    /// Returns one bandwidth-delay product in bytes, or the congestion window if that is less.
+    /// Returns one bandwidth-delay product in bytes, at least a segment of `segment` payload bytes,
+    /// or the congestion window if that is less.
     fn target(&self, segment: u64) -> u64 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }

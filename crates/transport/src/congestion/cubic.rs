@@ -227,7 +227,8 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
-    /// Returns the number of acknowledged bytes after which the window grows by one segment.
+    /// Returns the number of acknowledged bytes after which the window, now `cwnd` bytes, grows by
+    /// one segment.
     fn every(&mut self, cwnd: u64, ack: Ack) -> u64 {
         let rules = self.rules;
         let segment = ack.segment;

@@ -127,7 +127,8 @@ impl RateSampler {
     }
 
     /// Handles an ACK up to stream position `una` with SACK `blocks`, which delivers `bytes` new
-    /// bytes. Returns its sample of the delivery rate; `None` if the ACK delivers nothing.
+    /// bytes. Returns its sample of the delivery rate, which is not valid if its interval is below
+    /// the smallest RTT `min_rtt`; `None` if the ACK delivers nothing.
     pub fn on_ack(
         &mut self,
         now: Time,

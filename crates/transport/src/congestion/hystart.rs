@@ -107,8 +107,9 @@ impl HyStart {
         *self = HyStart::new(self.rule);
     }
 
-    /// Returns how many of the `acked` bytes count for the growth of the window; fewer than all in
-    /// conservative slow start (RFC 9406).
+    /// Returns how many of the `acked` bytes count for the growth of the window: with HyStart++ at
+    /// most eight segments unless the sender is `paced`, and a quarter in conservative slow start
+    /// (RFC 9406).
     pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
         if self.rule != HyStartRule::PlusPlus {
             return acked;

@@ -61,7 +61,8 @@ impl Autotune {
     }
 
     /// Handles data in order up to position `next`. `span`: bytes from `next` to the end of the
-    /// out-of-order data; `echoed`: RTT sample from the echoed timestamp, if there is one. Returns
+    /// out-of-order data; `echoed`: RTT sample from the echoed timestamp, if there is one;
+    /// `segment`: payload bytes of a full segment; `largest`: maximum window in bytes. Returns
     /// whether the offered window has grown.
     pub(super) fn on_data(
         &mut self,
@@ -101,8 +102,8 @@ impl Autotune {
     }
 
     /// Handles out-of-order data, whose end is `span` bytes above the data in order. The offered
-    /// window grows only if `follow`; otherwise it stays constant, so that the ACKs are duplicates.
-    /// Returns whether it has grown.
+    /// window grows, up to `largest` bytes, only if `follow`; otherwise it stays constant, so that
+    /// the ACKs are duplicates. Returns whether it has grown.
     pub(super) fn on_late_data(
         &mut self,
         span: u64,

@@ -169,8 +169,9 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window. `enough`: whether the number of SACKed segments alone
-    /// indicates a loss.
+    /// Returns the reordering window: the time for which RACK waits for a segment before it is
+    /// lost. `in_recovery`: whether a recovery is in progress; `enough`: whether the number of
+    /// SACKed segments alone indicates a loss; `srtt`: smoothed RTT, the upper bound of the window.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

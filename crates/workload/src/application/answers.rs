@@ -51,7 +51,8 @@ pub(super) fn read_server_time(s: &mut Section) -> Span {
     )
 }
 
-/// Reads a key that gives the number of bytes of a message, from 1 B to 1 TB.
+/// Reads the key `name` of a workload: the number of bytes of a message, from 1 B to 1 TB. `doc`:
+/// description of the key; `default`: bytes if the key is missing.
 pub(super) fn read_bytes(
     s: &mut Section,
     name: &'static str,

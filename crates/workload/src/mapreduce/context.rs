@@ -165,7 +165,8 @@ impl Context {
     }
 
     /// Starts a step of a task on a worker: disk read, disk write and CPU work run in parallel as
-    /// its parts. A step without any part still ends by a wake-up.
+    /// its parts, whose ends are reported with the purpose `what`. A step without any part still
+    /// ends by a wake-up.
     pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
         let (now, out) = (self.now, &mut self.out);
         if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {

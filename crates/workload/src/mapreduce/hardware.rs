@@ -119,8 +119,8 @@ impl Hardware {
         arm(&mut machine.cores, Timer::Cores(number), out);
     }
 
-    /// Starts work on a dedicated core or disk and returns true; returns false if cores and disks
-    /// are shared.
+    /// Starts work with the purpose `what` on a dedicated core or disk and returns true; starts
+    /// nothing and returns false if cores and disks are shared.
     fn works_alone(
         &mut self,
         now: Time,
@@ -267,8 +267,9 @@ impl Hardware {
         ended(cores, Timer::Cores(number), now, out)
     }
 
-    /// Handles a wake-up for the disks of a machine. Returns the finished work, including writes
-    /// that waited for dirty data to be flushed and are now accepted by the page cache.
+    /// Handles a wake-up for the disks of the machine `number`. Returns the finished work,
+    /// including writes that waited for dirty data to be flushed and are now accepted by the page
+    /// cache.
     pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let most = self.config.dirty_bytes;
         let machine = &mut self.machines[number as usize];

@@ -204,8 +204,9 @@ impl Hdfs {
         }
     }
 
-    /// Opens a file of `total` bytes with `replicas` replicas, for a writer on the host `at`.
-    /// Returns the number of the writer.
+    /// Opens a file of `total` bytes with `replicas` replicas, for a writer at the place `at`: the
+    /// task or client `owner`, which has the number `index` in its job. Returns the number of the
+    /// writer.
     pub fn open_writer(
         &mut self,
         cx: &mut Context,
@@ -607,7 +608,8 @@ fn is_hop_of(purpose: Use, writer: u32) -> bool {
     }
 }
 
-/// Returns the action that sends a chunk of `bytes` bytes over a hop of a pipeline.
+/// Returns the action that sends a chunk of `bytes` file bytes over a hop of a pipeline; `header`:
+/// bytes of checksums and packet headers that HDFS adds.
 fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
     Action::Send {
         conn,

@@ -53,7 +53,8 @@ pub fn buffer(sort: &SortConfig) -> (u64, u64) {
 
 impl Mapping {
     /// Returns the state of a map that has not begun, with `input` bytes of input and `output`
-    /// bytes of output, of which a combiner leaves `kept`.
+    /// bytes of output, of which a combiner leaves `kept`. `local`: whether the split is read from
+    /// the disks of the map's own worker.
     pub fn new(input: u64, (output, kept): (u64, u64), local: bool) -> Mapping {
         Mapping {
             input,

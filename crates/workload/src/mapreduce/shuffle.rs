@@ -136,8 +136,8 @@ impl Fetching {
         }
     }
 
-    /// Changes the state of a worker's outputs, and adds the worker to `ready` if the reduce may
-    /// fetch from it now.
+    /// Applies `change` to the state of the outputs on the worker `from`, and adds the worker to
+    /// `ready` if the reduce may fetch from it now.
     fn with_source(&mut self, from: u32, change: impl FnOnce(&mut Source)) {
         let s = self.sources.entry(from).or_default();
         let was = s.is_ready();
