@@ -32,7 +32,8 @@ const CWND_GAIN: u64 = UNIT * 2;
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// Length of the window over which the maximum delivery rate is taken, in round trips.
 const RATE_WINDOW: u64 = 10;
-/// Time for which the smallest RTT is valid.
+/// Time for which a measured smallest RTT is valid; after it, the state ProbeRTT measures the
+/// smallest RTT again.
 const RTT_WINDOW: Span = Span::from_secs(10);
 /// Duration of the state ProbeRTT.
 const PROBE_RTT: Span = Span::from_ms(200);

@@ -36,7 +36,7 @@ const MARGIN_PERCENT: u64 = 1;
 const RATE_CYCLES: u64 = 2;
 /// Length of the window over which the maximum ACK aggregation is taken, in round trips.
 const AGGREGATION_ROUNDS: u64 = 10;
-/// Time for which the smallest RTT is valid.
+/// Time after which the smallest RTT is replaced by a newer measurement, even if that is larger.
 const RTT_WINDOW: Span = Span::from_secs(10);
 /// Time without a new smallest RTT after which the state ProbeRTT begins.
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);

@@ -56,11 +56,11 @@ enum Acks {
 /// Bounds of a BBR version 3 sender that follow from losses; `u64::MAX` means no bound.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
-    /// Short-term bound of the rate, in bytes per second.
+    /// Bound of the sending rate until the next probing for bandwidth, in bytes per second.
     pub(super) short_rate: u64,
-    /// Short-term bound of the data in flight, in bytes.
+    /// Bound of the data in flight until the next probing for bandwidth, in bytes.
     pub(super) short: u64,
-    /// Long-term bound of the data in flight, in bytes.
+    /// Bound of the data in flight that stays from one probing for bandwidth to the next, in bytes.
     pub(super) long: u64,
     /// Whether the current ACK begins a round trip in which losses are counted.
     pub(super) round_start: bool,

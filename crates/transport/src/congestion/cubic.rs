@@ -84,7 +84,7 @@ pub struct Cubic {
     estimate: u64,
     /// Bytes acknowledged since `estimate` last grew.
     estimate_credit: u64,
-    /// Smallest round-trip time measured so far.
+    /// Smallest round-trip time of the connection so far.
     delay_min: Span,
     /// In the Linux variant: time at which the curve was last computed.
     computed_at: Time,

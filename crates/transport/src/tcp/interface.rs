@@ -56,16 +56,17 @@ pub enum Notice {
 /// Step of loss detection or recovery at a sender, see [`Notice::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryEvent {
-    /// The retransmission timer has expired for the given cause. Positions: all data not
-    /// acknowledged.
+    /// The retransmission timer has expired for the given cause. The stream positions of the step
+    /// are those of all data not acknowledged.
     Timeout(TimeoutCause),
-    /// Fast recovery begins. Positions: all data not acknowledged.
+    /// Fast recovery begins. The stream positions of the step are those of all data not
+    /// acknowledged.
     Recovery,
-    /// Recovery ends: all data that was outstanding at its begin is acknowledged. Positions: those
-    /// that the last ACK acknowledges.
+    /// Recovery ends: all data that was outstanding at its begin is acknowledged. The stream
+    /// positions of the step are those that the last ACK acknowledges.
     Recovered,
-    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]).
-    /// Positions: those that this ACK acknowledges.
+    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]). The
+    /// stream positions of the step are those that this ACK acknowledges.
     Spurious,
 }
 

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 const REO_WND_PERSIST: u8 = 16;
 /// Age at which the smallest RTT is replaced by the next sample (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
-/// Time that Linux adds to short timers (`TCP_TIMEOUT_MIN_US`).
+/// Time that Linux adds to the timers of tail loss probes and of reordering (`TCP_TIMEOUT_MIN_US`).
 pub(super) const TIMER_SLACK: Span = Span::from_ms(2);
 
 /// Context of an ACK for RACK and for the detection of reordering.

@@ -492,8 +492,9 @@ impl Deployment {
         Ok(())
     }
 
-    /// Returns the connection over which a process sends to another one, and opens it if necessary;
-    /// `None` if both processes run on one host.
+    /// Returns the connection over which the process `client` sends to the process `server`, and
+    /// opens it if necessary; `None` if both run on one host. `number`: number of the connection
+    /// among those of the two processes.
     fn connection(
         &mut self,
         client: u32,

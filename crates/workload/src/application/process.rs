@@ -138,7 +138,8 @@ impl Process<'_> {
         self.role
     }
 
-    /// Returns the host of a process; `None` if there is no process with this number.
+    /// Returns the host of the process with the number `process`; `None` if there is no such
+    /// process.
     pub fn host(&self, process: u32) -> Option<HostId> {
         self.hosts.get(process as usize).copied()
     }

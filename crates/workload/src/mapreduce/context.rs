@@ -75,14 +75,14 @@ impl Context {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection in the traffic class of data; `ends` are the connecting host and the
-    /// accepting host.
+    /// Opens a connection for `purpose` in the traffic class of data; `ends` are the connecting
+    /// host and the accepting host.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection in the traffic class of control messages; `ends` are the connecting host
-    /// and the accepting host.
+    /// Opens a connection for `purpose` in the traffic class of control messages; `ends` are the
+    /// connecting host and the accepting host.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }

@@ -129,7 +129,8 @@ pub struct Job {
     pub maps_done: u32,
     /// Number of reduces of the job that were reported as finished.
     pub reduces_done: u32,
-    /// Worker of each assigned reduce of the job; used only if heartbeats are not sent as messages.
+    /// Workers to which reduces of the job are assigned, one entry for each reduce in order of
+    /// assignment; used only if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
     /// Start time of the job's first task; `None` before it.
     pub started: Option<Time>,
