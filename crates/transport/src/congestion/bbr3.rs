@@ -47,7 +47,7 @@ const PROBE_RTT: Span = Span::from_ms(200);
 const FULL_ROUNDS: u32 = 3;
 /// Number of ACKs with losses in one round trip after which Startup may end.
 const FULL_LOSSES: u32 = 6;
-/// Maximum length of the phase Cruise, in round trips.
+/// Largest number of round trips from one probing for bandwidth to the next.
 const MOST_RENO_ROUNDS: u64 = 63;
 
 /// State of BBR's state machine (version 3).

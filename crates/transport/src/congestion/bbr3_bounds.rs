@@ -40,16 +40,17 @@ pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
 /// Phase of ProbeBW in which the data was sent that the arriving ACKs acknowledge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Acks {
-    /// Data that has nothing to do with a probe for bandwidth.
+    /// The arriving ACKs acknowledge data that was not sent for a probe for bandwidth.
     #[default]
     Plain,
-    /// Data sent before or during the phase Refill.
+    /// The arriving ACKs acknowledge data sent before or during the phase Refill.
     Refilling,
-    /// Data sent before the phase Up.
+    /// The arriving ACKs acknowledge data sent before the phase Up, although this phase has begun.
     Starting,
-    /// Data sent in the phase Up, so that its ACKs show the result of the probe.
+    /// The arriving ACKs acknowledge data sent in the phase Up, so that they show the result of the
+    /// probe for bandwidth.
     Feedback,
-    /// Data sent at the end of the phase Up.
+    /// The arriving ACKs acknowledge data sent at the end of the phase Up, which is over.
     Stopping,
 }
 

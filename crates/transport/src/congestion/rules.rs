@@ -69,9 +69,10 @@ pub enum HyStartRule {
     /// No mechanism: slow start ends at the threshold or at a loss.
     #[default]
     Off,
-    /// HyStart as in Linux's CUBIC (Ha and Rhee 2011).
+    /// Slow start ends by HyStart as in Linux's CUBIC (Ha and Rhee 2011), at the threshold or at a
+    /// loss.
     Linux,
-    /// HyStart++ (RFC 9406).
+    /// Slow start ends by HyStart++ (RFC 9406), at the threshold or at a loss.
     PlusPlus,
 }
 

@@ -42,11 +42,11 @@ pub enum Notice {
     /// A step of loss detection or recovery, for the event log. It concerns the stream positions
     /// `from..to`; the SYN is position 0 and the first byte position 1.
     LossRecovery {
-        /// Kind of the step.
+        /// Kind of the step of loss detection or recovery.
         event: RecoveryEvent,
-        /// First stream position of the step.
+        /// First stream position that the step concerns.
         from: u64,
-        /// Stream position after the last one of the step.
+        /// Stream position after the last one that the step concerns.
         to: u64,
     },
     /// Both ends have finished; their slots are free for another connection.

@@ -455,7 +455,7 @@ impl Scoreboard {
         self.retransmit_from = self.base;
     }
 
-    /// Returns the bytes of heap memory of the lists.
+    /// Returns the bytes of heap memory that the lists of segments and retransmissions occupy.
     #[cfg(test)]
     pub(super) fn heap_bytes(&self) -> usize {
         let retransmissions = self

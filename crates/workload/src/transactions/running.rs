@@ -46,7 +46,8 @@ pub(super) struct Piece {
     pub(super) since: Time,
 }
 
-/// State of the computations of a call.
+/// Computations of a call that run or wait, and whether the call holds a processor of its
+/// component.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) holds: bool,
