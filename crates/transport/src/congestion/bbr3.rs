@@ -92,7 +92,7 @@ pub struct Bbr3 {
     min_rtt_at: Time,
     /// Smallest RTT of the last five seconds.
     recent_rtt: Span,
-    /// Time at which `recent_rtt` was measured.
+    /// Time at which the smallest RTT of the last five seconds was measured.
     recent_rtt_at: Time,
     max_rate: WindowedMax,
     cycle: u64,

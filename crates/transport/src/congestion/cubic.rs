@@ -82,7 +82,7 @@ pub struct Cubic {
     k_us: u64,
     /// Estimate W_est of the window that Reno would have, in bytes.
     estimate: u64,
-    /// Bytes acknowledged since `estimate` last grew.
+    /// Bytes acknowledged since the estimate of Reno's window last grew.
     estimate_credit: u64,
     /// Smallest round-trip time of the connection so far.
     delay_min: Span,

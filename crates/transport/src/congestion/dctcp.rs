@@ -22,9 +22,11 @@ pub const ONE: u32 = 1 << 20;
 /// Settings of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DctcpRules {
-    /// Exponent n of the gain g = 2⁻ⁿ in the moving average α.
+    /// Exponent n of the gain g = 2⁻ⁿ, the weight of a new observation in the moving average α of
+    /// the share of marked bytes.
     pub gain_shift: u32,
-    /// Initial value of α of a connection, in units of 2⁻²⁰.
+    /// Value of α, the moving average of the share of marked bytes, at the begin of a connection,
+    /// in units of 2⁻²⁰.
     pub initial_alpha: u32,
 }
 

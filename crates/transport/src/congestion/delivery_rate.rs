@@ -23,8 +23,8 @@ struct Record {
     delivered: u64,
     /// Time of the last delivery before the segment was sent.
     delivered_at: Time,
-    /// Begin of the send interval of the segment's sample: send time of the segment delivered last
-    /// before.
+    /// Begin of the send interval of the segment's sample: send time of the segment that was
+    /// delivered last before this segment was sent.
     first_sent: Time,
     /// Bytes in flight when the segment was sent, including the segment.
     in_flight: u64,
@@ -38,7 +38,7 @@ struct Record {
 /// A sample of the delivery rate, taken from one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSample {
-    /// Number of bytes delivered during the time `interval`.
+    /// Number of bytes delivered during the time `interval`, over which the rate is measured.
     pub delivered: u64,
     /// Time in which `delivered` bytes were delivered; zero if the sample is not valid.
     pub interval: Span,

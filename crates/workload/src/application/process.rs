@@ -211,8 +211,8 @@ impl Process<'_> {
         self.acts.push(Act::Cancel(timer));
     }
 
-    /// Closes the connection over which this process sends to `peer`, after all messages on it have
-    /// arrived. The next message opens a new connection.
+    /// Closes the connection with the number `connection` over which this process sends to `peer`,
+    /// after all messages on it have arrived. The next message opens a new connection.
     pub fn close(&mut self, peer: u32, connection: u16) {
         self.acts.push(Act::Close { peer, connection });
     }
