@@ -33,8 +33,8 @@ pub(super) struct Autotune {
     /// Time at which the current round trip began.
     since: Time,
     rtt: Span,
-    /// Without timestamps, where the receiver times the arrival of one window of data: stream
-    /// position at which this window of data ends.
+    /// Without timestamps, the receiver measures how long one window of data takes to arrive:
+    /// stream position at which this window of data ends.
     window_end: u64,
     /// Without timestamps: time at which the window of data that ends at `window_end` began to
     /// arrive.

@@ -59,9 +59,9 @@ pub(crate) trait BuiltIn: Sized {
     const DOC: &'static str;
     /// Roles of the application's processes.
     const ROLES: &'static [Role];
-    /// All counters of the application.
+    /// All counters that the application uses, each with its name and meaning.
     const COUNTERS: &'static [Statistic];
-    /// All measures of the application.
+    /// All measures (durations) that the application uses, each with its name and meaning.
     const MEASURES: &'static [Statistic];
     /// State of one process of the application.
     type State: Application;

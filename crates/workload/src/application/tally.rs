@@ -16,11 +16,11 @@ const LONGEST: usize = 64;
 pub struct Tally {
     counters: BTreeMap<String, u64>,
     durations: BTreeMap<String, Histogram>,
-    /// Units of work that the application plans to do; 0 if unknown.
+    /// Units of work that processes have declared as planned; 0 if they have declared none.
     pub planned: u64,
-    /// Units of work that have begun so far.
+    /// Units of work that processes have declared as begun so far.
     pub begun: u64,
-    /// Units of work that are completed so far.
+    /// Units of work that processes have declared as completed so far.
     pub completed: u64,
     /// Names of all counters that may be counted; `None`: any name.
     only_counters: Option<Vec<String>>,
