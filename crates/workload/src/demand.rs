@@ -24,7 +24,8 @@ impl Objections {
     }
 
     /// Adds an objection for each host that does not exist in the fabric, and for each host that is
-    /// named twice; `role` is the name of the setting.
+    /// named twice. `role`: name of the setting that lists the hosts, with which the objection
+    /// begins.
     pub(crate) fn require_hosts(&mut self, role: &str, hosts: &[HostId], cluster: &Cluster) {
         let count = cluster.rack_of.len();
         let mut seen = vec![false; count];

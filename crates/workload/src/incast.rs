@@ -36,18 +36,21 @@ pub struct IncastConfig {
     pub persistent: bool,
     /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
-    /// Width of the uniform distribution of a sender's delay before it sends its block.
+    /// Width of the uniform distribution of a sender's delay: time from the arrival of the request,
+    /// or without requests from the start of the round, until the sender sends its block.
     pub start_jitter: Span,
     /// Traffic class of all packets of the reads.
     pub class: ClassId,
 }
 
 impl IncastConfig {
-    /// Default of `warm_up`: the value of the ns-3 program that produced the reference numbers.
+    /// Default of `warm_up`: 5 ms, the value of the ns-3 program that produced the reference
+    /// numbers.
     pub const WARM_UP: Span = Span::from_ms(5);
-    /// Default of `start_jitter`: the wake-up of a server process takes some microseconds.
+    /// Default of `start_jitter`: 10 µs, since the wake-up of a server process takes some
+    /// microseconds.
     pub const START_JITTER: Span = Span::from_us(10);
-    /// Default of `request_bytes`: senders send without a request.
+    /// Default of `request_bytes`: 0, so that senders send without a request.
     pub const REQUEST_BYTES: u64 = 0;
 }
 
@@ -64,9 +67,12 @@ pub struct Incast {
     missing: usize,
 }
 
-/// Purpose of a wake-up; the token is the purpose plus the number of the sender.
+/// Purpose of a wake-up: a sender's connection is opened. The token of a wake-up is its purpose
+/// plus the number of the sender.
 const OPEN: u64 = 0;
+/// Purpose of a wake-up: the next round starts.
 const ROUND: u64 = 1 << 32;
+/// Purpose of a wake-up: a sender sends its block of the present round.
 const WRITE: u64 = 2 << 32;
 
 impl Incast {

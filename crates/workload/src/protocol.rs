@@ -98,8 +98,9 @@ pub enum Action {
         server: HostId,
         /// Traffic class of the connection's packets.
         class: ClassId,
-        /// Numbers of the network cards of client and server, counted on each host, modulo their numbers of cards;
-        /// only where each card has an address. `None`: any.
+        /// Numbers of the network cards that the connection uses at the client and at the server. A
+        /// number is taken modulo the number of cards of its host, and has an effect only if each
+        /// card has its own address. `None`: any card.
         cards: Option<(u32, u32)>,
     },
     /// Write a message to a connection. Both sides may write as soon as the connection is opened;

@@ -44,13 +44,13 @@ pub struct ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// Default of `warm_up`: equal to the default of synchronized reads.
+    /// Default of `warm_up`: 5 ms, as for synchronized reads.
     pub const WARM_UP: Span = Span::from_ms(5);
-    /// Default of `request_bytes`: the size of queries to the workers of a web search service in
-    /// Alizadeh et al. (2010), section 2.2.
+    /// Default of `request_bytes`: 1,600 bytes, the size of queries to the workers of a web search
+    /// service in Alizadeh et al. (2010), section 2.2.
     pub const REQUEST_BYTES: u64 = 1_600;
-    /// Default of `response_bytes`: the largest response of the workers of a web search service
-    /// (1.6 to 2 kB) in Alizadeh et al. (2010), section 2.2.
+    /// Default of `response_bytes`: 2,000 bytes, the largest response of the workers of a web
+    /// search service (1.6 to 2 kB) in Alizadeh et al. (2010), section 2.2.
     pub const RESPONSE_BYTES: u64 = 2_000;
     /// Largest number of connections between clients and servers.
     pub const MAX_CONNECTIONS: u64 = 1_000_000;
@@ -70,9 +70,13 @@ pub struct Service {
     answered: u64,
 }
 
-/// Purpose of a wake-up; the token is the purpose plus a number (connection or client).
+/// Purpose of a wake-up: a connection is opened. The token is the purpose plus the number of the
+/// connection.
 const OPEN: u64 = 0;
+/// Purpose of a wake-up: a client sends its next request. The token is the purpose plus the index
+/// of the client.
 const REQUEST: u64 = 1 << 32;
+/// Purpose of a wake-up: the oldest request at the servers is answered. This value is the token.
 const RESPONSE: u64 = 2 << 32;
 
 impl Service {

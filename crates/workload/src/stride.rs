@@ -29,7 +29,7 @@ pub struct StrideConfig {
 }
 
 impl StrideConfig {
-    /// Default of `start_window`: the value of the standard performance scenarios.
+    /// Default of `start_window`: 1 ms, the value in the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 

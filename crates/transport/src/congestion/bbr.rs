@@ -21,15 +21,21 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 const UNIT: u64 = 256;
-/// Gain of Startup, 2/ln 2, in units of 1/256.
+/// Gain 2/ln 2 (2.885), in units of 1/256: of the pacing rate in Startup, and of the window in
+/// Startup and Drain.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+/// Gain of the pacing rate in Drain: the inverse of the gain of Startup, in units of 1/256.
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// Gain of the window in ProbeBW: two bandwidth-delay products, in units of 1/256.
 const CWND_GAIN: u64 = UNIT * 2;
+/// Gains of the pacing rate in the eight phases of ProbeBW, in units of 1/256.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// Length of the window over which the maximum delivery rate is taken, in round trips.
 const RATE_WINDOW: u64 = 10;
-/// Time for which the smallest RTT is valid. `PROBE_RTT` is the duration of the state ProbeRTT.
+/// Time for which a measured smallest RTT is valid; after it, the state ProbeRTT measures the
+/// smallest RTT again.
 const RTT_WINDOW: Span = Span::from_secs(10);
+/// Duration of the state ProbeRTT.
 const PROBE_RTT: Span = Span::from_ms(200);
 /// Minimum congestion window in segments.
 const LEAST_SEGMENTS: u64 = 4;
@@ -87,10 +93,12 @@ pub struct Bbr {
     packet_conservation: bool,
     idle_restart: bool,
     seen_rtt: bool,
-    /// ACK aggregation: bytes acknowledged in the current epoch. `epoch_at`: its begin; `extra`:
-    /// largest excess over the bandwidth in two windows of round trips, in bytes.
+    /// Bytes acknowledged in the current epoch of the measurement of ACK aggregation.
     epoch_acked: u64,
+    /// Time at which the current epoch of the measurement of ACK aggregation began.
     epoch_at: Time,
+    /// Largest ACK aggregation, in bytes acknowledged in excess of the estimated bandwidth, in each
+    /// of two successive windows of round trips.
     extra: [u64; 2],
     extra_rounds: u32,
     extra_index: usize,
@@ -363,8 +371,8 @@ impl Bbr {
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
-    /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes; `gain` is in units
-    /// of 1/256 (`bbr_inflight`).
+    /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes (`bbr_inflight`).
+    /// `gain`: in units of 1/256; `segment`: payload bytes of a full segment.
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }

@@ -33,20 +33,21 @@ const PROBE_RTT_CWND_GAIN: u64 = 500;
 /// Share of the estimated bandwidth that pacing leaves unused, in percent.
 const MARGIN_PERCENT: u64 = 1;
 /// Length of the window over which the maximum delivery rate is taken, in ProbeBW cycles.
-/// `AGGREGATION_ROUNDS`: length of the window for the maximum ACK aggregation, in round trips.
 const RATE_CYCLES: u64 = 2;
+/// Length of the window over which the maximum ACK aggregation is taken, in round trips.
 const AGGREGATION_ROUNDS: u64 = 10;
-/// Time for which the smallest RTT is valid. `PROBE_RTT_EVERY`: time without a new smallest RTT
-/// after which the state ProbeRTT begins; `PROBE_RTT`: its duration.
+/// Time after which the smallest RTT is replaced by a newer measurement, even if that is larger.
 const RTT_WINDOW: Span = Span::from_secs(10);
+/// Time without a new smallest RTT after which the state ProbeRTT begins.
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);
+/// Duration of the state ProbeRTT.
 const PROBE_RTT: Span = Span::from_ms(200);
 /// Number of round trips in which the delivery rate grows by less than a quarter, after which
 /// Startup ends.
 const FULL_ROUNDS: u32 = 3;
 /// Number of ACKs with losses in one round trip after which Startup may end.
 const FULL_LOSSES: u32 = 6;
-/// Maximum length of the phase Cruise, in round trips.
+/// Largest number of round trips from one probing for bandwidth to the next.
 const MOST_RENO_ROUNDS: u64 = 63;
 
 /// State of BBR's state machine (version 3).
@@ -89,8 +90,9 @@ pub struct Bbr3 {
     /// Smallest RTT of the path; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
-    /// Smallest RTT of the last five seconds; `recent_rtt_at` is the time of its measurement.
+    /// Smallest RTT of the last five seconds.
     recent_rtt: Span,
+    /// Time at which the smallest RTT of the last five seconds was measured.
     recent_rtt_at: Time,
     max_rate: WindowedMax,
     cycle: u64,
@@ -99,9 +101,9 @@ pub struct Bbr3 {
     next_round_delivered: u64,
     full_rate: u64,
     full_rounds: u32,
-    /// Whether the delivery rate has stopped growing in the current probe. `full`: whether it has
-    /// stopped growing once since the start.
+    /// Whether the delivery rate has stopped growing in the current probe for bandwidth.
     full_now: bool,
+    /// Whether the delivery rate has stopped growing at least once since the connection began.
     full: bool,
     bounds: Bounds,
     losses_in_round: u32,
@@ -382,7 +384,8 @@ impl Bbr3 {
             || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
     }
 
-    /// Returns one bandwidth-delay product in bytes, or the congestion window if that is less.
+    /// Returns one bandwidth-delay product in bytes, at least a segment of `segment` payload bytes,
+    /// or the congestion window if that is less.
     fn target(&self, segment: u64) -> u64 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }

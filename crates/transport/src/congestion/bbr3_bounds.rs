@@ -40,27 +40,28 @@ pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
 /// Phase of ProbeBW in which the data was sent that the arriving ACKs acknowledge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Acks {
-    /// Data that has nothing to do with a probe for bandwidth.
+    /// The arriving ACKs acknowledge data that was not sent for a probe for bandwidth.
     #[default]
     Plain,
-    /// Data sent before or during the phase Refill.
+    /// The arriving ACKs acknowledge data sent before or during the phase Refill.
     Refilling,
-    /// Data sent before the phase Up.
+    /// The arriving ACKs acknowledge data sent before the phase Up, although this phase has begun.
     Starting,
-    /// Data sent in the phase Up, so that its ACKs show the result of the probe.
+    /// The arriving ACKs acknowledge data sent in the phase Up, so that they show the result of the
+    /// probe for bandwidth.
     Feedback,
-    /// Data sent at the end of the phase Up.
+    /// The arriving ACKs acknowledge data sent at the end of the phase Up, which is over.
     Stopping,
 }
 
 /// Bounds of a BBR version 3 sender that follow from losses; `u64::MAX` means no bound.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
-    /// Short-term bound of the rate, in bytes per second.
+    /// Bound of the sending rate until the next probing for bandwidth, in bytes per second.
     pub(super) short_rate: u64,
-    /// Short-term bound of the data in flight, in bytes.
+    /// Bound of the data in flight until the next probing for bandwidth, in bytes.
     pub(super) short: u64,
-    /// Long-term bound of the data in flight, in bytes.
+    /// Bound of the data in flight that stays from one probing for bandwidth to the next, in bytes.
     pub(super) long: u64,
     /// Whether the current ACK begins a round trip in which losses are counted.
     pub(super) round_start: bool,
@@ -72,9 +73,10 @@ pub(super) struct Bounds {
     /// Whether rate samples may belong to a probe that has lost too much.
     judging: bool,
     doublings: u32,
-    /// Bytes that must be acknowledged for each segment by which the long-term bound rises;
-    /// `acked`: bytes acknowledged so far.
+    /// Number of bytes that must be acknowledged for each segment by which the long-term bound
+    /// rises.
     every: u64,
+    /// Bytes acknowledged since the long-term bound last rose by a segment; compared with `every`.
     acked: u64,
 }
 

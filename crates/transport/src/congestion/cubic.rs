@@ -76,20 +76,22 @@ pub struct Cubic {
     /// Begin of the epoch, the time since a reduction; [`Time::NEVER`] before the first ACK in
     /// congestion avoidance.
     epoch: Time,
-    /// Window in bytes at which the curve is flat; `k_us`: time K from the begin of the epoch to
-    /// that point, in µs.
+    /// Window in bytes at which the curve of this epoch is flat.
     origin: u64,
+    /// Time K from the begin of the epoch until the curve reaches `origin`, in µs.
     k_us: u64,
-    /// Estimate W_est of Reno's window, in bytes; `estimate_credit`: bytes acknowledged since it
-    /// last grew.
+    /// Estimate W_est of the window that Reno would have, in bytes.
     estimate: u64,
+    /// Bytes acknowledged since the estimate of Reno's window last grew.
     estimate_credit: u64,
-    /// Smallest round-trip time measured so far.
+    /// Smallest round-trip time of the connection so far.
     delay_min: Span,
-    /// In the Linux variant: time of the last computation of the curve. `computed_window`: window
-    /// at that time in bytes (below 4 GiB); `computed_every`: its result.
+    /// In the Linux variant: time at which the curve was last computed.
     computed_at: Time,
+    /// In the Linux variant: window in bytes (below 4 GiB) at the last computation of the curve.
     computed_window: u32,
+    /// In the Linux variant: result of the last computation of the curve, the number of
+    /// acknowledged bytes after which the window grows by one segment.
     computed_every: u64,
 }
 
@@ -225,7 +227,8 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
-    /// Returns the number of acknowledged bytes after which the window grows by one segment.
+    /// Returns the number of acknowledged bytes after which the window, now `cwnd` bytes, grows by
+    /// one segment.
     fn every(&mut self, cwnd: u64, ack: Ack) -> u64 {
         let rules = self.rules;
         let segment = ack.segment;

@@ -22,9 +22,11 @@ pub const ONE: u32 = 1 << 20;
 /// Settings of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DctcpRules {
-    /// Exponent n of the gain g = 2⁻ⁿ in the moving average α.
+    /// Exponent n of the gain g = 2⁻ⁿ, the weight of a new observation in the moving average α of
+    /// the share of marked bytes.
     pub gain_shift: u32,
-    /// Initial value of α of a connection, in units of 2⁻²⁰.
+    /// Value of α, the moving average of the share of marked bytes, at the begin of a connection,
+    /// in units of 2⁻²⁰.
     pub initial_alpha: u32,
 }
 
@@ -41,9 +43,10 @@ pub struct Dctcp {
     pub alpha: u32,
     /// Stream position whose acknowledgement ends the current observation window.
     window_end: u64,
-    /// Bytes acknowledged in the current observation window; `marked`: bytes of these acknowledged
-    /// by ACKs with ECE.
+    /// Bytes acknowledged in the current observation window.
     acked: u64,
+    /// Bytes that ACKs with ECE have acknowledged in the current observation window; a part of
+    /// `acked`.
     marked: u64,
     rules: DctcpRules,
     reno: NewReno,

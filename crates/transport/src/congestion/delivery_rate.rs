@@ -19,16 +19,16 @@ pub(super) fn bytes_in_time(rate: u64, time: Span) -> u64 {
 struct Record {
     end: u64,
     sent_at: Time,
-    /// Bytes delivered since the connection began, when the segment was sent; `delivered_at`: time
-    /// of the last of these deliveries.
+    /// Bytes delivered from the begin of the connection until the segment was sent.
     delivered: u64,
+    /// Time of the last delivery before the segment was sent.
     delivered_at: Time,
-    /// Begin of the send interval of the segment's sample: send time of the segment delivered last
-    /// before.
+    /// Begin of the send interval of the segment's sample: send time of the segment that was
+    /// delivered last before this segment was sent.
     first_sent: Time,
-    /// Bytes in flight, including the segment, when it was sent; `lost`: bytes lost since the
-    /// connection began, at that time.
+    /// Bytes in flight when the segment was sent, including the segment.
     in_flight: u64,
+    /// Bytes lost from the begin of the connection until the segment was sent.
     lost: u64,
     app_limited: bool,
     again: bool,
@@ -38,7 +38,7 @@ struct Record {
 /// A sample of the delivery rate, taken from one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSample {
-    /// Number of bytes delivered during the time `interval`.
+    /// Number of bytes delivered during the time `interval`, over which the rate is measured.
     pub delivered: u64,
     /// Time in which `delivered` bytes were delivered; zero if the sample is not valid.
     pub interval: Span,
@@ -127,7 +127,8 @@ impl RateSampler {
     }
 
     /// Handles an ACK up to stream position `una` with SACK `blocks`, which delivers `bytes` new
-    /// bytes. Returns its sample of the delivery rate; `None` if the ACK delivers nothing.
+    /// bytes. Returns its sample of the delivery rate, which is not valid if its interval is below
+    /// the smallest RTT `min_rtt`; `None` if the ACK delivers nothing.
     pub fn on_ack(
         &mut self,
         now: Time,

@@ -9,8 +9,9 @@
 use super::rules::Counting;
 use super::window::Window;
 
-/// Grows the window `w` in slow start. Returns how many of the `acked` bytes remain for congestion
-/// avoidance: 0 unless the window has reached the threshold.
+/// Grows the window `w` in slow start by the rule `counting`. Returns how many of the `acked` bytes
+/// remain for congestion avoidance: 0 unless the window has reached the threshold. `segment`:
+/// payload bytes of a full segment; `after_timeout`: whether the sender recovers from a timeout.
 #[inline]
 pub fn slow_start(
     w: &mut Window,
@@ -38,8 +39,9 @@ pub fn slow_start(
     }
 }
 
-/// Grows the window `w` in congestion avoidance by one segment for each `every` bytes acknowledged.
-/// If `every` is the window, this is the byte-counting form of RFC 5681 (3.1), without division.
+/// Grows the window `w` in congestion avoidance by one segment (`segment` payload bytes) for each
+/// `every` bytes acknowledged. If `every` is the window in bytes, this is the byte-counting form of
+/// RFC 5681 (3.1), without division.
 #[inline]
 pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: Counting) {
     match counting {

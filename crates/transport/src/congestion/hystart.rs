@@ -23,8 +23,9 @@ const ACK_DELTA: Span = Span::from_ms(2);
 /// `N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
 /// Divisor of the growth of the window in conservative slow start (RFC 9406, `CSS_GROWTH_DIVISOR`).
-/// `CSS_ROUNDS`: number of its rounds.
 const CSS_DIVISOR: u64 = 4;
+/// Number of rounds of conservative slow start after which slow start ends (RFC 9406,
+/// `CSS_ROUNDS`).
 const CSS_ROUNDS: u32 = 5;
 
 /// Returns the increase of the smallest RTT `delay` that ends slow start (Linux,
@@ -41,16 +42,17 @@ pub struct HyStart {
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// Number of RTT samples in this round. `smallest`: their minimum; `smallest_before`: the
-    /// minimum of the round before.
+    /// Number of RTT samples in the current round.
     samples: u32,
+    /// Smallest RTT sample of the current round.
     smallest: Span,
+    /// Smallest RTT sample of the round before the current one.
     smallest_before: Span,
     /// Smallest RTT of the connection so far.
     delay_min: Span,
-    /// HyStart++: number of rounds of conservative slow start so far, 0 outside of it; `baseline`:
-    /// smallest RTT at its begin.
+    /// HyStart++: number of rounds of conservative slow start so far; 0 outside of it.
     slow_rounds: u32,
+    /// HyStart++: smallest RTT of the round in which conservative slow start began.
     baseline: Span,
     /// Bytes of growth in conservative slow start that do not yet make up a whole segment.
     bank: u64,
@@ -105,8 +107,9 @@ impl HyStart {
         *self = HyStart::new(self.rule);
     }
 
-    /// Returns how many of the `acked` bytes count for the growth of the window; fewer than all in
-    /// conservative slow start (RFC 9406).
+    /// Returns how many of the `acked` bytes count for the growth of the window: with HyStart++ at
+    /// most eight segments unless the sender is `paced`, and a quarter in conservative slow start
+    /// (RFC 9406).
     pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
         if self.rule != HyStartRule::PlusPlus {
             return acked;

@@ -71,8 +71,9 @@ fn grow(w: &mut Window, acked: u64, segment: u64, after_timeout: bool, counting:
     additive(w, acked, w.cwnd, segment, counting);
 }
 
-/// Returns the slow-start threshold after a loss in bytes: half of the bytes outstanding (RFC 5681,
-/// equation 4) or, as in Linux, half of the window in whole segments; at least two segments.
+/// Returns the slow-start threshold after a loss in bytes: half of the `flight` outstanding bytes
+/// (RFC 5681, equation 4) or, as in Linux, half of the window `w` in whole segments; at least two
+/// segments. `rules` decide between the two.
 pub fn threshold(w: &Window, flight: u64, segment: u64, rules: &CongestionRules) -> u64 {
     threshold_from(w, flight, segment, rules.reduced_from)
 }

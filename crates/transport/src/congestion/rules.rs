@@ -24,10 +24,12 @@ pub enum Counting {
 /// Quantity that is reduced after a loss to get the slow-start threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReducedFrom {
-    /// Bytes outstanding (FlightSize; RFC 5681, equation 4).
+    /// The slow-start threshold is computed from the bytes outstanding (FlightSize; RFC 5681,
+    /// equation 4).
     #[default]
     Flight,
-    /// Congestion window (Linux, `tcp_reno_ssthresh`).
+    /// The slow-start threshold is computed from the congestion window (Linux,
+    /// `tcp_reno_ssthresh`).
     Window,
 }
 
@@ -67,13 +69,15 @@ pub enum HyStartRule {
     /// No mechanism: slow start ends at the threshold or at a loss.
     #[default]
     Off,
-    /// HyStart as in Linux's CUBIC (Ha and Rhee 2011).
+    /// Slow start ends by HyStart as in Linux's CUBIC (Ha and Rhee 2011), at the threshold or at a
+    /// loss.
     Linux,
-    /// HyStart++ (RFC 9406).
+    /// Slow start ends by HyStart++ (RFC 9406), at the threshold or at a loss.
     PlusPlus,
 }
 
-/// Rules of congestion control.
+/// Settings of congestion control that all algorithms use: growth and reduction of the window, idle
+/// times, HyStart, pacing, ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionRules {
     /// Quantity by which an ACK makes the congestion window grow.

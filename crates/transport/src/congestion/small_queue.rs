@@ -34,7 +34,8 @@ const PACING_SHIFT: u32 = 10;
 pub struct SmallQueueRules {
     /// Whether the bytes of a connection in its host's NIC are limited.
     pub on: bool,
-    /// Upper bound of the limit, in bytes of memory (Linux, `tcp_limit_output_bytes`); above 0.
+    /// Upper bound of the limit of a connection's bytes in the NIC, in bytes of memory (Linux,
+    /// `tcp_limit_output_bytes`); above 0.
     pub most: u64,
 }
 
@@ -124,7 +125,7 @@ impl SmallQueue {
         false
     }
 
-    /// Returns the bytes of heap memory of the list of segments.
+    /// Returns the bytes of heap memory that the list of waiting segments occupies.
     pub fn room(&self) -> usize {
         self.leave_at.capacity() * size_of::<Time>()
     }

@@ -73,10 +73,11 @@ impl NotificationPoint {
 /// Reaction point: controls the rate of a flow at its sender.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReactionPoint {
-    /// Current rate (R_C) in bits per second. `target`: target rate (R_T), and `line`: rate of the
-    /// link, both in bits per second.
+    /// Current sending rate (R_C) in bits per second.
     current: u64,
+    /// Target rate (R_T), to which the current rate returns, in bits per second.
     target: u64,
+    /// Rate of the link in bits per second.
     line: u64,
     alpha: f64,
     /// Time up to which α is updated, which is the time of the last CNP; `None` before the first

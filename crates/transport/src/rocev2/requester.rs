@@ -25,7 +25,7 @@ pub(super) struct Requester {
     highest: u64,
     /// Number of packets sent since the last packet that requested an acknowledgement.
     since_ack_request: u32,
-    /// Number of consecutive timeouts.
+    /// Number of timeouts since an acknowledgement last confirmed new bytes.
     retries: u32,
     /// Stream position after the last packet that requested an acknowledgement. The timer runs
     /// until it is acknowledged.

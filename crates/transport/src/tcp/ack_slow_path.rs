@@ -118,14 +118,16 @@ impl Endpoint {
         BeforeAck { flight, sacked_out: self.recovery.sacked_out(config), pipe, lost }
     }
 
-    /// Returns the bytes delivered by an ACK that advances SND.UNA by `acked` bytes.
+    /// Returns the bytes delivered by an ACK that advances SND.UNA by `acked` bytes; `before`:
+    /// state of the sender before the ACK.
     #[inline]
     fn delivered_since(&self, before: &BeforeAck, acked: u64, config: &TcpConfig) -> u64 {
         (acked + self.recovery.sacked_out(config)).saturating_sub(before.sacked_out)
     }
 
-    /// Removes the segments below `ack` from the scoreboard. Returns the send times of the newly
-    /// delivered segments; `None` without RACK, or if one of them was retransmitted.
+    /// Removes the segments below stream position `ack` from the scoreboard, and adds to `report`
+    /// whether original transmissions have arrived. Returns the send times of the newly delivered
+    /// segments; `None` without RACK, or if one of them was retransmitted.
     #[inline]
     fn account_acked(
         &mut self,
@@ -284,7 +286,8 @@ impl Endpoint {
         }
     }
 
-    /// Adds the SACK blocks of an ACK to the scoreboard. Returns how many bytes are newly SACKed.
+    /// Adds the SACK blocks of an ACK up to stream position `ack` to the scoreboard, and the
+    /// delivered segments and a DSACK to `report`. Returns how many bytes are newly SACKed.
     fn process_sack(
         &mut self,
         now: Time,

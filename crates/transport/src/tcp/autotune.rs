@@ -28,13 +28,16 @@ pub(super) struct Autotune {
     bound: u64,
     /// Largest number of payload bytes received in one round trip so far.
     most: u64,
-    /// Stream position at which the current round trip began; `since` is its time.
+    /// Stream position at which the current round trip began.
     from: u64,
+    /// Time at which the current round trip began.
     since: Time,
     rtt: Span,
-    /// Without timestamps, the arrival of one window of data is timed: the stream position of its
-    /// end. `window_since` is the time at which it began.
+    /// Without timestamps, the receiver measures how long one window of data takes to arrive:
+    /// stream position at which this window of data ends.
     window_end: u64,
+    /// Without timestamps: time at which the window of data that ends at `window_end` began to
+    /// arrive.
     window_since: Time,
 }
 
@@ -58,7 +61,8 @@ impl Autotune {
     }
 
     /// Handles data in order up to position `next`. `span`: bytes from `next` to the end of the
-    /// out-of-order data; `echoed`: RTT sample from the echoed timestamp, if there is one. Returns
+    /// out-of-order data; `echoed`: RTT sample from the echoed timestamp, if there is one;
+    /// `segment`: payload bytes of a full segment; `largest`: maximum window in bytes. Returns
     /// whether the offered window has grown.
     pub(super) fn on_data(
         &mut self,
@@ -98,8 +102,8 @@ impl Autotune {
     }
 
     /// Handles out-of-order data, whose end is `span` bytes above the data in order. The offered
-    /// window grows only if `follow`; otherwise it stays constant, so that the ACKs are duplicates.
-    /// Returns whether it has grown.
+    /// window grows, up to `largest` bytes, only if `follow`; otherwise it stays constant, so that
+    /// the ACKs are duplicates. Returns whether it has grown.
     pub(super) fn on_late_data(
         &mut self,
         span: u64,

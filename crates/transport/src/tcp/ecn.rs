@@ -24,12 +24,13 @@ use crate::congestion::rules::EcnRule;
 use eastwest_types::{Packet, ecn, flag};
 
 /// Bit of [`Endpoint::ecn`]: ECN is negotiated. The bit has the position of ECT(0) in the IP
-/// header, so that it can be copied there. `SEND_ECE` and `SEND_CWR` have the positions of their
-/// TCP flags.
+/// header, so that it can be copied there.
 pub(super) const NEGOTIATED: u8 = ecn::ECT0;
-/// Bit of [`Endpoint::ecn`] at a receiver: every ACK carries ECE.
+/// Bit of [`Endpoint::ecn`] at a receiver: every ACK carries ECE. It is the bit of the TCP flag
+/// ECE.
 pub(super) const SEND_ECE: u8 = flag::ECE;
-/// Bit of [`Endpoint::ecn`] at a sender: the next new data carries CWR.
+/// Bit of [`Endpoint::ecn`] at a sender: the next new data carries CWR. It is the bit of the TCP
+/// flag CWR.
 pub(super) const SEND_CWR: u8 = flag::CWR;
 /// Bit of [`Endpoint::ecn`] at a sender: the window has been reduced, and does not grow until
 /// `cwr_end` is acknowledged (Linux, `TCP_CA_CWR`).

@@ -130,8 +130,9 @@ impl Endpoint {
         };
     }
 
-    /// Handles an ACK of new data: grows the window, or continues the recovery. Returns whether the
-    /// caller must retransmit the first segment at once.
+    /// Handles an ACK of new data: grows the window, or continues the recovery. `acked`: bytes by
+    /// which the ACK advances SND.UNA; `counted`: bytes that count for the growth of the window.
+    /// Returns whether the caller must retransmit the first segment at once.
     #[inline(always)]
     pub(super) fn on_new_ack(
         &mut self,

@@ -42,11 +42,11 @@ pub enum Notice {
     /// A step of loss detection or recovery, for the event log. It concerns the stream positions
     /// `from..to`; the SYN is position 0 and the first byte position 1.
     LossRecovery {
-        /// Kind of the step.
+        /// Kind of the step of loss detection or recovery.
         event: RecoveryEvent,
-        /// First stream position of the step.
+        /// First stream position that the step concerns.
         from: u64,
-        /// Stream position after the last one of the step.
+        /// Stream position after the last one that the step concerns.
         to: u64,
     },
     /// Both ends have finished; their slots are free for another connection.
@@ -56,16 +56,17 @@ pub enum Notice {
 /// Step of loss detection or recovery at a sender, see [`Notice::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryEvent {
-    /// The retransmission timer has expired for the given cause. Positions: all data not
-    /// acknowledged.
+    /// The retransmission timer has expired for the given cause. The stream positions of the step
+    /// are those of all data not acknowledged.
     Timeout(TimeoutCause),
-    /// Fast recovery begins. Positions: all data not acknowledged.
+    /// Fast recovery begins. The stream positions of the step are those of all data not
+    /// acknowledged.
     Recovery,
-    /// Recovery ends: all data that was outstanding at its begin is acknowledged. Positions: those
-    /// that the last ACK acknowledges.
+    /// Recovery ends: all data that was outstanding at its begin is acknowledged. The stream
+    /// positions of the step are those that the last ACK acknowledges.
     Recovered,
-    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]).
-    /// Positions: those that this ACK acknowledges.
+    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]). The
+    /// stream positions of the step are those that this ACK acknowledges.
     Spurious,
 }
 

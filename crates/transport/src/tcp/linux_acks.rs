@@ -30,14 +30,15 @@ const HALF_SECOND: Span = Span::from_ms(500);
 /// Maximum number of segments that quick-ACK mode acknowledges at once (Linux,
 /// `TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
+/// Number of segments that are acknowledged at once after the first CE mark.
 const QUICK_AFTER_MARK: u8 = 2;
 /// Payload bytes below which a segment does not count as a full one (Linux, `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
-/// Maximum number of ACKs that SACK compression delays (Linux, `tcp_comp_sack_nr`). The next two
-/// constants are their longest delay (`tcp_comp_sack_delay_ns`), and the number of duplicate ACKs
-/// sent before compression begins.
+/// Maximum number of ACKs that SACK compression delays (Linux, `tcp_comp_sack_nr`).
 const MAX_COMPRESSED: u8 = 44;
+/// Longest delay of an ACK by SACK compression (Linux, `tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Span = Span::from_ms(1);
+/// Number of duplicate ACKs that are sent before SACK compression begins.
 const COMPRESS_AFTER: u8 = 3;
 
 /// State of Linux's ACK policy at one receiver.
@@ -54,9 +55,9 @@ pub(super) struct LinuxAcks {
     pingpong: bool,
     /// Number of unacknowledged segments that are small or end a write: 0, 1, or 2 for two or more.
     pushed: u8,
-    /// Duplicate ACKs sent since data last arrived in order. `compressed`: duplicate ACKs that SACK
-    /// compression has delayed since the last ACK was sent.
+    /// Number of duplicate ACKs sent since data last arrived in order.
     duplicates: u8,
+    /// Number of duplicate ACKs that SACK compression has delayed since the last ACK was sent.
     compressed: u8,
 }
 

@@ -114,7 +114,9 @@ impl Endpoint {
         stop - start
     }
 
-    /// Sends the next new bytes, at most a segment. Returns the number of bytes sent.
+    /// Sends the next new bytes, at most a segment, up to the right edge of the receive window
+    /// (`right_edge`). A part of a segment is sent at this edge only if `nothing_in_flight`.
+    /// Returns the number of bytes sent.
     #[inline]
     pub(super) fn send_new_segment(
         &mut self,
@@ -275,7 +277,8 @@ impl Endpoint {
         self.timers.timed_end = 0; // Karn's algorithm: no RTT samples from retransmitted segments
     }
 
-    /// Returns a packet whose fields are all set, except for length and flags.
+    /// Returns a packet with the sequence number `seq` whose fields are all set, except for length
+    /// and flags.
     #[inline]
     fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
         Packet {

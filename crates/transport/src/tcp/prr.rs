@@ -48,7 +48,9 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// Returns how many bytes may be sent after an ACK (`sndcnt` of RFC 6937).
+    /// Returns how many bytes may be sent after an ACK (`sndcnt` of RFC 6937). `pipe`: bytes in
+    /// flight; `ssthresh`: slow-start threshold in bytes; `segment`: payload bytes of a full
+    /// segment.
     pub(super) fn send_count(
         &mut self,
         rule: PrrRule,

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 const REO_WND_PERSIST: u8 = 16;
 /// Age at which the smallest RTT is replaced by the next sample (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
-/// Time that Linux adds to short timers (`TCP_TIMEOUT_MIN_US`).
+/// Time that Linux adds to the timers of tail loss probes and of reordering (`TCP_TIMEOUT_MIN_US`).
 pub(super) const TIMER_SLACK: Span = Span::from_ms(2);
 
 /// Context of an ACK for RACK and for the detection of reordering.
@@ -52,9 +52,10 @@ impl AckContext {
 /// State of RACK (loss detection by send times) for one connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
-    /// Time of the latest transmission that has been delivered (RFC 8985, `RACK.xmit_ts`). `end` is
-    /// the position after its segment (`RACK.end_seq`).
+    /// Send time of the segment that was sent last among the delivered segments (RFC 8985,
+    /// `RACK.xmit_ts`).
     latest_sent_at: Time,
+    /// Stream position after the segment of `latest_sent_at` (RFC 8985, `RACK.end_seq`).
     end: u64,
     /// RTT of the segment delivered last (RFC 8985, `RACK.rtt`).
     pub(super) rtt: Span,
@@ -63,9 +64,11 @@ pub(super) struct Rack {
     /// Stream position that must be acknowledged before another DSACK widens the reordering window
     /// (RFC 8985, `RACK.dsack_round`).
     dsack_round: u64,
-    /// Reordering window in quarters of the smallest RTT (RFC 8985, `RACK.reo_wnd_mult`).
-    /// `reo_wnd_persist`: number of recoveries for which it is kept (`RACK.reo_wnd_persist`).
+    /// Length of the reordering window in quarters of the smallest RTT (RFC 8985,
+    /// `RACK.reo_wnd_mult`).
     reo_wnd_mult: u8,
+    /// Number of further recoveries for which `reo_wnd_mult` is kept (RFC 8985,
+    /// `RACK.reo_wnd_persist`).
     reo_wnd_persist: u8,
     /// Whether a segment has been delivered since the last check for losses.
     pub(super) has_new_delivery: bool,
@@ -145,7 +148,8 @@ impl Rack {
         self.has_new_delivery = true;
     }
 
-    /// Handles the end of a recovery that was not undone: counts down the time of a wider window.
+    /// Handles the end of a recovery that was not undone: a wider reordering window is kept for one
+    /// recovery less.
     pub(super) fn on_recovery_end(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
@@ -165,8 +169,9 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window. `enough`: whether the number of SACKed segments alone
-    /// indicates a loss.
+    /// Returns the reordering window: the time for which RACK waits for a segment before it is
+    /// lost. `in_recovery`: whether a recovery is in progress; `enough`: whether the number of
+    /// SACKed segments alone indicates a loss; `srtt`: smoothed RTT, the upper bound of the window.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

@@ -14,9 +14,9 @@ use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{Bytes, Entry, Octets, Section, key};
 use eastwest_types::Span;
 
-/// Bytes of an IPv4 header and a TCP header without options. `TIMESTAMPS`: bytes of the timestamp
-/// option with padding.
+/// Bytes of an IPv4 header and a TCP header without options.
 const HEADERS: u32 = 40;
+/// Bytes of the timestamp option of TCP with padding.
 const TIMESTAMPS: u32 = 12;
 
 /// Returns the TCP settings of the profile `name` if no other key is given, for senders outside a

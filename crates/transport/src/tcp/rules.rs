@@ -441,8 +441,8 @@ impl ReceiverRules {
     }
 }
 
-/// Reads whether recovery without SACK continues after a partial ACK (NewReno); otherwise it is
-/// Reno.
+/// Reads the key `partial_acks`: whether recovery without SACK continues after a partial ACK
+/// (NewReno); otherwise it is Reno, which needs `prr` off.
 fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
@@ -459,7 +459,8 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     on
 }
 
-/// Reads the boolean key `name`, which may be true only if SACK is used.
+/// Reads the boolean key `name` with the description `doc`, which may be true only if SACK is used
+/// (`sack`).
 fn read_of_sack(s: &mut Section, sack: bool, name: &'static str, doc: &'static str) -> bool {
     let on: bool = s.get(key(name, doc).default("false"));
     s.demand(sack || !on, &[name, "sack"], || "needs sack = true".to_owned());

@@ -278,9 +278,10 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Returns the bytes in flight (RFC 6675, `pipe`): the outstanding bytes that are not SACKed,
-    /// minus lost bytes, plus retransmissions in flight. A lost segment that is acknowledged in
-    /// part still counts whole as lost, so the difference could be negative; then it is 0.
+    /// Returns the bytes in flight (RFC 6675, `pipe`): the outstanding bytes that are not SACKed
+    /// (`not_sacked`), minus lost bytes, plus retransmissions in flight. A lost segment that is
+    /// acknowledged in part still counts whole as lost, so the difference could be negative; then
+    /// it is 0.
     pub(super) fn pipe(&self, not_sacked: u64) -> u64 {
         (not_sacked + self.retransmitted_in_flight).saturating_sub(self.lost)
     }
@@ -393,8 +394,9 @@ impl Scoreboard {
         (lost_again, longest.max(left))
     }
 
-    /// Marks retransmissions as lost by RACK. [`Scoreboard::mark_lost_by_time`] does it for
-    /// segments sent once.
+    /// Marks retransmissions as lost by RACK, as [`Scoreboard::mark_lost_by_time`] does for
+    /// segments sent once. Returns whether a retransmission is newly lost, and the longest
+    /// remaining time of the others in ps.
     fn mark_lost_retransmissions(&mut self, remaining: impl Fn(Time) -> i64) -> (bool, i64) {
         let (mut lost_again, mut longest, mut k) = (false, 0, 0);
         while let Some(&(end, at)) = self.retransmissions.as_ref().and_then(|r| r.list.get(k)) {
@@ -453,7 +455,7 @@ impl Scoreboard {
         self.retransmit_from = self.base;
     }
 
-    /// Returns the bytes of heap memory of the lists.
+    /// Returns the bytes of heap memory that the lists of segments and retransmissions occupy.
     #[cfg(test)]
     pub(super) fn heap_bytes(&self) -> usize {
         let retransmissions = self

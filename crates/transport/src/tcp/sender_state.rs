@@ -44,11 +44,11 @@ pub struct SenderState {
 /// Window that limits how much data a sender may have outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowLimit {
-    /// Congestion window, in slow start.
+    /// The congestion window limits the sender, which is in slow start.
     SlowStart,
-    /// Congestion window, after slow start or in a recovery.
+    /// The congestion window limits the sender, which is in congestion avoidance or in a recovery.
     Congestion,
-    /// Window that the receiver offers, or the setting `max_window`.
+    /// The window that the receiver offers, or the setting `max_window`, limits the sender.
     Receiver,
 }
 

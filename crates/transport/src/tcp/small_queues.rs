@@ -16,7 +16,8 @@ use super::tso_bursts::SendRoom;
 use eastwest_types::Time;
 
 impl Endpoint {
-    /// Decides whether the NIC has room for the next burst, of at most `segments` segments. Returns
+    /// Decides whether the NIC has room for the next burst, of at most `segments` segments.
+    /// `may_retransmit`: whether lost segments may be sent; `room`: what the windows allow. Returns
     /// the decision and the maximum number of segments of the burst.
     #[inline(never)]
     pub(super) fn small_queue_gate(

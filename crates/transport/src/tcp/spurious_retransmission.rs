@@ -8,14 +8,14 @@
 //! are raised to their values before the reduction ([`undo`](super::undo)), and no data is deemed
 //! lost any more.
 //!
-//! F-RTO detects spurious timeouts by the order of ACKs alone (RFC 5682, section 3, in the form with SACK of
-//! Linux's `tcp_process_loss`). After a timeout only the first segment is retransmitted. If the next ACK
-//! advances SND.UNA but does not acknowledge everything, new data is sent instead of more retransmissions. An
-//! A SACK or ACK of data that was sent once, before the timeout, shows that not all was lost: the
-//! timeout was spurious and is undone. A duplicate ACK or a SACK of the new data shows the
-//! opposite. F-RTO is not used after a timeout within a fast recovery. Without new data to send, or
-//! without room in the receive window, recovery is conventional (RFC 5682, step 2b, as in Linux;
-//! the RFC also permits the sender to wait).
+//! F-RTO detects spurious timeouts by the order of ACKs alone (RFC 5682, section 3, in the form
+//! with SACK of Linux's `tcp_process_loss`). After a timeout only the first segment is
+//! retransmitted. If the next ACK advances SND.UNA but does not acknowledge everything, new data is
+//! sent instead of more retransmissions. A SACK or ACK of data that was sent once, before the
+//! timeout, shows that not all was lost: the timeout was spurious and is undone. A duplicate ACK or
+//! a SACK of the new data shows the opposite. F-RTO is not used after a timeout within a fast
+//! recovery. Without new data to send, or without room in the receive window, recovery is
+//! conventional (RFC 5682, step 2b, as in Linux; the RFC also permits the sender to wait).
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;

@@ -56,7 +56,8 @@ impl TimeoutCause {
     /// Number of causes of retransmission timeouts.
     pub const COUNT: usize = 11;
 
-    /// Names of the causes in result files, in the order of their numbers.
+    /// Names of the causes of retransmission timeouts in result files, in the order of their
+    /// numbers.
     pub const NAMES: [&str; TimeoutCause::COUNT] = [
         "syn",
         "syn_ack",

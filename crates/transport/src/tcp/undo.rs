@@ -23,8 +23,9 @@ pub(super) struct UndoState {
 }
 
 impl UndoState {
-    /// Returns the state before a window reduction. `retransmitted_in_flight`: number of
-    /// retransmitted segments that are in flight already.
+    /// Returns the state before a window reduction. `after_timeout`: whether the reduction is due
+    /// to a timeout; `retransmitted_in_flight`: number of retransmitted segments that are in flight
+    /// already.
     pub(super) fn new(
         after_timeout: bool,
         stream: &Stream,
@@ -61,8 +62,9 @@ impl UndoState {
         }
     }
 
-    /// Whether an ACK echoes a timestamp before the first retransmission, so that it acknowledges
-    /// an original transmission. Times are compared in units of the timestamp clock.
+    /// Whether an ACK that echoes the timestamp `echo_us` (µs) echoes a time before the first
+    /// retransmission, so that it acknowledges an original transmission. Times are compared in
+    /// units of the timestamp clock.
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
         let first_us = self.first_retransmission_us;

@@ -7,7 +7,7 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Requests in service, by the value of the timer that ends their service.
+/// Requests in service, each under the value of the timer at whose expiry its reply is sent.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answers {
     in_service: BTreeMap<u64, (Message, u64)>,
@@ -15,8 +15,8 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Sends a reply of `bytes` bytes to `request` after the time `service`. The reply contains the
-    /// words of the request.
+    /// Sends a reply of `bytes` bytes to `request` after the service time `service`. The reply
+    /// carries the three numbers of the request (`Content::words`).
     pub(super) fn after(&mut self, p: &mut Process, service: Span, request: &Message, bytes: u64) {
         if service == Span::ZERO {
             return reply(p, request, bytes);
@@ -51,7 +51,8 @@ pub(super) fn read_server_time(s: &mut Section) -> Span {
     )
 }
 
-/// Reads a key that gives the number of bytes of a message, from 1 B to 1 TB.
+/// Reads the key `name` of a workload: the number of bytes of a message, from 1 B to 1 TB. `doc`:
+/// description of the key; `default`: bytes if the key is missing.
 pub(super) fn read_bytes(
     s: &mut Section,
     name: &'static str,

@@ -131,8 +131,8 @@ pub struct Deployment {
     requests: Requests,
 }
 
-/// Token of the wake-up that starts all processes. The token of a timer is its number, which is
-/// smaller.
+/// Token of the wake-up that starts all processes. The token of a timer is the timer's number,
+/// which is always below this value.
 const START: u64 = u64::MAX >> 16;
 /// Token of the wake-ups for messages between processes on one host. Wake-ups of equal time have no
 /// guaranteed order; the messages are delivered in the order of `local`.
@@ -228,8 +228,8 @@ impl Deployment {
         all
     }
 
-    /// Returns the number of completed and of planned units of work; the second is 0 if the
-    /// application plans no work.
+    /// Returns the numbers of completed and of planned units of work, as the application's
+    /// processes have declared them; the second is 0 if they plan no work.
     pub fn progress(&self) -> (u64, u64) {
         (self.tally.completed, self.tally.planned)
     }
@@ -492,8 +492,9 @@ impl Deployment {
         Ok(())
     }
 
-    /// Returns the connection over which a process sends to another one, and opens it if necessary;
-    /// `None` if both processes run on one host.
+    /// Returns the connection over which the process `client` sends to the process `server`, and
+    /// opens it if necessary; `None` if both run on one host. `number`: number of the connection
+    /// among those of the two processes.
     fn connection(
         &mut self,
         client: u32,

@@ -67,8 +67,8 @@ macro_rules! family {
         }),*];
 
         impl Model {
-            /// Returns the reasons why an application cannot run with these numbers of processes of
-            /// each role.
+            /// Returns the reasons why an application cannot run with `members[r]` processes of
+            /// each role `r`; empty if it can run.
             pub(crate) fn problems(&self, members: &[usize]) -> Vec<String> {
                 match self {
                     $(Model::$name(settings) => settings.problems(members),)*
@@ -86,7 +86,8 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the initial state of the process at the place `place`.
+            /// Returns the initial state of a process; `place` has its number, role and host, and
+            /// the other processes of the application.
             pub(crate) fn start(&self, place: &Place) -> Program {
                 match self {
                     $(Model::$name(settings) => Program::$name(settings.start(place)),)*

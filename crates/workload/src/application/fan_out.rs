@@ -135,7 +135,8 @@ struct Query {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FanOut {
     config: FanOutConfig,
-    /// Process numbers of all workers; the first ones are the workers of the last query.
+    /// Process numbers of all workers. Each query reorders the list: the workers to which it is
+    /// sent are moved to its beginning.
     workers: Vec<u32>,
     asked: u64,
     open: BTreeMap<u64, Query>,

@@ -179,10 +179,14 @@ pub struct Hedged {
     answers: Answers,
 }
 
-/// Purpose of a client's timer; the value of the timer is 4 · operation + purpose.
+/// Purpose of a client's timer: the next operation starts. The value of a timer is 4 · operation
+/// number + purpose.
 const NEXT: u64 = 0;
+/// Purpose of a client's timer: an operation waits too long and also asks a second server.
 const HEDGE: u64 = 1;
+/// Purpose of a client's timer: an attempt of an operation has had no response for `timeout`.
 const TIMEOUT: u64 = 2;
+/// Purpose of a client's timer: the back-off of an operation ends, and it sends its request again.
 const RETRY: u64 = 3;
 
 impl Application for Hedged {

@@ -32,8 +32,9 @@ pub trait Application: fmt::Debug + Send {
 
 /// Settings of an application, from which its processes are created.
 pub trait ApplicationModel: fmt::Debug + Send + Sync {
-    /// Returns the reasons why the application cannot run with these numbers of processes of each
-    /// role. Each reason begins with the key of the scenario, for example `"replicas: …"`.
+    /// Returns the reasons why the application cannot run with `members[r]` processes of each role
+    /// `r`; empty if it can run. Each reason begins with the key of the scenario, for example
+    /// `"replicas: …"`.
     fn problems(&self, members: &[usize]) -> Vec<String> {
         let _ = members;
         Vec::new()
@@ -45,7 +46,8 @@ pub trait ApplicationModel: fmt::Debug + Send + Sync {
         Declared::default()
     }
 
-    /// Returns the initial state of the process at the place `place`.
+    /// Returns the initial state of a process; `place` has its number, role and host, and the other
+    /// processes of the application.
     fn start(&self, place: &Place) -> Box<dyn Application>;
 }
 
@@ -57,9 +59,9 @@ pub(crate) trait BuiltIn: Sized {
     const DOC: &'static str;
     /// Roles of the application's processes.
     const ROLES: &'static [Role];
-    /// All counters of the application.
+    /// All counters that the application uses, each with its name and meaning.
     const COUNTERS: &'static [Statistic];
-    /// All measures of the application.
+    /// All measures (durations) that the application uses, each with its name and meaning.
     const MEASURES: &'static [Statistic];
     /// State of one process of the application.
     type State: Application;
@@ -67,13 +69,14 @@ pub(crate) trait BuiltIn: Sized {
     /// Reads the settings of the application from its table `[[workload]]`.
     fn read(s: &mut Section) -> Self;
 
-    /// Returns the reasons why the application cannot run with these numbers of processes of each
-    /// role; each begins with the key of the scenario.
+    /// Returns the reasons why the application cannot run with `members[r]` processes of each role
+    /// `r`; empty if it can run. Each reason begins with the key of the scenario.
     fn problems(&self, members: &[usize]) -> Vec<String> {
         let _ = members;
         Vec::new()
     }
 
-    /// Returns the initial state of the process at the place `place`.
+    /// Returns the initial state of a process; `place` has its number, role and host, and the other
+    /// processes of the application.
     fn start(&self, place: &Place) -> Self::State;
 }

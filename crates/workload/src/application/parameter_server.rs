@@ -91,9 +91,9 @@ impl BuiltIn for ParameterServerConfig {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ParameterServer {
     config: ParameterServerConfig,
-    /// Time at which the present iteration of a worker began; `computed` is the end of its
-    /// computation.
+    /// Time at which the worker's present iteration began.
     begun: Time,
+    /// Time at which the computation of the worker's present iteration ended.
     computed: Time,
     /// Number of iterations that this worker has finished.
     iterations: u64,
@@ -149,9 +149,9 @@ impl ParameterServer {
         p.timer(self.config.compute_time + jitter, 0);
     }
 
-    /// Returns the gradients that a worker sends to the server with this index. The bytes are
-    /// divided equally among `count` servers; the first ones get one byte more if there is a
-    /// remainder.
+    /// Returns the gradients that a worker sends to the server with the index `index`. The bytes of
+    /// the model are divided equally among `count` servers; if there is a remainder, the first
+    /// servers get one byte more.
     fn part(&self, index: usize, count: usize) -> Content {
         let (bytes, count) = (self.config.model_bytes, count as u64);
         Content::from(bytes / count + u64::from((index as u64) < bytes % count))

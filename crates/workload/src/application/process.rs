@@ -138,7 +138,8 @@ impl Process<'_> {
         self.role
     }
 
-    /// Returns the host of a process; `None` if there is no process with this number.
+    /// Returns the host of the process with the number `process`; `None` if there is no such
+    /// process.
     pub fn host(&self, process: u32) -> Option<HostId> {
         self.hosts.get(process as usize).copied()
     }
@@ -204,13 +205,14 @@ impl Process<'_> {
         id
     }
 
-    /// Cancels a timer of this process; has no effect if the timer has expired.
+    /// Cancels a timer of this process, given the number that [`Process::timer`] returned; has no
+    /// effect if the timer has expired.
     pub fn cancel(&mut self, timer: u64) {
         self.acts.push(Act::Cancel(timer));
     }
 
-    /// Closes the connection over which this process sends to `peer`, after all messages on it have
-    /// arrived. The next message opens a new connection.
+    /// Closes the connection with the number `connection` over which this process sends to `peer`,
+    /// after all messages on it have arrived. The next message opens a new connection.
     pub fn close(&mut self, peer: u32, connection: u16) {
         self.acts.push(Act::Close { peer, connection });
     }

@@ -126,7 +126,8 @@ struct Write {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quorum {
     config: QuorumConfig,
-    /// Process numbers of all stores; the first ones are the stores of the last write.
+    /// Process numbers of all stores. Each write reorders the list: the stores to which it is sent
+    /// are moved to its beginning.
     stores: Vec<u32>,
     begun: u64,
     open: BTreeMap<u64, Write>,

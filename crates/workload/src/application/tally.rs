@@ -6,7 +6,7 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest number of counters of an application, and of measures.
+/// Largest number of different counters of an application, and also of its different measures.
 const MOST: usize = 256;
 /// Largest number of characters of the name of a counter or measure.
 const LONGEST: usize = 64;
@@ -16,11 +16,11 @@ const LONGEST: usize = 64;
 pub struct Tally {
     counters: BTreeMap<String, u64>,
     durations: BTreeMap<String, Histogram>,
-    /// Units of work that the application plans to do; 0 if unknown.
+    /// Units of work that processes have declared as planned; 0 if they have declared none.
     pub planned: u64,
-    /// Units of work that have begun so far.
+    /// Units of work that processes have declared as begun so far.
     pub begun: u64,
-    /// Units of work that are completed so far.
+    /// Units of work that processes have declared as completed so far.
     pub completed: u64,
     /// Names of all counters that may be counted; `None`: any name.
     only_counters: Option<Vec<String>>,
@@ -66,7 +66,8 @@ impl Tally {
         }
     }
 
-    /// Whether a new counter or measure may have this name; if not, stores the reason in `problem`.
+    /// Whether a new counter or measure (`what`) may have the name `name`, beside `others` names of
+    /// its kind; if not, stores the reason in `problem`.
     fn admits(&mut self, what: &str, name: &str, others: usize) -> bool {
         let only = if what == "counter" { &self.only_counters } else { &self.only_measures };
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

@@ -15,7 +15,8 @@ use super::yarn::Call;
 use eastwest_types::{ConnId, Side, TaskKind};
 
 impl Control {
-    /// Handles a call of an application master at the resource manager.
+    /// Handles, at the resource manager, the periodic call with which a job's application master
+    /// requests containers.
     pub fn master_called(&mut self, n: &mut Nodes, job: u32) {
         let state = n.tasks.jobs.get(job);
         let Call { first, reduces } = self.yarn.called(&mut n.cx, job, state.reduces_asked);
@@ -62,14 +63,15 @@ impl Control {
         self.kill_and_free(n, task);
     }
 
-    /// Handles the report of a finished task at its application master.
+    /// Handles the report of a finished task at its application master; `report` is its number in
+    /// the table of reports that have not been received.
     pub fn report_arrived(&mut self, n: &mut Nodes, report: u32) {
         let report = self.yarn.told(report);
         self.task_reported(n, report);
     }
 
     /// Sends the report of a finished task again, after the connection to the application master
-    /// failed.
+    /// failed; `report` is its number in the table of reports that have not been received.
     pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
         if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
             self.task_reported(n, report);
@@ -108,8 +110,8 @@ impl Control {
         n.cx.tell(conn, Side::Server, bytes, u64::from(known), Some(t.job));
     }
 
-    /// Handles the answer about finished maps at the reduce. The reduce sends another request,
-    /// unless all maps of the job have ended and it knows all of them.
+    /// Handles the answer about finished maps at the reduce; `known` is their number. The reduce
+    /// sends another request, unless all maps of the job have ended and it knows all of them.
     pub fn maps_told(&self, n: &mut Nodes, task: u32, known: u32) {
         let t = n.tasks.attempts.get(task);
         // A map that ran again may have ended while the answer was in the network: then the reduce asks again.

@@ -50,7 +50,8 @@ pub struct Client {
     locality: Locality,
 }
 
-/// Returns the locality that is farther away; the order is none, node, rack, remote.
+/// Returns the locality, `a` or `b`, that means the longer way from data to reader; the order is
+/// none, node, rack, remote.
 fn farther(a: Locality, b: Locality) -> Locality {
     let order = |l| match l {
         Locality::None => 0,

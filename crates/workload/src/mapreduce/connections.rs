@@ -92,7 +92,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Opens a connection from `client` to `server` and returns its number.
+    /// Opens a connection from `client` to `server` for `purpose`, in the traffic class `class`.
+    /// Returns the number of the connection.
     pub fn open(
         &mut self,
         purpose: Use,

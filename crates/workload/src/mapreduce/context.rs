@@ -75,14 +75,14 @@ impl Context {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection in the traffic class of data; `ends` are the connecting host and the
-    /// accepting host.
+    /// Opens a connection for `purpose` in the traffic class of data; `ends` are the connecting
+    /// host and the accepting host.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection in the traffic class of control messages; `ends` are the connecting host
-    /// and the accepting host.
+    /// Opens a connection for `purpose` in the traffic class of control messages; `ends` are the
+    /// connecting host and the accepting host.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }
@@ -139,30 +139,34 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
+    /// Starts work on the cores of a worker's machine. `work`: CPU time at the usual speed; `what`:
+    /// the work's purpose, by which its end is handled.
     pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
         self.hardware.compute(self.now, worker, work, what, &mut self.out);
     }
 
-    /// Starts a read from the disks of a worker's machine.
+    /// Starts a read of `bytes` bytes from the disks of a worker's machine. `what`: purpose of the
+    /// read, by which its end is handled.
     pub fn read(&mut self, worker: u32, bytes: u64, what: Work) {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
-    /// writer continues at once; returns false if the write ends later, with the event `what`.
+    /// Starts the write of `bytes` bytes of a file. Returns true if the page cache accepts the
+    /// data, so that the writer continues at once; false if the write ends later, with an event for
+    /// the purpose `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once; returns false if the write ends later, with the event `what`.
+    /// Starts to store a chunk of a block at a datanode. Returns true if the chunk can be
+    /// acknowledged at once; false if the write ends later, with an event for the purpose `what`.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }
 
     /// Starts a step of a task on a worker: disk read, disk write and CPU work run in parallel as
-    /// its parts. A step without any part still ends by a wake-up.
+    /// its parts, whose ends are reported with the purpose `what`. A step without any part still
+    /// ends by a wake-up.
     pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
         let (now, out) = (self.now, &mut self.out);
         if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {

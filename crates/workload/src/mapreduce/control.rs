@@ -339,7 +339,8 @@ impl Control {
         }
     }
 
-    /// Ends a finished or failed job: writes its record and removes its state.
+    /// Ends a finished or failed job: writes its record and removes its state. `failed`: reason of
+    /// the failure, `None` for a finished job.
     pub fn job_over(&mut self, n: &mut Nodes, job: u32, failed: Option<&'static str>) {
         let state = n.tasks.jobs.table[job as usize].take().expect("a job ends once");
         self.speculation.forget(job);

@@ -101,7 +101,8 @@ impl Hardware {
         (number as u32, &mut self.machines[number])
     }
 
-    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
+    /// Starts work on the cores of a worker's machine. `work`: CPU time at the usual speed; `what`:
+    /// the work's purpose, by which its end is handled.
     pub fn compute(
         &mut self,
         now: Time,
@@ -118,8 +119,8 @@ impl Hardware {
         arm(&mut machine.cores, Timer::Cores(number), out);
     }
 
-    /// Starts work on a dedicated core or disk and returns true; returns false if cores and disks
-    /// are shared.
+    /// Starts work with the purpose `what` on a dedicated core or disk and returns true; starts
+    /// nothing and returns false if cores and disks are shared.
     fn works_alone(
         &mut self,
         now: Time,
@@ -160,7 +161,8 @@ impl Hardware {
         Some(lasts)
     }
 
-    /// Starts a read of `bytes` bytes from the disks of a worker's machine.
+    /// Starts a read of `bytes` bytes from the disks of a worker's machine. `what`: purpose of the
+    /// read, by which its end is handled.
     pub fn read(&mut self, now: Time, worker: u32, bytes: u64, what: Work, out: &mut Vec<Action>) {
         let work = self.config.read_rate.time_for(bytes);
         self.use_disk(now, worker, work, what, out);
@@ -175,8 +177,9 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Starts the write of a file. Returns true if the page cache accepts the data, so that the
-    /// writer continues at once; returns false if the write ends later, with the event `what`.
+    /// Starts the write of `bytes` bytes of a file. Returns true if the page cache accepts the
+    /// data, so that the writer continues at once; false if the write ends later, with an event for
+    /// the purpose `what`.
     pub fn write(
         &mut self,
         now: Time,
@@ -207,9 +210,9 @@ impl Hardware {
         room
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
-    /// once, as always if each stream has its own disk; returns false if the write ends later, with
-    /// the event `what`.
+    /// Starts to store a chunk of a block at a datanode. Returns true if the chunk can be
+    /// acknowledged at once, as always if each stream has its own disk; false if the write ends
+    /// later, with an event for the purpose `what`.
     pub fn store(
         &mut self,
         now: Time,
@@ -264,8 +267,9 @@ impl Hardware {
         ended(cores, Timer::Cores(number), now, out)
     }
 
-    /// Handles a wake-up for the disks of a machine. Returns the finished work, including writes
-    /// that waited for dirty data to be flushed and are now accepted by the page cache.
+    /// Handles a wake-up for the disks of the machine `number`. Returns the finished work,
+    /// including writes that waited for dirty data to be flushed and are now accepted by the page
+    /// cache.
     pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let most = self.config.dirty_bytes;
         let machine = &mut self.machines[number as usize];

@@ -204,8 +204,9 @@ impl Hdfs {
         }
     }
 
-    /// Opens a file of `total` bytes with `replicas` replicas, for a writer on the host `at`.
-    /// Returns the number of the writer.
+    /// Opens a file of `total` bytes with `replicas` replicas, for a writer at the place `at`: the
+    /// task or client `owner`, which has the number `index` in its job. Returns the number of the
+    /// writer.
     pub fn open_writer(
         &mut self,
         cx: &mut Context,
@@ -411,8 +412,9 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of a hop. The
-    /// values `SETUP` and `CLOSE` of `bytes` mean the requests that begin and end a block.
+    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of the hop `hop`
+    /// of the writer's pipeline. The values `SETUP` and `CLOSE` of `bytes` mean the requests that
+    /// begin and end a block.
     pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let hdfs = &cx.config.hdfs;
         let w = self.writers.get(writer);
@@ -447,7 +449,9 @@ impl Hdfs {
         cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// Handles a chunk after a replica has stored it: the chunk can be acknowledged.
+    /// Handles a chunk after the replica at the end of a hop has stored it: the chunk can be
+    /// acknowledged. `pipe`: number of the writer's pipeline when the write began; chunks of
+    /// earlier pipelines are ignored.
     pub fn chunk_stored(
         &mut self,
         cx: &mut Context,
@@ -481,8 +485,9 @@ impl Hdfs {
         }
     }
 
-    /// Handles an acknowledgement of `bytes` bytes over a hop. The values `SETUP` and `CLOSE` of
-    /// `bytes` mean the answers to the requests that begin and end a block.
+    /// Handles an acknowledgement of `bytes` bytes over the hop `hop` of the writer's pipeline. The
+    /// values `SETUP` and `CLOSE` of `bytes` mean the answers to the requests that begin and end a
+    /// block.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -603,7 +608,8 @@ fn is_hop_of(purpose: Use, writer: u32) -> bool {
     }
 }
 
-/// Returns the action that sends a chunk of `bytes` bytes over a hop of a pipeline.
+/// Returns the action that sends a chunk of `bytes` file bytes over a hop of a pipeline; `header`:
+/// bytes of checksums and packet headers that HDFS adds.
 fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
     Action::Send {
         conn,

@@ -45,8 +45,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Adds the output of a finished map. `written_offset` is the number of bytes that the worker's
-    /// machine had written to files before this output.
+    /// Adds the output of a finished map. `written_offset`: number of bytes that the worker's
+    /// machine had written to files before this output; `in_parts`: whether reduces fetch outputs
+    /// in parts, as in approximate runs.
     pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {
@@ -128,7 +129,8 @@ pub struct Job {
     pub maps_done: u32,
     /// Number of reduces of the job that were reported as finished.
     pub reduces_done: u32,
-    /// Worker of each assigned reduce of the job; used only if heartbeats are not sent as messages.
+    /// Workers to which reduces of the job are assigned, one entry for each reduce in order of
+    /// assignment; used only if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
     /// Start time of the job's first task; `None` before it.
     pub started: Option<Time>,

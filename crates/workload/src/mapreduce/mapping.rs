@@ -53,7 +53,8 @@ pub fn buffer(sort: &SortConfig) -> (u64, u64) {
 
 impl Mapping {
     /// Returns the state of a map that has not begun, with `input` bytes of input and `output`
-    /// bytes of output, of which a combiner leaves `kept`.
+    /// bytes of output, of which a combiner leaves `kept`. `local`: whether the split is read from
+    /// the disks of the map's own worker.
     pub fn new(input: u64, (output, kept): (u64, u64), local: bool) -> Mapping {
         Mapping {
             input,
@@ -95,6 +96,8 @@ impl Mapping {
     }
 
     /// Returns the output position, in bytes, at which the next piece of the map function ends.
+    /// `soft` and `spare` are the sizes returned by [`buffer`]: where a spill begins, and what fits
+    /// while it runs.
     pub fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
         let trigger = self.spilled.saturating_add(soft);
         let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };

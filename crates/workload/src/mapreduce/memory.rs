@@ -81,9 +81,9 @@ impl Memory {
         self.reserved <= self.limit
     }
 
-    /// Reserves storage for an output of `bytes` bytes before its request: a file if the output is
-    /// too large for memory, otherwise memory. Returns false if memory is full, so that the request
-    /// must wait.
+    /// Reserves storage for an output of `bytes` bytes before its request, and adds it to `held`: a
+    /// file if the output is too large for memory, otherwise memory. Returns false if memory is
+    /// full, so that the request must wait.
     pub fn reserve(&mut self, bytes: u64, held: &mut Held) -> bool {
         if bytes > self.most_single {
             held.files.push(bytes);
@@ -103,7 +103,8 @@ impl Memory {
         (self.limit / u64::from(fetches.max(1))).max(self.most_single)
     }
 
-    /// Reserves storage for `outputs` outputs of equal size, which have `bytes` bytes together.
+    /// Reserves storage for `outputs` outputs of equal size, which have `bytes` bytes together, and
+    /// adds it to `held`.
     pub fn reserve_part(&mut self, bytes: u64, outputs: u32, held: &mut Held) {
         if bytes / u64::from(outputs.max(1)) > self.most_single {
             held.files.extend((0..outputs).map(|i| share(bytes, outputs, i)));
@@ -113,7 +114,7 @@ impl Memory {
         }
     }
 
-    /// Frees the memory reserved for outputs that will not arrive.
+    /// Frees the memory `held` that was reserved for outputs which will not arrive.
     pub fn give_back(&mut self, held: &Held) {
         self.reserved -= held.memory;
     }

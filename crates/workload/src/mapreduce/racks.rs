@@ -102,9 +102,9 @@ impl Racks {
         self.place_on(writer, replicas, &|_| true, stream)
     }
 
-    /// Returns the workers that store a block, like `place`, but excludes workers for which
-    /// `usable` returns false. The list is shorter if too few workers are left. The writer is
-    /// always included.
+    /// Returns the workers that store a block with `replicas` replicas, like `place`, but excludes
+    /// workers for which `usable` returns false. The list is shorter if too few workers are left.
+    /// The worker `writer`, if given, is always included.
     pub fn place_on(
         &self,
         writer: Option<u32>,

@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Number of levels of urgency of blocks with too few replicas.
+/// Number of urgency levels of blocks with too few replicas: one replica left, less than a third of
+/// the wanted replicas, all others.
 const URGENCIES: usize = 3;
 
 /// A copy of a block from one datanode to another, from the namenode's choice to its end.

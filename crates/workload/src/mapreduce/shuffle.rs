@@ -136,8 +136,8 @@ impl Fetching {
         }
     }
 
-    /// Changes the state of a worker's outputs, and adds the worker to `ready` if the reduce may
-    /// fetch from it now.
+    /// Applies `change` to the state of the outputs on the worker `from`, and adds the worker to
+    /// `ready` if the reduce may fetch from it now.
     fn with_source(&mut self, from: u32, change: impl FnOnce(&mut Source)) {
         let s = self.sources.entry(from).or_default();
         let was = s.is_ready();
@@ -296,8 +296,9 @@ impl Fetching {
         self.part_done(from)
     }
 
-    /// Handles the end of disk work for a fetch. Returns whether the fetch is complete; false if
-    /// the fetch has failed since the work began.
+    /// Handles the end of disk work for a fetch. `round`: number of failed fetches from the worker
+    /// `from` when the work began. Returns whether the fetch is complete; false if it has failed
+    /// since the work began.
     pub fn work_ended(&mut self, from: u32, round: u32) -> bool {
         let s = self.source(from);
         s.failures == round && !s.requested.is_empty() && self.part_done(from)

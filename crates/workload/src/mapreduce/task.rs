@@ -140,9 +140,9 @@ impl Task {
         }
     }
 
-    /// Returns the progress of the attempt from 0 to 1; `piece` returns the finished fraction of
-    /// its running piece of work. As in Hadoop, a map's function counts 2/3 and its merge 1/3; a
-    /// reduce's fetches, merge and function count 1/3 each.
+    /// Returns the progress of the attempt from 0 to 1. `maps`: number of maps of the job; `piece`:
+    /// returns the finished fraction of the running piece of work. As in Hadoop, a map's function
+    /// counts 2/3 and its merge 1/3; a reduce's fetches, merge and function count 1/3 each.
     pub fn progress(&self, maps: u32, piece: impl Fn() -> f64) -> f64 {
         let third = |phases: f64, part: f64| (phases + part) / 3.0;
         match &self.stage {

@@ -35,8 +35,8 @@ impl Tasks {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }
 
-    /// Starts work of a task in addition to its present step. Returns the number of parallel parts
-    /// of the work.
+    /// Starts work of a task in addition to its present step; `what` is the purpose of the work.
+    /// Returns the number of its parallel parts, the end of each of which is reported.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;

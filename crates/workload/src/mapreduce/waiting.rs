@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 /// Waiting maps of one job, and the workers with replicas of their splits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WaitingMaps {
-    /// Workers with replicas of all splits, `copies` entries for each map, lost replicas ([`LOST`])
-    /// last. Empty for a job without input.
+    /// Workers with replicas of all splits: `copies` entries for map 0, then for map 1, and so on;
+    /// lost replicas ([`LOST`]) last within a map. Empty for a job without input.
     replicas: Vec<u32>,
+    /// Number of entries of `replicas` for each map; 0 for a job without input.
     copies: usize,
     /// Size of a split in bytes, rounded down.
     split_bytes: u64,
@@ -31,7 +32,7 @@ pub struct WaitingMaps {
 const LOST: u32 = u32::MAX;
 
 /// Removes assigned maps from the end of a list. Returns the last entry that is left, which is a
-/// waiting map.
+/// waiting map; `None` if none is left. `given`: whether a map is assigned, by map.
 fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
     let list = list?;
     while let Some(&m) = list.last() {
@@ -195,7 +196,7 @@ impl WaitingMaps {
     }
 }
 
-/// Returns the number of replicas before the first lost one.
+/// Returns the number of replicas in `held`, the list of a split, before the first entry [`LOST`].
 fn replicas_in(held: &[u32]) -> usize {
     held.iter().position(|&w| w == LOST).unwrap_or(held.len())
 }

@@ -96,8 +96,8 @@ pub struct Yarn {
     reports: Slab<Report>,
 }
 
-/// Returns the total number of reduces that a job's application master requests, given the memory
-/// in bytes that the job may use.
+/// Returns the total number of reduces that a job's application master requests. `maps` and
+/// `reduces`: numbers of tasks of the job; `memory`: bytes of memory that the job may use.
 fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), memory: u64) -> u32 {
     if job.maps_given == maps {
         return reduces;

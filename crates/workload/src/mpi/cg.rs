@@ -91,7 +91,8 @@ impl CgConfig {
 pub(super) struct Cg {
     config: CgConfig,
     rank: u32,
-    /// Number of blocks of records generated so far.
+    /// Number of blocks of records generated so far; a block is one inner iteration, or the records
+    /// of an outer iteration before or after its inner iterations.
     blocks: u64,
     /// Generated records that the rank has not executed yet.
     made: VecDeque<Record>,

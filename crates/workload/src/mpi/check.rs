@@ -99,8 +99,8 @@ fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the number of ranks in a trace file with the lines of all ranks: one more than the
-/// largest rank in it.
+/// Returns the number of ranks of a program whose records are all in one trace file: one more than
+/// the largest rank number in the file.
 pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
     super::trace::largest_rank(file).and_then(|largest| match largest {
         Some(largest) if largest < MpiConfig::MOST_RANKS => Ok(largest + 1),

@@ -37,14 +37,15 @@ pub struct MpiConfig {
 }
 
 impl MpiConfig {
-    /// Default of `flops_per_s`: the value of SimGrid's example platforms.
+    /// Default of `flops_per_s`: 10⁹ operations per second, the value of SimGrid's example
+    /// platforms.
     pub const FLOPS_PER_S: f64 = 1e9;
-    /// Default of `eager_limit`: the value of Open MPI over TCP (`btl_tcp_eager_limit`) and of
-    /// SimGrid (`smpi/send-is-detached-thresh`).
+    /// Default of `eager_limit`: 65,536 bytes, the value of Open MPI over TCP
+    /// (`btl_tcp_eager_limit`) and of SimGrid (`smpi/send-is-detached-thresh`).
     pub const EAGER_LIMIT: u64 = 65_536;
-    /// Default of `envelope`: about the sum of Open MPI's TCP header and matching header.
+    /// Default of `envelope`: 32 bytes, about the sum of Open MPI's TCP header and matching header.
     pub const ENVELOPE: u32 = 32;
-    /// Default of `local_latency`: the latency of shared memory on current machines.
+    /// Default of `local_latency`: 500 ns, the latency of shared memory on current machines.
     pub const LOCAL_LATENCY: Span = Span::from_ns(500);
     /// Default of `local_rate`: the bandwidth of shared memory on current machines, 5 GB/s.
     pub const LOCAL_RATE: Rate = Rate::gbit(40);

@@ -50,8 +50,9 @@ impl Mpi {
         Ok(())
     }
 
-    /// Executes a send of a rank. Returns the request of the send; `None` if the send is complete
-    /// at once (eager message).
+    /// Executes a send of `bytes` bytes from the rank `from` to the rank `to`, in a communicator
+    /// and with a tag. Returns the number of the request with which the rank can wait for the send;
+    /// `None` if the send is complete at once (eager message).
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -87,8 +88,8 @@ impl Mpi {
         send
     }
 
-    /// Posts a receive of a rank. Returns the request of the receive, which may be complete at
-    /// once.
+    /// Posts a receive of a rank. Returns the number of the request with which the rank can wait
+    /// for the receive; the request may be complete at once.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -157,7 +158,8 @@ impl Mpi {
         m.receive.into_iter().chain(m.send).for_each(|request| self.complete(request));
     }
 
-    /// Handles the arrival of a part of a message at its destination.
+    /// Handles the arrival of a part of a message at its destination; `tag` identifies message and
+    /// part, see [`tag_of`].
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -232,7 +234,7 @@ impl Mpi {
         });
     }
 
-    /// Returns the connection between two ranks, and the side of the rank `from`; opens the
+    /// Returns the connection between the ranks `from` and `to`, and the side of `from`; opens the
     /// connection if there is none.
     fn connection(&mut self, (from, to): (u32, u32), out: &mut Vec<Action>) -> (ConnId, Side) {
         let ends = (from.min(to), from.max(to));

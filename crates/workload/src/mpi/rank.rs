@@ -28,10 +28,11 @@ pub(super) enum Doing {
 pub(super) struct Rank {
     pub(super) source: Source,
     pub(super) doing: Doing,
-    /// Present activity of the rank; `call` is its MPI call and `since` its start time.
+    /// Present activity of the rank, such as computing or waiting, to which its time is counted.
     pub(super) activity: Activity,
     #[serde(with = "eastwest_types::name")]
     pub(super) call: Name,
+    /// Time at which the present activity began.
     pub(super) since: Time,
     /// Requests of non-blocking calls that the program has not waited for, in the order of the
     /// calls.

@@ -208,7 +208,8 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
     Ok(Some((rank, fields.record()?)))
 }
 
-/// Returns the rank at the beginning of a line, without a check of the rest of the line.
+/// Returns the rank number at the beginning of a line, without a check of the rest of the line;
+/// `None` if there is no number.
 pub fn rank_of(line: &[u8]) -> Option<u32> {
     let first = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
     std::str::from_utf8(first).ok()?.parse().ok()
@@ -259,8 +260,8 @@ impl Fields<'_> {
         })
     }
 
-    /// Returns the bytes of the elements whose number is in field `at`. Their data type is in field
-    /// `kind`, if this field exists.
+    /// Returns the size in bytes of the elements whose number is in the field number `at`. Their
+    /// data type is in the field number `kind`, if this field exists.
     fn bytes(&self, at: usize, kind: Option<usize>) -> Result<u64, Fault> {
         let element = self.element_at(kind)?;
         let elements = self.number(at, "a size", MOST_BYTES)?;
@@ -315,7 +316,8 @@ impl Fields<'_> {
         })
     }
 
-    /// Returns the rank in the field `at`; `None` for any rank (a negative number).
+    /// Returns the rank in the field number `at`; `None` for any rank (a negative number). `what`:
+    /// name of the field in error messages.
     fn any_rank(&self, at: usize, what: &str) -> Result<Option<u32>, Fault> {
         match self.integer(at, what)? {
             number if number < 0 => Ok(None),
@@ -359,7 +361,8 @@ impl Fields<'_> {
         if at < self.words.len() { self.rank(at, "a root") } else { Ok(0) }
     }
 
-    /// Returns the bytes for each rank, from field `from` on; the data type is in field `kind`.
+    /// Returns the size in bytes for each rank, from the numbers of elements in the fields from
+    /// number `from` on; the data type is in the field number `kind`.
     fn sizes(&self, from: usize, kind: Option<usize>) -> Result<Vec<u64>, Fault> {
         (from..from + self.ranks as usize).map(|at| self.bytes(at, kind)).collect()
     }

@@ -128,15 +128,17 @@ pub(super) struct Lines {
     merged: bool,
     /// Bytes of an element in records without a data type.
     element: u64,
-    /// Position of the next line in the file in bytes; `line` is its number from 0.
+    /// Position of the next line in the file, in bytes.
     offset: u64,
+    /// Number of the next line in the file, from 0.
     line: u64,
-    /// Bytes of the file that were read; `used` of them belong to earlier lines. `at_end`: the file
-    /// ends with these bytes.
+    /// Bytes of the file that were read and are in memory.
     #[serde(skip)]
     block: Vec<u8>,
+    /// Number of bytes at the beginning of `block` that belong to lines already returned.
     #[serde(skip)]
     used: usize,
+    /// Whether `block` ends at the end of the file.
     #[serde(skip)]
     at_end: bool,
 }

@@ -39,11 +39,12 @@ impl Fault {
     }
 }
 
-/// Work of one line for [`eastwest_engine::interrupt`], in units of memory accesses.
+/// Work that the reading of one line counts in the regular check for interrupts
+/// ([`eastwest_engine::interrupt`]), in units of memory accesses.
 const STEPS: u64 = 16;
 
 /// Reads a job trace; `parse` returns the job of a line, or `None` for a line without a job. `file`
-/// is the name in error messages.
+/// is the name in error messages; `bad_rows` decides whether invalid rows are skipped.
 pub(super) fn read(
     file: &str,
     reader: impl BufRead,
@@ -204,7 +205,8 @@ fn repeated_names(jobs: &[TraceJob]) -> u64 {
     names.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
 }
 
-/// Returns an error in one column; `column` counts from 0.
+/// Returns an error in one column. `column`: index of the column from 0; `name`: its name; `found`:
+/// the invalid text; `expected`: description of a valid text.
 pub(super) fn fault(
     column: usize,
     name: &'static str,
@@ -230,7 +232,8 @@ pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Res
     Ok(())
 }
 
-/// Parses a field that contains an integer from 0 to `most`.
+/// Parses the field of a column, which must be an integer from 0 to `most`. `column`: index of the
+/// column from 0; `name`, `unit`: its name and unit in error messages.
 pub(super) fn whole(
     column: usize,
     name: &'static str,

@@ -24,7 +24,8 @@ const COLUMNS: [&str; 6] =
 /// Largest submission time in seconds that simulated time can represent.
 const MAX_SUBMIT_S: u64 = Time::NEVER.0 / 1_000_000_000_000;
 
-/// Reads a job trace in the SWIM format; `file` is the name in error messages.
+/// Reads a job trace in the SWIM format; `file` is the name in error messages; `bad_rows` decides
+/// whether invalid rows are skipped.
 pub fn read(file: &str, reader: impl BufRead, bad_rows: BadRows) -> Result<Trace, TraceError> {
     rows::read(file, reader, bad_rows, |line| parse(line).map(Some))
 }

@@ -30,6 +30,7 @@ const REDUCES: usize = 6;
 /// Names of all columns of a trace; the first [`NEEDED`] columns are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
+/// Number of the columns that every trace must have: the first ones of [`COLUMNS`].
 const NEEDED: usize = 4;
 /// Largest number of maps, or of reduces, of a recorded job.
 const MOST_TASKS: u64 = 1_000_000;
@@ -43,8 +44,9 @@ pub fn begins_one(text: &[u8]) -> bool {
     line.split(|&byte| byte == b'\t').any(|field| field == COLUMNS[SUBMIT].as_bytes())
 }
 
-/// Reads a job trace with named columns; `file` is the name in error messages. Also returns the
-/// number of empty size fields, which are read as 0 bytes.
+/// Reads a job trace with named columns; `file` is the name in error messages; `bad_rows` decides
+/// whether invalid rows are skipped. Also returns the number of empty size fields, which are read
+/// as 0 bytes.
 pub fn read(
     file: &str,
     reader: impl BufRead,
@@ -68,7 +70,8 @@ pub fn read(
     Ok((trace, unknown))
 }
 
-/// Position of each known column in a line; `None` if the trace does not have the column.
+/// Position (from 0) in a line of each column of [`COLUMNS`]; `None` if the trace does not have the
+/// column.
 struct Places {
     of: [Option<usize>; COLUMNS.len()],
     count: usize,
@@ -96,8 +99,8 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
     }
 }
 
-/// Parses the job with the number `number` in a line; also returns the number of its empty size
-/// fields.
+/// Parses the job in a line; `places`: position of each column; `number`: number of the job in the
+/// trace, for the name of a job without name. Also returns the number of its empty size fields.
 fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), Fault> {
     let count = line.split(|&byte| byte == b'\t').count();
     if count != places.count {

@@ -49,8 +49,8 @@ pub struct Book {
     pub transactions: Vec<Recorded>,
     /// Names of components, which run on hosts.
     pub components: Vec<String>,
-    /// Names of services, to which components belong.
+    /// Names of the services to which components belong.
     pub services: Vec<String>,
-    /// Names of operations, which calls request.
+    /// Names of the operations that calls request from components.
     pub operations: Vec<String>,
 }

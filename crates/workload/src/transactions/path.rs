@@ -10,7 +10,7 @@ use super::book::Call;
 use super::running::Work;
 use eastwest_types::{CallRecord, Span};
 
-/// Sums of times on a critical path.
+/// Sums of the times on the critical path of a transaction: network, computing, waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sums {
     pub network: Span,

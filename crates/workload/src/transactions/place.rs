@@ -74,6 +74,7 @@ fn around(hosts: &[HostId], count: usize) -> Vec<HostId> {
 }
 
 /// Returns the hosts in the order: first host of every rack, second host of every rack, and so on.
+/// `rack_of`: rack of each host of the fabric, by host number.
 fn over_racks(hosts: &[HostId], rack_of: &[u32]) -> Vec<HostId> {
     let racks = rack_of.iter().max().map_or(0, |&last| last as usize + 1);
     let mut within = vec![0u32; racks];

@@ -33,8 +33,9 @@ impl Processors {
         Processors { each, busy: vec![0; components], queues, idle: Vec::new() }
     }
 
-    /// Starts or queues a computation of `length`. The call `owner` of the transaction at `slot`
-    /// computes on `component`, before `step` of the call `of`.
+    /// Starts a computation of the duration `length` on `component`, or queues it if no processor
+    /// is free. `owner`: the call, of the transaction at `slot`, that computes; after the
+    /// computation, the step `step` of the call `of` is due.
     pub fn compute(
         &mut self,
         now: Time,

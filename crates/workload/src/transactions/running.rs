@@ -46,7 +46,8 @@ pub(super) struct Piece {
     pub(super) since: Time,
 }
 
-/// State of the computations of a call.
+/// Computations of a call that run or wait, and whether the call holds a processor of its
+/// component.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) holds: bool,
@@ -58,10 +59,12 @@ pub(super) struct Work {
     pub(super) queued: [Span; 2],
 }
 
-/// Purpose of a wake-up. The token is purpose · 2⁶² + slot of the transaction · 2³² + number of the
-/// call.
+/// Purpose of a wake-up: the next transaction arrives. The token of a wake-up is purpose · 2⁶² +
+/// slot of the transaction · 2³² + number of the call.
 pub(super) const ARRIVE: u64 = 0;
+/// Purpose of a wake-up: the request of a call is sent.
 pub(super) const SEND: u64 = 1;
+/// Purpose of a wake-up: the response of a call is sent.
 pub(super) const ANSWER: u64 = 2;
 
 /// Returns the call that computes before a step of `call`: its caller before the request, the call

@@ -113,9 +113,9 @@ pub struct Wires {
     pub log: Vec<Sent>,
     pub notices: Vec<(Time, EndpointId, Notice)>,
     sent: [usize; 2],
-    /// Highest stream position that each end has sent. `told`: ranges that SACK has reported to
-    /// each end.
+    /// Highest stream position that each end has sent: client, server.
     highest: [u64; 2],
+    /// Stream positions that SACK has reported to each end: client, server.
     told: [RangeSet; 2],
 }
 

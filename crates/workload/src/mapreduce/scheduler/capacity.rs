@@ -26,11 +26,12 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Queue {
     parent: Option<u32>,
     children: Vec<u32>,
-    /// Guaranteed fraction of the cluster in units of 1/`WHOLE`².
+    /// Guaranteed fraction of the cluster, as an integer: `WHOLE`² (100,000²) means the whole
+    /// cluster.
     share: u128,
-    /// Numbers of guaranteed map slots and reduce slots of the queue; `most` has the maximum
-    /// numbers.
+    /// Guaranteed capacity of the queue: number of map slots, number of reduce slots.
     guaranteed: [u64; 2],
+    /// Maximum capacity of the queue: number of map slots, number of reduce slots.
     most: [u64; 2],
     user_minimum: u64,
     user_factor_milli: u64,
@@ -155,7 +156,8 @@ impl Capacity {
         })
     }
 
-    /// Returns the largest number of tasks of a kind that each user of a leaf queue may run.
+    /// Returns the largest number of tasks of one kind that each user of a leaf queue may run; `k`
+    /// is 0 for maps, 1 for reduces.
     fn user_limit(&self, leaf: u32, k: usize) -> u64 {
         let (queue, usage) = (&self.queues[leaf as usize], &self.usage[k][leaf as usize]);
         let guaranteed = queue.guaranteed[k];

@@ -73,7 +73,7 @@ pub struct Scheduler {
     quincy: Option<Quincy>,
 }
 
-/// Sum of [`Load`] over all jobs, in 64 bits.
+/// Numbers of waiting and running tasks of one kind (map or reduce), summed over all jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Load64 {
     waiting: u64,

@@ -28,36 +28,39 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Largest number of maps that one flow assigns to workers.
+/// Largest number of maps that one computation of the minimum-cost flow assigns to workers.
 const MOST: u64 = 128;
-/// Limit of the number of free workers times the number of jobs. Up to this limit, a flow considers
-/// the maps with splits near each free worker; above it, only the first maps of each job.
+/// Limit of the number of free workers times the number of jobs. Up to this limit, the minimum-cost
+/// flow considers the maps with splits near each free worker; above it, only the first maps of each
+/// job.
 const LOOKS: usize = 20_000;
-/// Largest number of bytes of a split in the cost of a flow, so that costs stay far below 64 bits.
+/// Largest number of bytes of a split that counts in the costs of the minimum-cost flow, so that
+/// costs stay far below 64 bits.
 const LARGEST: u64 = 1 << 40;
 
-/// Number of maps of each job that a flow must assign to workers, by job.
+/// Number of maps of each job that the minimum-cost flow must assign to workers, by job.
 #[derive(Clone, Debug, Default)]
 pub struct Quotas(BTreeMap<u32, u32>);
 
 impl Quotas {
-    /// Adds one map of a job to the maps that a flow must assign.
+    /// Adds one map of a job to the maps that the minimum-cost flow must assign to workers.
     pub fn add(&mut self, job: u32) {
         *self.0.entry(job).or_default() += 1;
     }
-    /// Whether there are no maps that a flow must assign.
+    /// Whether there are no maps that the minimum-cost flow must assign to workers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A waiting map that takes part in a flow.
+/// A waiting map that takes part in the minimum-cost flow, so that it may be assigned to a worker.
 struct Candidate {
     job: u32,
     map: u32,
 }
 
-/// Destination of a map in a flow: a given worker, any worker of a rack, or any worker.
+/// Destination of a map in the minimum-cost flow: a given worker, any worker of a rack, or any
+/// worker.
 #[derive(Clone, Copy)]
 enum Place {
     Worker(u32),
@@ -113,8 +116,8 @@ impl Quincy {
         }
     }
 
-    /// Returns the number of maps that one flow can assign now, at most `MOST`; `None` if no slot
-    /// is free.
+    /// Returns the number of maps that the minimum-cost flow can assign now, at most `MOST`; `None`
+    /// if no slot is free.
     pub(super) fn room(&self) -> Option<u64> {
         Some(self.all_free.min(MOST)).filter(|&n| n > 0)
     }
@@ -148,9 +151,9 @@ impl Quincy {
         taken
     }
 
-    /// Plans maps of each job for workers with free slots by a flow, as many as the job's quota. No
-    /// quota may exceed the number of waiting maps, and the sum of quotas may not exceed the number
-    /// of free slots.
+    /// Plans maps of each job for workers with free slots by a minimum-cost flow, as many as the
+    /// job's quota. No quota may exceed the number of waiting maps, and the sum of quotas may not
+    /// exceed the number of free slots.
     pub(super) fn place(&mut self, quotas: &Quotas, racks: &Racks, jobs: &mut impl Jobs) {
         let tasks = self.candidates(quotas, jobs);
         let placed = self.solve(quotas, &tasks, racks, jobs);
@@ -183,9 +186,9 @@ impl Quincy {
         self.change(worker, self.free[worker as usize] - 1);
     }
 
-    /// Returns the waiting maps that take part in the flow. With few free workers: for each job the
-    /// maps with splits on these workers or in their racks, limited to a useful number, and its
-    /// first maps. With many free workers: the first maps of each job.
+    /// Returns the waiting maps that take part in the minimum-cost flow. With few free workers: for
+    /// each job the maps with splits on these workers or in their racks, limited to a useful
+    /// number, and its first maps. With many free workers: the first maps of each job.
     fn candidates(&self, quotas: &Quotas, jobs: &mut impl Jobs) -> Vec<Candidate> {
         let free: Vec<u32> = self.emptiest.iter().flatten().map(|&(_, worker)| worker).collect();
         let look = free.len() * quotas.0.len() <= LOOKS;
@@ -214,8 +217,8 @@ impl Quincy {
         (0..).zip(self.rack_free.iter().copied()).filter(|&(_, free)| free > 0)
     }
 
-    /// Builds the network, computes the flow of least cost, and returns the destination of each
-    /// map.
+    /// Builds the graph of jobs, maps, workers and racks, computes its flow of least cost, and
+    /// returns the destination of each map.
     fn solve(
         &self,
         quotas: &Quotas,
@@ -291,17 +294,18 @@ impl Quincy {
     }
 }
 
-/// Result of a flow: the destinations of the maps.
+/// Result of the minimum-cost flow: the destinations of the maps.
 struct Placed {
-    /// Destination of each map that took part in the flow; `None` if the map continues to wait.
+    /// Destination of each map that took part in the minimum-cost flow; `None` if the map continues
+    /// to wait.
     of_task: Vec<Option<Place>>,
     /// Number of maps with the destination "any worker" that go into each rack, as (rack, number).
     into_rack: Vec<(u32, usize)>,
 }
 
 impl Placed {
-    /// Reads the result from a solved flow: which of the edges `ways` (edge, map, destination) and
-    /// which of the edges into racks carry flow.
+    /// Reads the result from the solved graph: which of the edges `ways` (edge, map, destination)
+    /// and which of the edges into racks (`from_anywhere`) carry flow.
     fn read(
         graph: &MinCostFlowGraph<i64>,
         tasks: usize,

@@ -64,7 +64,7 @@ impl FetchFailures {
     }
 
     /// Whether the reduce must fail, when it has fetched the outputs of `done` of the job's `maps`
-    /// maps.
+    /// maps; `longest_map` is the longest run time of the job's finished maps.
     pub fn must_give_up(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();
         let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;

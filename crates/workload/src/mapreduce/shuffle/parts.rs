@@ -53,9 +53,9 @@ impl Parts {
         before..self.there
     }
 
-    /// Requests a part from the worker of one of its maps, which is number `drawn` within the part
-    /// in the order of reports. Returns the worker, and the index of the map in the order of
-    /// reports of the job.
+    /// Requests a part from the worker of one of its maps: map number `drawn` (from 0) of the part.
+    /// `finished_on` lists the worker of each finished map of the job, in the order of reports.
+    /// Returns the worker, and the index of the map in this list.
     pub fn ask(&mut self, part: u32, drawn: u64, finished_on: &[u32]) -> (u32, usize) {
         let number = self.range(part).0 as usize + drawn as usize;
         self.from[part as usize] = finished_on[number];

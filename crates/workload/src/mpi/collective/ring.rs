@@ -11,7 +11,7 @@ pub(super) fn part(bytes: u64, ranks: u32, number: u32) -> u64 {
     bytes / ranks + u64::from(u64::from(number) < bytes % ranks)
 }
 
-/// Returns step `k` of a broadcast along a chain of ranks, beginning at the root.
+/// Returns step `k` of a broadcast of `bytes` bytes along a chain of ranks, beginning at the root.
 pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative > 0;
@@ -24,7 +24,8 @@ pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Returns step `k` of a reduction along a chain of ranks, from the far end to the root.
+/// Returns step `k` of a reduction of vectors of `bytes` bytes along a chain of ranks, from the far
+/// end to the root.
 pub(super) fn chain_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative + 1 < v.ranks;

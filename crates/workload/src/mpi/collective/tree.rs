@@ -7,8 +7,9 @@
 
 use super::call::{Step, View};
 
-/// Returns the largest possible number of ranks in the subtree of a rank: its lowest set bit, or
-/// for the root the smallest power of two that is at least the number of ranks.
+/// Returns the largest possible number of ranks in the subtree of the rank `relative` (counted from
+/// the root): its lowest set bit, or for the root the smallest power of two that is at least the
+/// number of ranks.
 fn reach(relative: u32, ranks: u32) -> u32 {
     match relative {
         0 => ranks.next_power_of_two(),
@@ -22,8 +23,8 @@ fn subtree(relative: u32, reach: u32, ranks: u32) -> u32 {
     reach.min(ranks - relative)
 }
 
-/// Returns the children of a rank in the binomial tree, nearest first, each with the number of
-/// ranks in its subtree.
+/// Returns the children of the rank `relative` (counted from the root) in the binomial tree,
+/// nearest first, each with the number of ranks in its subtree.
 fn children(relative: u32, ranks: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> + Clone {
     let bits = reach(relative, ranks).trailing_zeros();
     (0..bits).map(move |bit| relative + (1 << bit)).filter(move |&child| child < ranks).map(
@@ -87,14 +88,14 @@ pub(super) fn scatter(v: View, k: u32) -> Option<Step> {
     down(v, |_, below| u64::from(below) * v.call.size, k)
 }
 
-/// Returns step `k` of a reduction up the binomial tree to the root, followed by a broadcast down
-/// the tree.
+/// Returns step `k` of a reduction of `bytes` bytes up the binomial tree to the root, followed by a
+/// broadcast down the tree.
 pub(super) fn up_and_down(v: View, bytes: u64, k: u32) -> Option<Step> {
     let ups = steps_down(v);
     if k < ups { up(v, |_| bytes, k) } else { down(v, |_, _| bytes, k - ups) }
 }
 
-/// Returns a single step in which the root receives from all other ranks.
+/// Returns, as step 0, a single step in which the root receives `bytes` bytes from each other rank.
 pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
@@ -107,7 +108,8 @@ pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Returns a single step in which the root sends to all other ranks.
+/// Returns, as step 0, a single step in which the root sends to all other ranks; `bytes` returns
+/// the bytes for a rank.
 pub(super) fn root_to_all(v: View, bytes: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
