@@ -101,14 +101,26 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     }
     assert goals.of_sweep(summary(table, runs), NAMED) == [
         "Goal m_us < 100 us: K 0 (18 % below), 1 (5 % below) meet it; K 2 (21 % above) misses it; "
-        "K 3 (0.67 % below) is undecided: more seeds are needed.",
+        "K 3 (0.67 % below, 1 of 3 seeds misses it) is undecided: more seeds are needed.",
         "Goal t_s minimal: K 1 (1.01 s); clearly better than the other one that meets the limits.",
     ]
     assert goals.states(summary(table, runs)) == {
         0: "met, 18 % below the limit",
         1: "met, 5 % below the limit",
         2: "missed, 21 % above the limit",
-        3: "undecided, 0.67 % below the limit",
+        3: "undecided, 0.67 % below the limit; 1 of 3 seeds misses it",
+    }
+    # One run with a timeout: the interval of the mean contains the limit, that of the median
+    # does not. In the second point, the interval of the mean is below it, and two runs are above.
+    skewed = {
+        0: rows(*range(120, 130), 171_000),
+        1: rows(*[30 + number / 10 for number in range(18)], 101, 102),
+        2: rows(*[30 + number / 10 for number in range(19)], 171_000),
+    }
+    assert goals.states(summary({"m_us": "< 100 us"}, skewed)) == {
+        0: "missed, 16,000 % above the limit",
+        1: "met, 62 % below the limit; 2 of 20 seeds miss it",
+        2: "undecided, 8,500 % above the limit; 1 of 20 seeds misses it",
     }
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
     assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."

@@ -11,7 +11,7 @@ from eastwest.goals.judge import MET, MISSED, UNDECIDED
 from eastwest.results import Result, pick
 from eastwest.sweep import words
 from eastwest.sweep.metrics import metrics_in
-from eastwest.units import percent
+from eastwest.units import count, percent
 from eastwest.views.labels import shown
 from eastwest.views.metrics import made
 
@@ -199,7 +199,8 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the state and the distance from the limit of each point of a sweep with limits.
 
-    They are texts such as ``met, 18 % below the limit``; with several limits, the worst decides.
+    They are texts such as ``met, 18 % below the limit; 2 of 20 seeds miss it``; with several
+    limits, the worst decides.
     """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
@@ -212,7 +213,19 @@ def _state(point: Mapping[str, Any]) -> str:
         return ""
     margin = cell["margin"]
     said = str(point["state"])
-    return said if margin is None else f"{said}, {_share(cell)} the limit"
+    said = said if margin is None else f"{said}, {_share(cell)} the limit"
+    return "; ".join([said, *_beyond(cell)])
+
+
+def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the number of seeds that miss a limit, if not all seeds agree with its state."""
+    beyond, seeds = pick(cell, "beyond"), pick(cell, "value", "n")
+    # Sweeps of earlier versions have not counted the seeds.
+    if beyond is None or seeds is None or seeds < 2:
+        return
+    if (cell["state"], beyond) not in {(MET, 0), (MISSED, seeds)}:
+        miss = "misses" if beyond == 1 else "miss"
+        yield f"{count(int(beyond))} of {count(int(seeds))} seeds {miss} it"
 
 
 def _share(cell: Mapping[str, Any]) -> str:
@@ -261,8 +274,10 @@ def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
         return said
     if cell["margin"] is None:
         side = "above" if cell["difference"] > 0 else "below"
-        return f"{said} ({write(cell['metric'], abs(cell['difference']))} {side})"
-    return f"{said} ({_share(cell)})"
+        distance = f"{write(cell['metric'], abs(cell['difference']))} {side}"
+    else:
+        distance = _share(cell)
+    return f"{said} ({', '.join([distance, *_beyond(cell)])})"
 
 
 def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
@@ -273,8 +288,8 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
     if best is None:
         if average is not None:
             yield (
-                f"Goal {what}: {names.of(average)} is the best on average, but its "
-                "interval reaches beyond a limit, or it has only one seed."
+                f"Goal {what}: {names.of(average)} is the best on average, but a "
+                "limit is undecided for it."
             )
         else:
             yield f"Goal {what}: no settings meet the limits."
