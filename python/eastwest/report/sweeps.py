@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eastwest import units
+from eastwest import deadlines, units
 from eastwest.errors import InputError
 from eastwest.report import spread
 from eastwest.report.draw import (
@@ -78,7 +78,7 @@ def sweep_page(sweep: SweepResult) -> str:
         sentences=[
             *goals.of_sweep(summary, points.names),
             *_sentences(points, found),
-            *map(as_sentence, seeds.of_sweep(sweep)),
+            *map(as_sentence, [*deadlines.of_sweep(sweep), *seeds.of_sweep(sweep)]),
         ],
         charts=charts,
         more=more,
