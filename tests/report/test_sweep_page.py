@@ -121,6 +121,23 @@ def test_the_front_of_two_times_needs_a_difference(tmp_path: Path) -> None:
     assert trade(Points(swept(tmp_path / "b", [limits(1, 2, 3)], same))) is None
 
 
+def test_two_percentiles_of_one_measure_are_not_a_trade(tmp_path: Path) -> None:
+    largest = "workloads.web.exchange_us.max"
+    values: dict[str, Values] = {
+        TAIL: [[100, 101], [50, 51], [70, 71]],
+        largest: [[100, 101], [80, 81], [200, 201]],
+    }
+    shown = [TAIL, largest]
+    sweep = swept(tmp_path / "two", [limits(1, 2, 3)], values, show=shown)
+    assert trade(Points(sweep)) is None
+    text = sweep_page(sweep)
+    assert "on the front" not in text
+    assert "A percentile of a point is the mean of the percentiles of its runs" in text
+    one = {name: [seeds[:1] for seeds in points] for name, points in values.items()}
+    single = swept(tmp_path / "one", [limits(1, 2, 3)], one, show=shown)
+    assert "A percentile of a point" not in sweep_page(single)
+
+
 def test_points_with_equal_values_do_not_beat_each_other() -> None:
     assert unbeaten({"a": (1, 1), "b": (1, 1), "c": (1, 2), "d": (0, 3)}) == ["a", "b", "d"]
 
