@@ -121,6 +121,21 @@ def test_the_front_of_two_times_needs_a_difference(tmp_path: Path) -> None:
     assert trade(Points(swept(tmp_path / "b", [limits(1, 2, 3)], same))) is None
 
 
+def test_lines_of_points_follow_the_numeric_axis(tmp_path: Path) -> None:
+    tcp = (["tcp.congestion"], [["cubic"], ["dctcp"]])
+    values: dict[str, Values] = {TAIL: [[float(n)] * 2 for n in range(6)]}
+    sizes = ["512 KB", "64 KB", "1 MB"]
+    axis = ([LIMIT], [[size] for size in sizes])
+    names = Points(swept(tmp_path / "both", [tcp, axis], values)).names
+    assert names.setting == "limit" and [line.common for line in names.lines] == [
+        "congestion = cubic",
+        "congestion = dctcp",
+    ]
+    assert names.lines[1].points == (("64 KB", 4), ("512 KB", 3), ("1 MB", 5))
+    one = Points(swept(tmp_path / "one", [axis], {TAIL: [[1.0], [2.0], [3.0]]})).names
+    assert (one.axis, one.lines) == ("limit", ())
+
+
 def test_two_percentiles_of_one_measure_are_not_a_trade(tmp_path: Path) -> None:
     largest = "workloads.web.exchange_us.max"
     values: dict[str, Values] = {

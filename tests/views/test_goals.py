@@ -135,6 +135,31 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
 
 
+def test_a_sentence_tells_from_which_value_on_the_goal_is_met() -> None:
+    def said(*values: str) -> str:
+        """Return the values that meet the goal of lines such as ``mmx``: two met, one missed."""
+        rows = {
+            line * 10 + column: [{"m_us": 50.0 if state == "m" else 200.0}] * 2
+            for line, states in enumerate(values)
+            for column, state in enumerate(states)
+        }
+        lines = tuple(
+            goals.Line(
+                f"tcp {line}", tuple((f"{2**c} KB", line * 10 + c) for c in range(len(states)))
+            )
+            for line, states in enumerate(values)
+        )
+        names = goals.Names(lambda point: f"point {point}", "", "limit", lines)
+        found = goals.of_sweep(summary({"m_us": "< 100 us"}, rows), names)
+        return found[1] if len(found) > 1 else ""
+
+    assert said("xxx", "xmm", "mmx", "mmm", "mxm") == (
+        "Values of limit that meet the goal: none with tcp 0; from 2 KB on with tcp 1; up to 2 KB "
+        "with tcp 2; all with tcp 3; only 1 KB, 4 KB with tcp 4."
+    )
+    assert said("mmx") == said("xxx", "xxx") == ""
+
+
 @pytest.mark.long
 def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     swept = ew.sweep("sweep.toml", out="swept", jobs=0)

@@ -21,6 +21,16 @@ _MOST_LINES = 16
 
 
 @dataclass(frozen=True)
+class Line:
+    """Points of a sweep that differ only in the setting with the most values, a number."""
+
+    #: Settings that the points have in common, as text.
+    common: str
+    #: Value of the setting as text, and number of the point, in ascending order of the values.
+    points: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Names:
     """Names of the points of a sweep, made of their settings."""
 
@@ -28,6 +38,10 @@ class Names:
     of: Callable[[int], str]
     #: Name of the only axis, which begins the name of each point; empty for several axes.
     axis: str = ""
+    #: Name of the numeric setting with the most values, and the lines of points along it; empty
+    #: without a numeric setting, and for a single axis.
+    setting: str = ""
+    lines: tuple[Line, ...] = ()
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:
         """Return texts that begin with names as a list in words; ``number`` is their total."""
@@ -179,7 +193,7 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
             + (f"; did you mean {shown(near, 120)}?" if near else ".")
             for measure, near in absent.items()
         ]
-    said = [*_limits(wanted, goals, names)] if wanted.limits else []
+    said = [*_limits(wanted, goals, names), *_along(goals, names)] if wanted.limits else []
     if wanted.best:
         said += _best(wanted, goals, names)
     return said
@@ -264,6 +278,31 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
             number = goals["states"][each]
             parts.append(f"{names.listed(named, number)} {one if number == 1 else many}")
     yield f"Goal {goal}: {'; '.join(parts)}."
+
+
+def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield which values of a numeric setting meet all limits, for each choice of other settings.
+
+    An example is the least buffer that meets a limit, for each congestion control.
+    """
+    met = {point["point"] for point in goals["points"] if point["state"] == MET}
+    if not 1 < len(names.lines) <= _MOST_NAMED or not met:
+        return
+    said = [f"{_reach(line, met)} with {line.common}" for line in names.lines]
+    yield f"Values of {names.setting} that meet the goal: {'; '.join(said)}."
+
+
+def _reach(line: Line, met: Collection[int]) -> str:
+    """Return which values of a line of points meet the limits, as text: ``from 256 KB on``."""
+    states = [point in met for _, point in line.points]
+    texts = [text for (text, _), is_met in zip(line.points, states, strict=True) if is_met]
+    if len(texts) in {0, len(states)}:
+        return "all" if texts else "none"
+    if all(states[-len(texts) :]):
+        return f"from {texts[0]} on"
+    if all(states[: len(texts)]):
+        return f"up to {texts[-1]}"
+    return f"only {_listed(texts)}"
 
 
 def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
