@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eastwest import core, shipped
+from eastwest import core, deadlines, shipped
 from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
@@ -242,6 +242,7 @@ def measured(
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *host_cores(summary)]
     summary["notes"] += unanswered(summary)
+    summary["notes"] += deadlines.of_run(summary)
     summary["notes"] += [*_of_mechanisms(summary), *lost_lossless(summary)]
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []

@@ -9,7 +9,7 @@ import pytest
 from eastwest.goals import evaluate, form, judge
 from eastwest.goals.form import Goal, Goals, Limit
 from eastwest.goals.judge import Runs
-from eastwest.stats import Interval
+from eastwest.stats import Interval, mean_interval
 
 
 def goals(**table: str) -> Goals:
@@ -35,12 +35,52 @@ def seeds(*values: float, time_s: float = 1.0) -> Runs:
         ((8.0, None, None), judge.UNDECIDED),
     ],
 )
-def test_a_limit_is_met_or_missed_by_the_whole_interval(
+def test_a_limit_is_met_or_missed_by_the_whole_interval_of_the_mean(
     interval: tuple[float, float | None, float | None], state: str
 ) -> None:
     value, low, high = interval
     found = judge.judge(Limit("m", False, 10.0, False, strict=True), Interval(5, value, low, high))
     assert found.state == state and found.missed == pytest.approx((value - 10) / 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "beyond"),
+    [
+        # All seeds are beyond 10, one of them far: the sign test (p = 2 · 2⁻⁶) decides.
+        ((11, 11, 11, 11, 11, 500), judge.MISSED, 6),
+        ((11, 11, 11, 11, 500), judge.UNDECIDED, 5),
+        # 15 of 20 are beyond, which is the 95 % interval of the median (ranks 6 and 15).
+        ((*[9.0] * 5, *[10.1] * 14, 900), judge.MISSED, 15),
+        ((*[9.0] * 6, *[10.1] * 13, 900), judge.UNDECIDED, 14),
+        # Most seeds are allowed, but one is so far beyond that the mean is uncertain.
+        ((*[5.0] * 19, 900), judge.UNDECIDED, 1),
+        # The interval of the mean contains the limit, and no seed is beyond it.
+        ((0.5, 0.5, 0.5, 9.9, 9.9, 9.9), judge.MET, 0),
+        ((0.5, 0.5, 9.9, 9.9, 9.9), judge.UNDECIDED, 0),
+        # The interval of the mean is allowed, and the interval of the median is beyond.
+        ((*[11.0] * 15, *[0.0] * 5), judge.UNDECIDED, 15),
+    ],
+)
+def test_the_median_decides_where_few_seeds_are_far_from_the_others(
+    values: tuple[float, ...], state: str, beyond: int
+) -> None:
+    for limit, each in (
+        (Limit("m", False, 10.0, False, strict=True), values),
+        (Limit("m", True, -10.0, False, strict=True), tuple(-value for value in values)),
+    ):
+        found = judge.judge(limit, mean_interval(each), each)
+        assert (found.state, found.beyond) == (state, beyond)
+
+
+def test_seeds_beyond_a_limit_are_counted_in_sweeps_and_optimisations() -> None:
+    runs = seeds(8.0, 8.1, 10.5, 8.2)
+    swept = evaluate.of_sweep(goals(m="< 10"), {0: runs}, 0, 0.95)
+    assert swept.as_json()["points"][0]["limits"][0]["beyond"] == 1
+    kept = judge.kept(Limit("m", False, 10.0, False), runs, runs, 0.95)
+    assert kept.beyond == 1
+    # A relative limit counts the changes of the seeds against the baseline.
+    base = seeds(8.0, 8.0, 8.0, 8.0)
+    assert judge.kept(Limit("m", False, 0.02, True), runs, base, 0.95).beyond == 2
 
 
 def test_a_value_at_a_strict_limit_misses_it() -> None:

@@ -121,6 +121,38 @@ def test_the_front_of_two_times_needs_a_difference(tmp_path: Path) -> None:
     assert trade(Points(swept(tmp_path / "b", [limits(1, 2, 3)], same))) is None
 
 
+def test_lines_of_points_follow_the_numeric_axis(tmp_path: Path) -> None:
+    tcp = (["tcp.congestion"], [["cubic"], ["dctcp"]])
+    values: dict[str, Values] = {TAIL: [[float(n)] * 2 for n in range(6)]}
+    sizes = ["512 KB", "64 KB", "1 MB"]
+    axis = ([LIMIT], [[size] for size in sizes])
+    names = Points(swept(tmp_path / "both", [tcp, axis], values)).names
+    assert names.setting == "limit" and [line.common for line in names.lines] == [
+        "congestion = cubic",
+        "congestion = dctcp",
+    ]
+    assert names.lines[1].points == (("64 KB", 4), ("512 KB", 3), ("1 MB", 5))
+    one = Points(swept(tmp_path / "one", [axis], {TAIL: [[1.0], [2.0], [3.0]]})).names
+    assert (one.axis, one.lines) == ("limit", ())
+
+
+def test_two_percentiles_of_one_measure_are_not_a_trade(tmp_path: Path) -> None:
+    largest = "workloads.web.exchange_us.max"
+    values: dict[str, Values] = {
+        TAIL: [[100, 101], [50, 51], [70, 71]],
+        largest: [[100, 101], [80, 81], [200, 201]],
+    }
+    shown = [TAIL, largest]
+    sweep = swept(tmp_path / "two", [limits(1, 2, 3)], values, show=shown)
+    assert trade(Points(sweep)) is None
+    text = sweep_page(sweep)
+    assert "on the front" not in text
+    assert "A percentile of a point is the mean of the percentiles of its runs" in text
+    one = {name: [seeds[:1] for seeds in points] for name, points in values.items()}
+    single = swept(tmp_path / "one", [limits(1, 2, 3)], one, show=shown)
+    assert "A percentile of a point" not in sweep_page(single)
+
+
 def test_points_with_equal_values_do_not_beat_each_other() -> None:
     assert unbeaten({"a": (1, 1), "b": (1, 1), "c": (1, 2), "d": (0, 3)}) == ["a", "b", "d"]
 

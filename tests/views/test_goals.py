@@ -101,14 +101,26 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     }
     assert goals.of_sweep(summary(table, runs), NAMED) == [
         "Goal m_us < 100 us: K 0 (18 % below), 1 (5 % below) meet it; K 2 (21 % above) misses it; "
-        "K 3 (0.67 % below) is undecided: more seeds are needed.",
+        "K 3 (0.67 % below, 1 of 3 seeds misses it) is undecided: more seeds are needed.",
         "Goal t_s minimal: K 1 (1.01 s); clearly better than the other one that meets the limits.",
     ]
     assert goals.states(summary(table, runs)) == {
         0: "met, 18 % below the limit",
         1: "met, 5 % below the limit",
         2: "missed, 21 % above the limit",
-        3: "undecided, 0.67 % below the limit",
+        3: "undecided, 0.67 % below the limit; 1 of 3 seeds misses it",
+    }
+    # One run with a timeout: the interval of the mean contains the limit, that of the median
+    # does not. In the second point, the interval of the mean is below it, and two runs are above.
+    skewed = {
+        0: rows(*range(120, 130), 171_000),
+        1: rows(*[30 + number / 10 for number in range(18)], 101, 102),
+        2: rows(*[30 + number / 10 for number in range(19)], 171_000),
+    }
+    assert goals.states(summary({"m_us": "< 100 us"}, skewed)) == {
+        0: "missed, 16,000 % above the limit",
+        1: "met, 62 % below the limit; 2 of 20 seeds miss it",
+        2: "undecided, 8,500 % above the limit; 1 of 20 seeds misses it",
     }
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
     assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."
@@ -121,6 +133,31 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     alike = summary({"t_s": "minimal"}, {0: rows(1), 1: rows(1)})
     assert "it does not differ clearly from K 1" in goals.of_sweep(alike, NAMED)[0]
     assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
+
+
+def test_a_sentence_tells_from_which_value_on_the_goal_is_met() -> None:
+    def said(*values: str) -> str:
+        """Return the values that meet the goal of lines such as ``mmx``: two met, one missed."""
+        rows = {
+            line * 10 + column: [{"m_us": 50.0 if state == "m" else 200.0}] * 2
+            for line, states in enumerate(values)
+            for column, state in enumerate(states)
+        }
+        lines = tuple(
+            goals.Line(
+                f"tcp {line}", tuple((f"{2**c} KB", line * 10 + c) for c in range(len(states)))
+            )
+            for line, states in enumerate(values)
+        )
+        names = goals.Names(lambda point: f"point {point}", "", "limit", lines)
+        found = goals.of_sweep(summary({"m_us": "< 100 us"}, rows), names)
+        return found[1] if len(found) > 1 else ""
+
+    assert said("xxx", "xmm", "mmx", "mmm", "mxm") == (
+        "Values of limit that meet the goal: none with tcp 0; from 2 KB on with tcp 1; up to 2 KB "
+        "with tcp 2; all with tcp 3; only 1 KB, 4 KB with tcp 4."
+    )
+    assert said("mmx") == said("xxx", "xxx") == ""
 
 
 @pytest.mark.long

@@ -88,11 +88,11 @@ impl FabricConfig {
         self.shared_buffer.or(self.dcb.lossy_pool().map(|lossy| lossy.queues))
     }
 
-    /// Whether at least one queue of the fabric is meant only to mark packets, and therefore needs
+    /// Returns the queues of the fabric that are meant only to mark packets, and therefore need
     /// ECN-capable transports.
-    pub fn only_marks(&self) -> bool {
+    pub fn marking_queues(&self) -> impl Iterator<Item = &QueueConfig> {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());
-        own.chain([&self.switch_queue, &self.host_queue]).any(QueueConfig::only_marks)
+        own.chain([&self.switch_queue, &self.host_queue]).filter(|queue| queue.only_marks())
     }
 }

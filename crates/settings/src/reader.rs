@@ -783,7 +783,10 @@ impl<'s, 't> Section<'s, 't> {
                     (Some(mechanism), _) => not_of(mechanism, &self.declared),
                     (None, None) => elsewhere().map_or_else(
                         || "is not a known key".to_owned(),
-                        |place| format!("is not a key of this table: {place}"),
+                        |place| match self.path.as_str() {
+                            "" => format!("is not a key at the top of the file: {place}"),
+                            table => format!("is not a key of {table}: {place}"),
+                        },
                     ),
                     (None, Some(_)) => "is not a known key".to_owned(),
                 };

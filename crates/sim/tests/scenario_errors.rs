@@ -755,8 +755,19 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     assert!(found.contains("must be at most `max`, which is"), "{found}");
     // the queue marks packets, but no connection uses ECN
     let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
+    let notes_with = |tcp: &str| {
+        read(&format!("{text}\n[tcp]\n{tcp}"), &context(), &[]).expect("a queue that marks").notes
+    };
+    let found = notes_with("");
+    assert!(found.len() == 1 && found[0].contains("(tcp.ecn = \"off\")"), "{found:?}");
+    assert!(found[0].contains("enqueued without a mark until the queue is full"), "{found:?}");
+    // The Linux profile accepts ECN, but does not request it.
+    let found = notes_with("profile = 'linux'");
+    assert!(found.len() == 1 && found[0].contains("tcp.ecn = \"accept\" accepts"), "{found:?}");
+    assert_eq!(notes_with("profile = 'linux'\ncongestion = 'dctcp'"), Vec::<String>::new());
+    let text = text.replace("'9 packets'", "'9 packets', protection='default'");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
-    assert!(found.len() == 1 && found[0].contains("connections do not use ECN"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("packets are dropped, unless"), "{found:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from eastwest.cli.guard import guarded
+from eastwest.errors import InputError
 from eastwest.results import Result
 
 
@@ -38,6 +39,11 @@ def report(
     """Write a self-contained HTML page about results, a sweep, an optimisation or a trace."""
     from eastwest.report import write_picture, write_report  # noqa: PLC0415  slow to load
 
+    if png is not None and folders[0].is_dir() and not (folders[0] / "flows.parquet").is_file():
+        raise InputError(
+            f"--png needs the result of one run with its tables, and {folders[0]} is not one; "
+            "eastwest.plot.sweep draws a metric of a sweep in Python"
+        )
     page = write_report(folders, out)
     if png is not None:
         write_picture(Result(folders[0]), png)

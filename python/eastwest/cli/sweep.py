@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from eastwest import deadlines
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
 from eastwest.cli.options import (
     DaskOption,
@@ -165,7 +166,7 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 def _show(result: SweepResult, as_json: bool) -> None:
     """Print the main metrics of the first points of a sweep, with intervals."""
     summary = result.summary
-    notes = notes_on_seeds.of_sweep(result)
+    notes = [*deadlines.of_sweep(result), *notes_on_seeds.of_sweep(result)]
     if as_json:
         added = {"failures": result.failures, "notes": notes, "folder": str(result.path)}
         shown = {**summary, **added}

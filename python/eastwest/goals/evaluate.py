@@ -1,8 +1,9 @@
 """Conclusions on goals: whether a run meets them, and which points of a sweep meet them best.
 
 A run has one value for each measure: it meets a limit, or it misses it. A point of a sweep has one
-value for each seed: it meets a limit if the whole confidence interval of the mean is on the allowed
-side, misses it if the whole interval is beyond, and is undecided otherwise, also with one seed.
+value for each seed: the confidence intervals of the mean and of the median decide whether it meets
+a limit, misses it, or is undecided (``judge.judge``), and the number of seeds beyond the limit is
+counted.
 Among the points that meet all limits, the best point is found by the rule of ``eastwest optimize``,
 and the difference of each other point from it is judged seed by seed.
 """
@@ -93,6 +94,8 @@ class Cell:
     state: str
     #: Distance of the mean from the limit as a share of the limit; negative if beyond; None for 0.
     margin: float | None
+    #: Number of seeds whose own value is beyond the limit.
+    beyond: int
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ class Outcome:
                             "limit": cell.limit.bound,
                             "state": cell.state,
                             "value": judge.as_json(cell.value),
+                            "beyond": cell.beyond,
                             "difference": cell.value.value - cell.limit.bound,
                             "margin": cell.margin,
                         }
@@ -242,9 +246,10 @@ def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, 
 def _at(goals: Goals, point: int, seeds: Runs, confidence: float) -> At:
     cells = []
     for limit in goals.limits:
-        value = _mean(limit.metric, seeds, confidence)
-        state = judge.judge(limit, value).state
-        cells.append(Cell(limit, value, state, margin_of(limit, value)))
+        each = [metrics[limit.metric] for metrics in seeds.values()]
+        value = mean_interval(each, confidence)
+        judged = judge.judge(limit, value, each, confidence)
+        cells.append(Cell(limit, value, judged.state, margin_of(limit, value), judged.beyond))
     states = {cell.state for cell in cells}
     state = next((each for each in (MISSED, UNDECIDED) if each in states), MET)
     best = tuple(_mean(goal.metric, seeds, confidence) for goal in goals.best)

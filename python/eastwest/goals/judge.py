@@ -11,6 +11,11 @@ al. 2002).
 Of the points on the front that miss no limit, the recommended point has the least *score*: the
 weighted sum of the logarithms of goal / baseline. So a goal counts by its relative change, not by
 its unit; halving one goal weighs as much as doubling another goal of the same weight.
+
+Whether a point meets a limit is decided by the confidence interval of the mean over the seeds and
+by that of the median (function :func:`judge`). One run with a retransmission timeout can widen the
+interval of the mean so much that it contains every limit; the interval of the median, which lies
+between order statistics, then still shows on which side most runs are.
 """
 
 from __future__ import annotations
@@ -22,7 +27,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eastwest.goals.form import Goal, Limit
-from eastwest.stats import Interval, mean_interval, paired_interval
+from eastwest.stats import (
+    CONFIDENCE,
+    Interval,
+    mean_interval,
+    paired_interval,
+    percentile_interval,
+)
 
 #: Metrics of one run, by name.
 Metrics = Mapping[str, float]
@@ -37,10 +48,14 @@ class Told:
     value: Interval
     #: Change of the mean against the baseline (0.1: 10 % more); None where the baseline is 0.
     change: Interval | None
+    #: Value of each seed, from which ``value`` is computed.
+    values: tuple[float, ...] = ()
+    #: Change of each seed, from which ``change`` is computed.
+    changes: tuple[float, ...] = ()
 
 
-#: States of a limit at a point: the interval of the mean is on the allowed side, is beyond the
-#: bound, or contains the bound. Without an interval a limit is undecided.
+#: States of a limit at a point. The function ``judge`` has the rule; with one seed a limit is
+#: undecided.
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
 
 
@@ -48,11 +63,13 @@ MET, MISSED, UNDECIDED = "met", "missed", "undecided"
 class Judged:
     """Result of the comparison of an estimate (mean with interval) with a limit."""
 
-    #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the whole interval.
+    #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the intervals of the mean and of the median.
     state: str
     #: Distance of the estimate beyond the bound, as a share of the bound (of 1 if the bound is 0);
     #: 0 or less where the estimate is allowed.
     missed: float
+    #: Number of seeds whose own value is beyond the bound.
+    beyond: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,8 +79,10 @@ class Kept:
     told: Told
     #: Distance of the mean beyond the bound, as a share; 0 or less where the limit is met.
     missed: float
-    #: Whether the whole interval of the mean is on the allowed side of the limit.
+    #: Whether the state of the limit at the point is ``MET``.
     surely: bool
+    #: Number of seeds whose own value is beyond the bound.
+    beyond: int
 
 
 def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
@@ -75,43 +94,69 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
     seeds = [seed for seed in ours if seed in base]
     values = [ours[seed][metric] for seed in seeds]
     against = [base[seed][metric] for seed in seeds]
-    change = None
+    shares: list[float] = []
     if all(against):
         shares = [
             value / other - 1 if other > 0 else (value - other) / abs(other)
             for value, other in zip(values, against, strict=True)
         ]
-        change = mean_interval(shares, confidence)
     elif not any(values) and not any(against):
-        change = mean_interval([0.0] * len(values), confidence)
-    return Told(mean_interval(values, confidence), change)
+        shares = [0.0] * len(values)
+    change = mean_interval(shares, confidence) if shares else None
+    return Told(mean_interval(values, confidence), change, tuple(values), tuple(shares))
 
 
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
     """Return whether a point meets a limit, and by how much it misses it."""
     found = told(limit.metric, ours, base, confidence)
-    interval = found.value
+    interval, each = found.value, found.values
     if limit.relative:
         # With a baseline of 0 there is no relative change: a value above 0 counts as an infinite
         # increase.
         interval = found.change or Interval(found.value.n, math.inf, None, None)
-    judged = judge(limit, interval)
-    return Kept(found, judged.missed, judged.state == MET)
+        each = found.changes
+    judged = judge(limit, interval, each, confidence)
+    return Kept(found, judged.missed, judged.state == MET, judged.beyond)
 
 
-def judge(limit: Limit, interval: Interval) -> Judged:
-    """Return the comparison of an estimate with a limit; for a relative limit, of a change."""
+def judge(
+    limit: Limit, interval: Interval, each: Sequence[float] = (), confidence: float = CONFIDENCE
+) -> Judged:
+    """Return the comparison of a point with a limit; for a relative limit, of the changes.
+
+    ``interval`` is the mean over the seeds with its interval, ``each`` the value of each seed. A
+    point misses a limit if its mean is beyond the bound, and the whole interval of the mean or of
+    the median is beyond it. A point meets a limit if the whole interval of the mean is on the
+    allowed side, unless the whole interval of the median is beyond the bound; or if all seeds are
+    on the allowed side and are enough for an interval of the median (6 at 95 %). Otherwise the
+    limit is undecided: also if most seeds are on the allowed side, but few seeds so far beyond
+    that the interval of the mean contains the bound.
+    """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
-    if not allows(limit, interval.value):
+    is_allowed = allows(limit, interval.value)
+    if not is_allowed:
         # A value that is equal to the bound misses a strict limit (< or >).
         missed = max(missed, sys.float_info.min)
+    beyond = sum(not allows(limit, value) for value in each)
+    mean = _side(limit, interval)
+    median = _side(limit, percentile_interval(each, 0.5, confidence)) if len(each) > 1 else None
     state = UNDECIDED
-    if interval.low is not None and interval.high is not None:
-        allowed = {allows(limit, interval.low), allows(limit, interval.high)}
-        if len(allowed) == 1:
-            state = MET if allowed.pop() else MISSED
-    return Judged(state, missed)
+    if not is_allowed and MISSED in {mean, median}:
+        state = MISSED
+    elif (mean == MET and median != MISSED) or (median == MET and not beyond):
+        state = MET
+    return Judged(state, missed, beyond)
+
+
+def _side(limit: Limit, interval: Interval) -> str | None:
+    """Return ``MET`` or ``MISSED`` if a whole interval is on one side of a limit; else None."""
+    if interval.low is None or interval.high is None:
+        return None
+    allowed = {allows(limit, interval.low), allows(limit, interval.high)}
+    if len(allowed) > 1:
+        return None
+    return MET if allowed.pop() else MISSED
 
 
 def allows(limit: Limit, value: float) -> bool:

@@ -243,6 +243,7 @@ class Verdict:
                 "missed": kept.missed,
                 "kept": kept.missed <= 0,
                 "surely": kept.surely,
+                "beyond": kept.beyond,
                 "value": judge.as_json(kept.told.value),
                 "change": judge.as_json(kept.told.change),
             }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eastwest import units
+from eastwest import deadlines, units
 from eastwest.errors import InputError
 from eastwest.report import spread
 from eastwest.report.draw import (
@@ -78,7 +78,7 @@ def sweep_page(sweep: SweepResult) -> str:
         sentences=[
             *goals.of_sweep(summary, points.names),
             *_sentences(points, found),
-            *map(as_sentence, seeds.of_sweep(sweep)),
+            *map(as_sentence, [*deadlines.of_sweep(sweep), *seeds.of_sweep(sweep)]),
         ],
         charts=charts,
         more=more,
@@ -407,6 +407,11 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
             said.append(f"{metric.title}: {value} at every point.")
     if found is not None:
         said.append(_front(points, found))
+    if any(m.path[-1] in _PERCENTILES for m in main) and points.sweep.points["n"].max() != 1:
+        said.append(
+            "A percentile of a point is the mean of the percentiles of its runs, so that single "
+            "runs can be above it."
+        )
     if compared:
         said.append(
             f"A difference is clear if the {_confidence(points)} interval of the "
@@ -417,6 +422,8 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
     return said or ["Nothing differs between the points."]
 
 
+#: Statistics of a measure that are percentiles within a run.
+_PERCENTILES = {"p50", "p99", "p999"}
 #: Ends of the sentences that tell whether a difference from the baseline is clear.
 _CLEAR = ("clear.", "interval.")
 
@@ -500,8 +507,9 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
     if len(named) < 2:
         return (
             [],
-            "There are no curves, because the store has no tables of these runs: a "
-            "sweep with keep = “tables” stores them.",
+            "There are no curves, because the store has no tables of these runs. With keep = "
+            "“tables” in the sweep file, eastwest sweep runs all of them again and stores the "
+            "tables.",
         )
     charts = spread.charts(named)
     fill_lines(charts)

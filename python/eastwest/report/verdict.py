@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from eastwest import fidelity, units
+from eastwest import deadlines, fidelity, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
 from eastwest.host_cores import host_cores
@@ -40,6 +40,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *(("bad", as_sentence(note)) for note in lost_lossless(facts.result.summary)),
         *(("look", as_sentence(note)) for note in host_cores(facts.result.summary)),
         *(("look", as_sentence(note)) for note in unanswered(facts.result.summary)),
+        *(("look", as_sentence(note)) for note in deadlines.of_run(facts.result.summary)),
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),

@@ -72,7 +72,9 @@ def trade(points: Points) -> Trade | None:
     rates = [m for m in (*points.wanted, *METRICS) if any(p.endswith("_bps") for p in m.path)]
     across = next((m for m in rates if _differs(points, m)), None)
     if across is None:
-        times = (m for m in points.wanted if m != up and _is_time(m))
+        # Two percentiles of one measure are not a trade.
+        of = up and up.path[:-1]
+        times = (m for m in points.wanted if m.path[:-1] != of and _is_time(m))
         across = next((m for m in times if _differs(points, m)), None)
     if up is None or across is None:
         return None

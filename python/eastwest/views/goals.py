@@ -11,13 +11,23 @@ from eastwest.goals.judge import MET, MISSED, UNDECIDED
 from eastwest.results import Result, pick
 from eastwest.sweep import words
 from eastwest.sweep.metrics import metrics_in
-from eastwest.units import percent
+from eastwest.units import count, percent
 from eastwest.views.labels import shown
 from eastwest.views.metrics import made
 
 #: Maximum number of points of a sweep that a sentence names.
 _MOST_NAMED = 6
 _MOST_LINES = 16
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of a sweep that differ only in the setting with the most values, a number."""
+
+    #: Settings that the points have in common, as text.
+    common: str
+    #: Value of the setting as text, and number of the point, in ascending order of the values.
+    points: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,10 @@ class Names:
     of: Callable[[int], str]
     #: Name of the only axis, which begins the name of each point; empty for several axes.
     axis: str = ""
+    #: Name of the numeric setting with the most values, and the lines of points along it; empty
+    #: without a numeric setting, and for a single axis.
+    setting: str = ""
+    lines: tuple[Line, ...] = ()
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:
         """Return texts that begin with names as a list in words; ``number`` is their total."""
@@ -179,7 +193,7 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
             + (f"; did you mean {shown(near, 120)}?" if near else ".")
             for measure, near in absent.items()
         ]
-    said = [*_limits(wanted, goals, names)] if wanted.limits else []
+    said = [*_limits(wanted, goals, names), *_along(goals, names)] if wanted.limits else []
     if wanted.best:
         said += _best(wanted, goals, names)
     return said
@@ -199,7 +213,8 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the state and the distance from the limit of each point of a sweep with limits.
 
-    They are texts such as ``met, 18 % below the limit``; with several limits, the worst decides.
+    They are texts such as ``met, 18 % below the limit; 2 of 20 seeds miss it``; with several
+    limits, the worst decides.
     """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
@@ -212,7 +227,19 @@ def _state(point: Mapping[str, Any]) -> str:
         return ""
     margin = cell["margin"]
     said = str(point["state"])
-    return said if margin is None else f"{said}, {_share(cell)} the limit"
+    said = said if margin is None else f"{said}, {_share(cell)} the limit"
+    return "; ".join([said, *_beyond(cell)])
+
+
+def _beyond(cell: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the number of seeds that miss a limit, if not all seeds agree with its state."""
+    beyond, seeds = pick(cell, "beyond"), pick(cell, "value", "n")
+    # Sweeps of earlier versions have not counted the seeds.
+    if beyond is None or seeds is None or seeds < 2:
+        return
+    if (cell["state"], beyond) not in {(MET, 0), (MISSED, seeds)}:
+        miss = "misses" if beyond == 1 else "miss"
+        yield f"{count(int(beyond))} of {count(int(seeds))} seeds {miss} it"
 
 
 def _share(cell: Mapping[str, Any]) -> str:
@@ -253,6 +280,31 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
     yield f"Goal {goal}: {'; '.join(parts)}."
 
 
+def _along(goals: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield which values of a numeric setting meet all limits, for each choice of other settings.
+
+    An example is the least buffer that meets a limit, for each congestion control.
+    """
+    met = {point["point"] for point in goals["points"] if point["state"] == MET}
+    if not 1 < len(names.lines) <= _MOST_NAMED or not met:
+        return
+    said = [f"{_reach(line, met)} with {line.common}" for line in names.lines]
+    yield f"Values of {names.setting} that meet the goal: {'; '.join(said)}."
+
+
+def _reach(line: Line, met: Collection[int]) -> str:
+    """Return which values of a line of points meet the limits, as text: ``from 256 KB on``."""
+    states = [point in met for _, point in line.points]
+    texts = [text for (text, _), is_met in zip(line.points, states, strict=True) if is_met]
+    if len(texts) in {0, len(states)}:
+        return "all" if texts else "none"
+    if all(states[-len(texts) :]):
+        return f"from {texts[0]} on"
+    if all(states[: len(texts)]):
+        return f"up to {texts[-1]}"
+    return f"only {_listed(texts)}"
+
+
 def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
     """Return the name of a point and its distance from the limit: ``threshold 5 (18 % below)``."""
     cell = _tightest(point)
@@ -261,8 +313,10 @@ def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
         return said
     if cell["margin"] is None:
         side = "above" if cell["difference"] > 0 else "below"
-        return f"{said} ({write(cell['metric'], abs(cell['difference']))} {side})"
-    return f"{said} ({_share(cell)})"
+        distance = f"{write(cell['metric'], abs(cell['difference']))} {side}"
+    else:
+        distance = _share(cell)
+    return f"{said} ({', '.join([distance, *_beyond(cell)])})"
 
 
 def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
@@ -273,8 +327,8 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterato
     if best is None:
         if average is not None:
             yield (
-                f"Goal {what}: {names.of(average)} is the best on average, but its "
-                "interval reaches beyond a limit, or it has only one seed."
+                f"Goal {what}: {names.of(average)} is the best on average, but a "
+                "limit is undecided for it."
             )
         else:
             yield f"Goal {what}: no settings meet the limits."

@@ -227,7 +227,7 @@ def _application(own: Mapping[str, Any]) -> list[str]:
         if measure != "counters" and isinstance(found, Mapping) and found.get("count"):
             times = spread({"us": {**found, "mean": None}}, "us", 1e-6)
             name = clean(measure.removesuffix("_us"), 30)
-            said.append(f"{count(found['count'])} x {name}: {times}")
+            said.append(f"{name} ({count(found['count'])} times): {times}")
     del said[_MOST_MEASURES:]
     counters = own.get("counters", {})
     shown = [f"{clean(each.replace('_', ' '), 30)} {count(n)}" for each, n in counters.items()]

@@ -214,7 +214,22 @@ class Points:
             return self._said(row, range(len(row)), " ") or f"point {point}"
 
         is_plain = len(self.sweep.columns) == 1 and self.sweep.columns[0][1] is None
-        return goals.Names(of, self.short[0] if is_plain else "")
+        if is_plain or self._across is None or not self.axis.is_numeric:
+            return goals.Names(of, self.short[0] if is_plain else "")
+        return goals.Names(of, "", self.short[self._across], self._lines(self._across))
+
+    def _lines(self, across: int) -> tuple[goals.Line, ...]:
+        """Return the points in ascending order of a numeric setting, by their other settings."""
+        _, series, places = self.layout
+        found: dict[int, list[tuple[float, str, int]]] = {}
+        for point, (column, line) in places.items():
+            text = self.settings[point][across]
+            found.setdefault(line, []).append((self.axis.places[column], text, point))
+        return tuple(
+            goals.Line(series[line], tuple((text, point) for _, text, point in sorted(each)))
+            for line, each in sorted(found.items())
+            if series
+        )
 
     @cached_property
     def wanted(self) -> list[Metric]:

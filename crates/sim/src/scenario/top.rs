@@ -83,12 +83,9 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         notes.extend(traps::notes(&fabric.config, &settings, tcp_asks));
     }
     notes.extend(traps::note_paths(&fabric.config.routing, used));
-    if fabric.config.only_marks() && !asks && !s.describing() {
-        notes.push(
-            "queues can mark packets, but connections do not use ECN (tcp.ecn = \"off\"): packets \
-             are dropped instead of marked, or stay unmarked if they are protected"
-                .to_owned(),
-        );
+    if !asks && !s.describing() {
+        let of_tcp = if used(Transport::Tcp) { settings.as_slice() } else { &[] };
+        notes.extend(traps::note_marks(&fabric.config, of_tcp));
     }
     let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
     s.demand(ends, &["duration", "workload"], || {

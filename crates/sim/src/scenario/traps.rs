@@ -2,10 +2,11 @@
 
 use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
-use eastwest_network::queue::QueueConfig;
+use eastwest_network::queue::{Protection, QueueConfig};
 use eastwest_network::routing::RoutingConfig;
 use eastwest_network::topology::Topology;
 use eastwest_transport::congestion::CongestionKind;
+use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{Limit, Rate, Span};
 
@@ -46,6 +47,31 @@ pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool)
     }
     notes.dedup();
     notes
+}
+
+/// Returns a note if queues mark packets, although no connection requests ECN. `of_tcp` are the TCP
+/// settings of all endpoints; empty if no workload uses TCP.
+pub fn note_marks(fabric: &FabricConfig, of_tcp: &[&TcpConfig]) -> Option<String> {
+    let mut queues = fabric.marking_queues().peekable();
+    queues.peek()?;
+    let enqueues = |queue: &QueueConfig| match queue {
+        QueueConfig::StepMarking(queue) => queue.protection == Protection::Bypass,
+        _ => false,
+    };
+    let fate = if queues.all(enqueues) {
+        "above the threshold, packets are enqueued without a mark until the queue is full"
+    } else {
+        "above the threshold, packets are dropped, unless their queue's `protection` spares them"
+    };
+    let accepts = of_tcp.iter().any(|tcp| tcp.rules.ecn.rule == EcnRule::Accept);
+    let why = match (of_tcp.is_empty(), accepts) {
+        (true, _) => "no transport reacts to marks",
+        (false, true) => {
+            "no connection requests ECN: tcp.ecn = \"accept\" accepts requests and sends none"
+        }
+        (false, false) => "no connection requests ECN (tcp.ecn = \"off\")",
+    };
+    Some(format!("queues can mark packets, but {why}. No packet is marked; {fate}"))
 }
 
 /// IP bytes of an acknowledgement with timestamps.

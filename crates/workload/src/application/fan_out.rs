@@ -67,7 +67,8 @@ impl BuiltIn for FanOutConfig {
 
     fn read(s: &mut Section) -> FanOutConfig {
         const DEADLINE: &str = "Time after which a query is answered without the missing responses \
-                                (Alizadeh et al. 2010: 10 to 100 ms for workers).";
+                                (Alizadeh et al. 2010: 10 to 100 ms for workers). \
+                                No query_us is above it.";
         FanOutConfig {
             queries: s.get(
                 key("queries", "Number of queries of each front end.")
@@ -80,7 +81,7 @@ impl BuiltIn for FanOutConfig {
                     .range("1 ns", "1 h"),
             ),
             width: s.find(
-                key("width", "Number of workers of each query, chosen at random.")
+                key("width", "Number of workers of each query, chosen at random. Without it, each query goes to all.")
                     .optional("all workers")
                     .range("1", "100000"),
             ),
@@ -94,7 +95,7 @@ impl BuiltIn for FanOutConfig {
             response_bytes: read_bytes(
                 s,
                 "response_bytes",
-                "Bytes of a response of a worker.",
+                "Bytes of the response of each worker, not of the whole query.",
                 ServiceConfig::RESPONSE_BYTES,
             ),
             server_time: read_server_time(s),

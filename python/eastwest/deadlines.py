@@ -1,0 +1,69 @@
+"""Notes on queries that were incomplete at their deadline, with which they count as answered.
+
+The application ``fan-out`` answers a query at its deadline at the latest. An incomplete query has
+the deadline as its time, so that a percentile of ``query_us`` hides how long its responses took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from eastwest.results import pick
+from eastwest.units import clean, count, percent
+
+if TYPE_CHECKING:
+    from eastwest.sweep.tables import SweepResult
+
+#: Name of the measure that the deadline limits, and the counter of incomplete queries.
+_MEASURE, _MISSED = "query_us", "counters.missed"
+
+
+def of_run(summary: Mapping[str, Any]) -> list[str]:
+    """Return a note on each application of a run with queries that were incomplete."""
+    applications = summary.get("applications")
+    goals = summary.get("goals")
+    measures = [g.get("metric") for g in goals if isinstance(g, Mapping)] if goals else []
+    notes = []
+    for workload, own in applications.items() if isinstance(applications, Mapping) else ():
+        missed, longest = pick(own, "counters", "missed"), pick(own, _MEASURE, "max")
+        answered = pick(own, _MEASURE, "count")
+        if not missed or not answered or longest is None:
+            continue
+        share = missed / answered
+        name = clean(str(workload), 40)
+        hidden = f"percentiles above p{100 * (1 - share):.3g} do" if share < 1 else "it does"
+        note = (
+            f"{count(missed)} of {count(answered)} queries of {name} ({percent(share)}) were "
+            f"incomplete at the deadline, and count in {_MEASURE} with the deadline: {hidden} "
+            "not show how long the responses took"
+        )
+        if any(str(each).startswith(f"applications.{workload}.{_MEASURE}.") for each in measures):
+            note += f". A goal on {_MEASURE} also needs the goal {_MISSED} <= 0"
+        notes.append(note)
+    return notes
+
+
+def of_sweep(sweep: SweepResult) -> list[str]:
+    """Return a note on each application whose ``query_us`` a sweep shows or limits.
+
+    There is no note if the queries of the application were complete in all runs.
+    """
+    import polars as pl  # noqa: PLC0415  large
+
+    goals = sweep.summary.get("goals")
+    named = [*(sweep.summary.get("show") or []), *(goals["goal"] if goals else [])]
+    measures = [str(each).partition(f".{_MEASURE}.") for each in named]
+    workloads = {before for before, found, _ in measures if found}
+    notes = []
+    for workload in sorted(workloads):
+        rows = sweep.points.filter(pl.col("metric") == f"{workload}.{_MISSED}")
+        points = rows.filter(pl.col("mean") > 0).height
+        if points:
+            name = clean(workload.removeprefix("applications."), 40)
+            notes.append(
+                f"queries of {name} were incomplete at the deadline at {count(points)} of "
+                f"{count(rows.height)} points, and count in {_MEASURE} with the deadline; show "
+                f"{clean(workload, 60)}.{_MISSED}, or set a longer deadline"
+            )
+    return notes
