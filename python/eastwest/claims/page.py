@@ -47,8 +47,8 @@ _HEAD = f"""\
 *{_MADE}*
 
 This page compares published results, and measurements of Linux, with results of Eastwest. Each \
-claim is a small file with its source, its scenarios, the parameters that the source leaves open, and the band in which the \
-measured value must lie. {{committed}}A \
+claim is a small file with its source, its scenarios, the parameters that the source leaves open, \
+and the band in which the measured value must lie. {{committed}}A \
 *reading* is one full set of the parameters that the source leaves open. Each study has one or \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
 the verdict. {{guide}} describes how to run, read and add claims. The id of a claim, such as \

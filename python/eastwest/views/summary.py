@@ -295,8 +295,8 @@ def by_kind(drops: Any) -> dict[str, float]:
 def tally(tree: Any, most: int = 3, noun: str = "kinds") -> str:
     """Return the ``most`` largest counters as text with their names.
 
-    Counters of 0 are left out; the keys of nested mappings are joined to one name. If more than one counter is left after the first ``most``, the sum of these is returned with
-    their number, as in ``7 of 2 other kinds``.
+    Counters of 0 are left out; the keys of nested mappings are joined to one name. If more
+    than one counter is left after the first ``most``, their sum is last: ``7 of 2 other kinds``.
     """
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
