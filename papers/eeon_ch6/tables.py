@@ -10,6 +10,7 @@ the text around them is left as it is.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -130,7 +131,7 @@ def _measured(record: Record) -> str:
             word
             for word in (
                 cell(part["name"]) if len(parts) > 1 else "",
-                cell(part["measured"]),
+                cell(_settings(part["name"], part["measured"])),
                 "✗" if part["verdict"] == DIFFERS else "",
             )
             if word
@@ -138,6 +139,22 @@ def _measured(record: Record) -> str:
         for part in parts
     ]
     return "; ".join(shown)
+
+
+#: Text of the measure ``best-ratio``: target, limit and ``tcp.ecn`` of both points, and the ratio.
+#: Points with DCTCP have no ``tcp.ecn``.
+_POINT = r"([^,()]+), \d+ packets(?:, (on|off))?"
+_RATIO = re.compile(rf"{_POINT} over {_POINT} \((.+)\)")
+_ECN = {"on": "ECN", "off": "no ECN", None: "DCTCP"}
+
+
+def _settings(name: str, measured: str) -> str:
+    """Return the text of a ratio of RED to CoDel with the names of settings; others unchanged."""
+    found = _RATIO.fullmatch(measured) if "RED over CoDel" in name else None
+    if found is None:
+        return measured
+    red, red_ecn, codel, codel_ecn, ratio = found.groups()
+    return f"RED {red}, {_ECN[red_ecn]} / CoDel {codel}, {_ECN[codel_ecn]} = {ratio}"
 
 
 def explanations(study: Path) -> Iterator[str]:
@@ -188,7 +205,7 @@ def seeds(study: Path, part: str) -> Iterator[str]:
         each = _seeds(low) if low == high else f"{low} to {_seeds(high)}"
         missing = f"; {len(counts) - len(run)} not run" if len(run) < len(counts) else ""
         words.append(f"with {title} {len(run)} configurations, {each} each{missing}")
-    yield f"These numbers stand on {int(table['n'].sum()):,} runs: {'; '.join(words)}."
+    yield f"These numbers come from {int(table['n'].sum()):,} runs: {'; '.join(words)}."
 
 
 def _seeds(number: int) -> str:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import eastwest as ew
 from eastwest.claims import page, record, selection
-from eastwest.claims.catalogue import choose, find, papers_folder, select
+from eastwest.claims.catalogue import choose, find, papers_folder, search, select
 from eastwest.claims.figures import draw, figure_of
 from eastwest.claims.measures import SHARED, Data, MeasureError, Sample
 from eastwest.claims.measures.base import Measured, Row
@@ -428,8 +428,24 @@ def test_the_list_has_the_study_of_each_claim(papers: Path) -> None:
     code, out, _ = invoke("--list", "--json", "folder")
     assert code == 0 and [(c["id"], c["study"]) for c in json.loads(out)] == [("tiny/A1", "folder")]
     code, out, _ = invoke("--list")
-    (line,) = [line for line in out.splitlines() if "tiny/A1" in line]
-    assert "folder" in line
+    lines = out.splitlines()
+    assert lines[0] == "folder: reading first, TCP profile plain"
+    (line,) = [line for line in lines if "tiny/A1" in line]
+    assert json.loads(invoke("--list", "--json")[1])[0]["statement"] in line
+
+
+def test_a_word_of_a_statement_or_a_mechanism_selects_claims_to_list() -> None:
+    def ids(word: str) -> set[str]:
+        return {claim.id for claim in search(PAPERS, [word])}
+
+    assert "eeon/F5.2a" in ids("red") == ids("RED") and "dcb/F9b" not in ids("red")
+    assert ids("incast/T1") == {"incast/T1"} and len(ids("incast")) == 10
+    assert "kernel_tcp/reno_codel" in ids("codel")
+    assert {c.id for c in search(PAPERS, ["incast/T1", "mis-ordering"])} == {"incast/T1", "dcb/F9d"}
+    with pytest.raises(InputError, match="no claim is about this word"):
+        search(PAPERS, ["reductio"])
+    code, _, err = invoke("red", "--quick")
+    assert code == 2 and "eastwest claims --list red searches statements for words" in err
 
 
 def test_a_folder_without_claims_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from eastwest import core
 from eastwest.errors import InputError
 from eastwest.sweep import SweepResult
 from eastwest.views.curves import curves
+from eastwest.views.sweep import Points
 from fake_core import FakeCore
+from swept import swept as swept_by_hand
 
 
 class Queues(FakeCore):
@@ -129,6 +131,59 @@ def test_paths_that_vary_together_are_one_curve(fake: FakeCore) -> None:
     )
     assert [curve.places for curve in curves(swept).curves] == [[0, 1]]
     assert curves(swept, x="b").axis.numbers == [5.0, 7.0]
+
+
+QUEUES = [
+    {"kind": "drop-tail", "limit": "200 packets"},
+    {"kind": "red", "limit": "200 packets", "min": "20 packets", "max": "60 packets"},
+    {"kind": "red", "limit": "200 packets", "min": "50 packets", "max": "150 packets"},
+    {"kind": "step-marking", "limit": "200 packets", "threshold": "20 packets"},
+    {"kind": "step-marking", "limit": "200 packets", "threshold": "50 packets"},
+]
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> SweepResult:
+    """Return a sweep over tables of queues without names: the mean of point n is n + 1."""
+    values = {"latency_us.p99": [[n + 0.9, n + 1.1] for n in range(len(QUEUES))]}
+    return swept_by_hand(tmp_path / "s", [(["fabric.queue"], [[q] for q in QUEUES])], values)
+
+
+def test_tables_have_short_labels_that_differ_and_a_place_each(tables: SweepResult) -> None:
+    found = curves(tables, "latency_us.p99")
+    assert found.axis.names == [
+        "drop-tail",
+        "red, min 20 packets, max 60 packets",
+        "red, min 50 packets, max 150 packets",
+        "step-marking, threshold 20 packets",
+        "step-marking, threshold 50 packets",
+    ]
+    assert [curve.places for curve in found.curves] == [[0, 1, 2, 3, 4]]
+    (axes,) = ew.plot.sweep(tables, "latency_us.p99").axes
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [0, 1, 2, 3, 4]
+    labels = [text.get_text() for text in axes.get_xticklabels()]
+    assert len({*labels}) == 5 and labels[0] == "drop-tail"
+    points = Points(tables)
+    assert points.name(2) == "queue = red, min 50 packets, max 150 packets"
+    assert len({*points.layout[0]}) == 5
+
+
+def test_disciplines_are_curves_along_the_threshold_that_each_has(tables: SweepResult) -> None:
+    thresholds = ["fabric.queue.threshold", "fabric.queue.min"]
+    found = curves(tables, "latency_us.p99", x=thresholds)
+    assert found.axis.label == "fabric.queue.threshold or fabric.queue.min (packets)"
+    assert found.axis.numbers == [20.0, 50.0] and found.left_out == 1
+    assert (found.by, [curve.name for curve in found.curves]) == ("kind", ["red", "step-marking"])
+    assert [[e.mean * 1e6 for e in curve.estimates] for curve in found.curves] == [
+        pytest.approx([2, 3]),
+        pytest.approx([4, 5]),
+    ]
+    (axes,) = ew.plot.sweep(tables, "latency_us.p99", thresholds, "fabric.queue.kind").axes
+    assert "1 point without" in axes.get_title(loc="left")
+    one = curves(tables, "latency_us.p99", x="min", where={"fabric.queue.kind": "red"})
+    assert one.axis.numbers == [20.0, 50.0] and one.left_out == 0
+    with pytest.raises(InputError, match=r"differ in fabric\.queue: name these settings in by"):
+        curves(tables, "latency_us.p99", x="kind", by=[])
 
 
 def test_changes_are_those_of_the_table_of_comparisons(swept: SweepResult) -> None:

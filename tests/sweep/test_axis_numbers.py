@@ -10,7 +10,7 @@ import pytest
 
 import eastwest as ew
 from eastwest.sweep.tables import setting_columns
-from eastwest.sweep.values import numbers
+from eastwest.sweep.values import labels, numbers
 from fake_core import FakeCore
 
 
@@ -77,3 +77,43 @@ def test_all_tables_of_a_sweep_have_the_numbers(fake: FakeCore) -> None:
     assert "fabric.queue.limit_packets" not in set(found.points["metric"])
     assert found.axes == ["fabric.queue.limit"]
     assert Path("s/runs.parquet").is_file()
+
+
+def test_tables_have_a_column_for_each_key_and_cases_have_one() -> None:
+    red = {"kind": "red", "min": "20 packets"}
+    rows = {0: ({"kind": "drop-tail"}, 1), 1: (red, 1)}
+    table = setting_columns(["q", "n"], rows, [["tail", "early"], ["a", "b"]])
+    assert table.columns == [
+        "point", "case", "case_2", "q", "q.kind", "q.min", "q.min_packets", "n",
+    ]  # fmt: skip
+    assert table["case"].to_list() == ["tail", "early"]
+    assert table["q.kind"].to_list() == ["drop-tail", "red"]
+    assert table["q.min"].to_list() == [None, "20 packets"]
+    assert table["q.min_packets"].to_list() == [None, 20.0]
+    many = {f"k{number}": number for number in range(51)}
+    assert setting_columns(["q"], {0: (many,)}).columns == ["point", "q"]
+
+
+def test_the_files_of_a_sweep_have_the_names_of_cases(fake: FakeCore) -> None:
+    named = {"path": "a", "values": [1, 2], "names": ["one", "two"]}
+    axes = [named, {"path": "b", "values": [5, 6]}]
+    spec = {"sweep": 1, "scenario": "x.toml", "seeds": 2, "axis": axes}
+    found = ew.sweep(spec, jobs=0, out="s", store="store")
+    for table in (found.runs, found.points, found.comparisons):
+        pairs = set(table.select("point", "case", "a").iter_rows())
+        assert pairs <= {(0, "one", 1), (1, "one", 1), (2, "two", 2), (3, "two", 2)}
+        assert len(pairs) >= 3 and "case" not in set(found.points["metric"])
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (["20 packets", 3], ["20 packets", "3"]),
+        ([{"kind": "a"}, {"kind": "b", "x": 1}], ["a", "b"]),
+        ([{"kind": "a", "x": 1, "y": {"z": 2}}, {"kind": "a", "x": 1}], ["a, z 2", "a"]),
+        ([{"x": 1}, {"x": 2}, "none"], ["x 1", "x 2", "none"]),
+        ([{"kind": "a"}, "a"], ['{ "kind" = "a" }', "a"]),
+    ],
+)
+def test_labels_of_tables_have_what_differs(values: list[Any], found: list[str]) -> None:
+    assert labels(values) == found

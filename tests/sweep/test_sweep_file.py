@@ -288,6 +288,58 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, content: str, path: str)
     assert path in problems(tmp_path, content)
 
 
+QUEUES = """
+    [[axis]]
+    path = "fabric.queue"
+    values = [
+      { kind = "drop-tail", limit = "100 packets" },
+      { kind = "step-marking", limit = "100 packets", threshold = "5 packets" },
+      { kind = "step-marking", limit = "100 packets", threshold = "9 packets" },
+    ]
+"""
+CASES = 'names = ["tail", "five", "nine"]'
+
+
+@pytest.mark.parametrize(
+    ("baseline", "point"),
+    [
+        ('"fabric.queue" = { kind = "drop-tail" }', 0),
+        ('"fabric.queue.threshold" = "9 packets"', 2),
+        ('fabric.queue = { kind = "step-marking", threshold = "5 packets" }', 1),
+        ('case = "nine"', 2),
+    ],
+)
+def test_the_baseline_of_an_axis_of_tables_is_a_table_a_key_or_a_name(
+    tmp_path: Path, baseline: str, point: int
+) -> None:
+    named = CASES if baseline.startswith("case") else ""
+    assert spec(tmp_path, f"[baseline]\n{baseline}\n{QUEUES}{named}").baseline_point == point
+
+
+@pytest.mark.parametrize(
+    ("baseline", "path", "message"),
+    [
+        (
+            '"fabric.queue" = { kind = "step-marking" }',
+            "baseline.fabric.queue",
+            "fits several values of this axis (step-marking, threshold 5 packets; step-marking, "
+            "threshold 9 packets): give more keys of the table",
+        ),
+        (
+            '"fabric.queue" = { kind = "red" }',
+            "baseline.fabric.queue",
+            "is not one of the values of this axis: drop-tail; step-marking, threshold 5 packets",
+        ),
+        ('case = "five"', "baseline.case", "is not a name of a value on an axis: no axis has"),
+        ('"fabric.quue.kind" = "red"', "baseline.fabric.quue.kind", "is not the path of an axis"),
+    ],
+)
+def test_a_baseline_that_selects_no_value_or_several_is_refused(
+    tmp_path: Path, baseline: str, path: str, message: str
+) -> None:
+    assert message in problems(tmp_path, f"[baseline]\n{baseline}\n{QUEUES}")[path]
+
+
 def test_shipped_sweeps_are_accepted_and_shown_in_the_guide() -> None:
     pages = (ROOT / "docs" / "guide").glob("*.md")
     guide = "".join(page.read_text("utf-8") for page in pages)

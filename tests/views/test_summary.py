@@ -15,15 +15,17 @@ def test_statistics_nested_or_flat() -> None:
     flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
     assert spread(nested, "fct_us", 1e-6) == spread(flat, "fct_us", 1e-6) == "mean 1 µs, p99 2 ms"
     assert spread({}, "fct_us", 1e-6) == "none"
-    assert tally(by_kind({"full": {"data": 3, "syn_ack": 0}})) == "3 data"
+    assert tally(by_kind({"full": {"data": 3, "syn_ack": 0}})) == "3 data (full)"
+    assert tally(by_kind({"early": {"data": 3}, "full": {"data": 0}})) == "3 data (early)"
     causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
-    assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
+    assert tally(by_kind(causes), most=2) == ("7 syn ack (full), 5 data (early), 3 data (full)")
+    assert tally(by_kind(causes), most=1) == "7 syn ack (full), 8 of 2 other kinds"
     assert tally({}) == "none"
     tcp = {"retransmits": 9, "timeouts": 4, "lost_windows": 2, "spurious_timeouts": 1, "probes": 0}
     assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"
     told = {"ack": 1, "fin": 1, "full_window": 2, "syn": 0}
     assert tcp_counters(tcp | {"timeout_causes": told}) == (
-        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 other)"
+        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 lost FIN)"
     )
     assert tcp_counters(None) == "none"
 

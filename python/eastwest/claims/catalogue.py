@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -13,6 +14,7 @@ from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import Claim, identity, load
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, in_one_line, nearest
+from eastwest.reader import flat
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the source tree of Eastwest.
@@ -102,6 +104,44 @@ def select(
         if wrong:
             warn(f"warning: {file.path} is left out: {wrong}")
     return claims
+
+
+def search(
+    papers: Path, patterns: Sequence[str], warn: Callable[[str], None] = lambda _: None
+) -> list[Claim]:
+    """Return the claims that ``select`` returns, or for other patterns, those about a word.
+
+    A claim is about a word if its statement, its published text or its source has the word, or a
+    setting of its runs, such as the kind of a queue. Raises ``InputError`` where a pattern fits no
+    claim in either way.
+    """
+    chosen: dict[Path, Claim] = {}
+    for pattern in patterns:
+        try:
+            found = select(papers, [pattern], warn)
+        except ProblemsError:
+            raise
+        except InputError as error:
+            word = re.compile(rf"(?<!\w){re.escape(pattern)}(?!\w)", re.IGNORECASE)
+            found = [claim for claim in find(papers) if any(map(word.search, _about(claim)))]
+            if not found:
+                raise InputError(f"{error}; no claim is about this word") from None
+        chosen |= {claim.path: claim for claim in found}
+    if not patterns:
+        return find(papers)
+    return sorted(chosen.values(), key=lambda claim: _order(claim.id))
+
+
+def _about(claim: Claim) -> Iterator[str]:
+    """Yield the texts of a claim in which words are searched: statement, source, settings."""
+    yield from (claim.statement, claim.published, claim.source)
+    for sweep in claim.runs.values():
+        values = [
+            *sweep.settings.values(),
+            *(v for a in sweep.axes for row in a.values for v in row),
+        ]
+        for value in values:
+            yield from (each for each in [value, *flat(value).values()] if isinstance(each, str))
 
 
 def _files(papers: Path) -> list[Path]:

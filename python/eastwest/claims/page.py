@@ -29,8 +29,8 @@ STUDY_PAGE = "CLAIMS.md"
 #: Text before the table of counts of claims: explains its numbers in parentheses and its sums.
 _CLASSES = (
     "The table counts claims by study and reading. In parentheses, claims that differ are counted "
-    "by the class of the difference. Under a lower reading, a claim without its own class is "
-    "counted by its verdict under the best-supported reading. A claim has several classes if its "
+    "by the class of the difference. If a claim has no class under another reading, the table "
+    "gives its verdict under the best-supported one. A claim has several classes if its "
     "numbers differ for different reasons. It then counts under each class, so the classes of a "
     "line can add up to more than *differ*."
 )
@@ -46,20 +46,28 @@ _HEAD = f"""\
 
 *{_MADE}*
 
-This page compares published results with results of Eastwest. Each claim is a small file with its \
-source, its scenarios, the parameters that the source leaves open, and the band in which the \
-measured value must lie. {{committed}}A \
+This page compares published results, and measurements of Linux, with results of Eastwest. Each \
+claim is a small file with its source, its scenarios, the parameters that the source leaves open, \
+and the band in which the measured value must lie. {{committed}}A \
 *reading* is one full set of the parameters that the source leaves open. Each study has one or \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
-the verdict. {{guide}} describes how to run, read and add claims.
+the verdict. {{guide}} describes how to run, read and add claims. The id of a claim, such as \
+`incast/F4`, begins with the source and not with the folder of the study: several studies can \
+share a source{{ids}}. In most ids, F, T, C and S with a number refer to a figure, a table, a \
+conclusion and a statement of a section or chapter of the source; other ids are names.
 """
 #: Texts of the index for studies in Eastwest's repository, and (``_OTHERS``) for studies of users.
 #: Only the Git history of the former shows that bands were committed before results.
 _OURS = {
     "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
+    "ids": ", as the folders eeon\\_ch2 to eeon\\_ch7 do, whose ids begin with `eeon/`",
 }
-_OTHERS = {"committed": "", "guide": "The guide to claims of Eastwest (docs/guide/claims.md)"}
+_OTHERS = {
+    "committed": "",
+    "guide": "The guide to claims of Eastwest (docs/guide/claims.md)",
+    "ids": "",
+}
 
 #: Verbs of the verdicts, for one claim and for several.
 _SAYS = {
@@ -89,7 +97,13 @@ def texts(papers: Path) -> dict[Path, str]:
     }
     ours = papers.resolve() in {SOURCE_TREE.resolve(), SHIPPED.resolve()}
     head = _HEAD.format(**(_OURS if ours else _OTHERS))
-    index = [head, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others, variants)]
+    measured = [record for record in records if record.claim.is_measurement]
+    index = [head, *_verdict_counts(records)]
+    if measured and len(measured) < len(records):
+        published = [record for record in records if not record.claim.is_measurement]
+        index += ["", f"Published results: {_counted(published)}.", ""]
+        index.append(f"Measurements that were made for these claims: {_counted(measured)}.")
+    index += ["", _CLASSES, "", *_counts(records, others, variants)]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
@@ -131,14 +145,15 @@ def _links(study: Path) -> Iterator[str]:
 
 
 def _list(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the lines of a table of claims: published statement and verdict."""
-    yield "| claim | published | verdict |"
-    yield "|---|---|---|"
+    """Yield the lines of a table of claims: statement, reference and verdict."""
+    yield "| claim | statement | reference | verdict |"
+    yield "|---|---|---|---|"
     for record in records:
         link = (
             f"[`{record.claim.name}`]({_study(record).name}/{STUDY_PAGE}#{_anchor(record.claim)})"
         )
-        yield f"| {link} | {cell(record.claim.published)} | {_bold(record.verdict)} |"
+        texts = f"{cell(record.claim.statement)} | {cell(record.claim.published)}"
+        yield f"| {link} | {texts} | {_bold(record.verdict)} |"
 
 
 def _variants(claim: Claim) -> dict[str, Claim]:
@@ -204,7 +219,8 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
         for word in (HOLDS, UNDECIDED, DIFFERS, NOT_RUN)
     }
     made = sum(bool(record.claim.by_construction) for record in by[HOLDS])
-    holds = f"{len(by[HOLDS])}" + (f", {made} by construction" if made else "")
+    by_form = f"{made}" if made < len(by[HOLDS]) else "all"
+    holds = f"{len(by[HOLDS])}" + (f" ({by_form} by construction)" if made else "")
     kinds = Counter(kind for record in by[DIFFERS] for kind in _kinds(record, best))
     told = ", ".join(f"{kind}: {number}" for kind, number in sorted(kinds.items()))
     differs = f"{len(by[DIFFERS])}" + (f" ({told})" if told else "")
@@ -250,18 +266,23 @@ def _readings(study: Path) -> list[str]:
 
 def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
     """Yield a sentence on how many claims hold, differ, are undecided and were not run."""
-    counts = Counter(record.verdict for record in records)
     if len(records) == 1:
         yield f"The claim {_SAYS[records[0].verdict][0]}."
         return
+    yield f"Of {_counted(records)}."
+
+
+def _counted(records: Sequence[Record]) -> str:
+    """Return how many of several claims hold, differ, are undecided and were not run."""
+    counts = Counter(record.verdict for record in records)
     said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}
     rest = "".join(f"; {said[word]}" for word in (UNDECIDED, NOT_RUN) if counts[word])
-    yield f"Of {len(records)} claims {said[HOLDS]} and {said[DIFFERS]}{rest}."
+    return f"{len(records)} claims {said[HOLDS]} and {said[DIFFERS]}{rest}"
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a table of claims: published, measured, verdicts under all readings."""
-    yield "| claim | published | measured | verdict | under other readings, with other TCPs |"
+    """Yield the lines of a table of claims: reference, result, verdicts under all readings."""
+    yield "| claim | reference | simulated | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None

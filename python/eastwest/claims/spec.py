@@ -145,6 +145,11 @@ class Claim:
     explained_digest: str
 
     @property
+    def is_measurement(self) -> bool:
+        """Whether the reference is a measurement for this claim: its source says *measured*."""
+        return "measured" in self.source.replace(",", " ").split()
+
+    @property
     def decides(self) -> bool:
         """Whether the result counts as the claim's verdict.
 

@@ -13,7 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest.claims import page, record
-from eastwest.claims.catalogue import SHIPPED, papers_folder, read_as, select, study_of, under
+from eastwest.claims.catalogue import (
+    SHIPPED,
+    papers_folder,
+    read_as,
+    search,
+    select,
+    study_of,
+    under,
+)
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
 from eastwest.claims.work import MOST_SEEDS, How, run
@@ -28,11 +36,12 @@ from eastwest.cli.options import (
     use_mechanisms,
 )
 from eastwest.cli.progress import ClaimsBar
-from eastwest.cli.screen import headed
-from eastwest.errors import InputError, in_one_line
+from eastwest.cli.screen import headed, print_table
+from eastwest.errors import InputError, ProblemsError, in_one_line
 from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
+_VERDICTS = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
 
 
 @guarded
@@ -42,7 +51,8 @@ def claims(
         typer.Argument(
             metavar="PATTERN...",
             help="Folders of studies (incast), ids (incast/T1), beginnings of ids (incast/F4) or "
-            "globs ('eeon/?4*'); default: all claims.",
+            "globs ('eeon/?4*'); with --list also words of statements or names of mechanisms "
+            "(red, ACKs); default: all claims.",
         ),
     ] = None,
     quick: Annotated[
@@ -70,7 +80,8 @@ def claims(
     ] = MOST_SEEDS,
     as_json: JsonArrayOption = False,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the claims and their stored verdicts; run none.")
+        bool,
+        typer.Option("--list", help="List the claims with statement and stored verdict; run none."),
     ] = False,
     jobs: JobsOption = None,
     dask: DaskOption = None,
@@ -113,7 +124,7 @@ def claims(
     folder = papers_folder(papers)
     if keep and folder.resolve() == SHIPPED:
         fail(f"--record writes beside the claims: copy {SHIPPED} to papers first")
-    chosen = select(folder, patterns or [], _say)
+    chosen = search(folder, patterns or [], _say) if listed else _selected(folder, patterns or [])
     if readings:
         chosen = read_as(chosen, readings)
     if profiles:
@@ -163,6 +174,17 @@ def claims(
     _report(console, outcomes, as_json)
 
 
+def _selected(folder: Path, patterns: list[str]) -> list[Claim]:
+    """Return the claims that patterns name; of a word, only the command that lists its claims."""
+    try:
+        return select(folder, patterns, _say)
+    except ProblemsError:
+        raise
+    except InputError as error:
+        words = shlex.join(patterns)
+        fail(f"{error}; eastwest claims --list {clean(words, 200)} searches statements for words")
+
+
 def _say(line: str) -> None:
     errors().print(f"eastwest: {clean(line, 1000)}", markup=False)
 
@@ -194,6 +216,7 @@ def _list(records: list[record.Record], as_json: bool) -> None:
                 "study": study_of(r.claim),
                 "profile": r.claim.profile,
                 "reading": r.claim.reading,
+                "statement": r.claim.statement,
                 "published": r.claim.published,
                 "verdict": r.verdict,
             }
@@ -201,18 +224,23 @@ def _list(records: list[record.Record], as_json: bool) -> None:
         ]
         typer.echo(json.dumps(listed, ensure_ascii=False))
         return
-    table = headed("claim", "study", "reading", "TCP", "verdict", "published", left=6)
-    table.columns[-1].no_wrap = False
+    console = Console(highlight=False)
+    groups: dict[str, list[record.Record]] = {}
     for r in records:
-        table.add_row(
-            r.claim.id,
-            study_of(r.claim),
-            r.claim.reading,
-            r.claim.profile,
-            Text(r.verdict, _COLOURS.get(r.verdict, "")),
-            clean(r.claim.published, 200),
-        )
-    Console(highlight=False).print(table)
+        of = f"{study_of(r.claim)}: reading {r.claim.reading}, TCP profile {r.claim.profile}"
+        groups.setdefault(of, []).append(r)
+    widths = (max((len(r.claim.id) for r in records), default=0), max(map(len, _VERDICTS)))
+    for of, members in groups.items():
+        console.print(Text(clean(of, 200), "bold"))
+        table = headed("claim", "verdict", "statement", left=3, show_header=False)
+        for column, width in zip(table.columns, widths, strict=False):
+            column.min_width = width
+        table.columns[-1].no_wrap = False
+        for r in members:
+            text = Text(clean(r.claim.statement, 1000))
+            text.append(f"\npublished: {clean(r.claim.published, 1000)}", "dim")
+            table.add_row(r.claim.id, Text(r.verdict, _COLOURS.get(r.verdict, "")), text)
+        print_table(console, table)
 
 
 def _show(console: Console, outcome: Outcome) -> None:
@@ -240,8 +268,7 @@ def _show(console: Console, outcome: Outcome) -> None:
 
 
 def _tally(console: Console, outcomes: list[Outcome]) -> None:
-    words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
-    counted = {word: sum(o.verdict == word for o in outcomes) for word in words}
+    counted = {word: sum(o.verdict == word for o in outcomes) for word in _VERDICTS}
     parts = [f"{number} {word}" for word, number in counted.items() if number]
     ending = "; a quick run: stored results are unchanged" if outcomes[0].quick else ""
     console.print(f"{', '.join(parts)}{ending}", markup=False)

@@ -14,6 +14,7 @@ from eastwest.plot.style import INK, MUTED, color, empty, percent_ticks, sheet
 from eastwest.sweep.tables import SweepResult
 from eastwest.units import clean, count
 from eastwest.views.curves import Axis, Curve, Curves, curves, measured
+from eastwest.views.labels import plural
 from eastwest.views.metrics import made
 from eastwest.views.sweep import Points
 
@@ -28,7 +29,7 @@ _LINES = ("-", "--")
 def sweep(
     result: SweepResult | str | Path,
     measure: str | None = None,
-    x: str | None = None,
+    x: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> Figure:
@@ -39,9 +40,11 @@ def sweep(
     table). ``x`` is the setting on the horizontal axis (default: the one with the most values).
     ``by`` are the settings that have a curve for each value (default: all other settings).
     ``where`` selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are given by path, by
-    the last part of the path, or, for names of cases, as ``case``. Values with units are numbers on
-    the axis, so that ``20 packets`` and ``200 packets`` are to scale. Raises ``InputError`` for
-    names that the sweep lacks.
+    the last part of the path, by the key of a table (``fabric.queue.kind``), or, for names of
+    cases, as ``case``. Values with units are numbers on the axis, so that ``20 packets`` and ``200
+    packets`` are to scale. If queues have different settings for their threshold, give ``x`` as a
+    list: each point is at the first of these settings that it has, and points without any of them
+    are not drawn. Raises ``InputError`` for names that the sweep lacks.
     """
     found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
@@ -54,6 +57,9 @@ def sweep(
             axes.legend(loc="best", title=found.by)
         more = len(found.curves) - len(shown)
         said = f" ({count(more)} more curves are not drawn)" if more else ""
+        if found.left_out:
+            points = plural(found.left_out, "point")
+            said += f"\n{points} without {found.axis.label}: not drawn"
         axes.set_title(f"{clean(found.metric.title, 60)} by {found.axis.label}{said}")
     return figure
 
@@ -120,9 +126,13 @@ def _across(axes: Drawn, axis: Axis) -> None:
     """Label the horizontal axis: numbers to scale, or names at equal distances."""
     axes.set_xlabel(axis.label)
     if axis.numbers is None:
-        axes.set_xticks(range(len(axis.names)), [clean(name, 24) for name in axis.names])
-        if sum(map(len, axis.names)) > 70:
+        short = [clean(name, 24) for name in axis.names]
+        names = short if len({*short}) == len(short) else [clean(name, 60) for name in axis.names]
+        axes.set_xticks(range(len(names)), names)
+        if sum(map(len, names)) > 70:
             axes.tick_params(axis="x", labelrotation=30)
+            for label in axes.get_xticklabels():
+                label.set_horizontalalignment("right")
         return
     values = sorted({*axis.numbers})
     if values[0] > 0 and values[-1] > _LOG_X * values[0]:

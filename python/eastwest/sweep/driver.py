@@ -312,7 +312,10 @@ class Driver(Executor[Point]):
 
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec
-        settings = setting_columns(spec.paths, {p.number: p.values for p in self.points})
+        names = [spec.names_of(point.number) for point in self.points]
+        settings = setting_columns(
+            spec.paths, {p.number: p.values for p in self.points}, [*zip(*names, strict=True)]
+        )
         rows, costs = self.rows.frame(), self.costs.frame()
         outcome = self._outcome(rows)
         self.failures.sort(key=lambda entry: (entry["point"], entry["seed"]))

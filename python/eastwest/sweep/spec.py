@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from eastwest import shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, nearest
 from eastwest.goals import form
-from eastwest.reader import Table, flat, read_file
+from eastwest.reader import Table, flat, listed, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
 from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of
-from eastwest.sweep.tables import read_summary
-from eastwest.sweep.values import Bound, between, sample, toml
+from eastwest.sweep.tables import CASE, read_summary
+from eastwest.sweep.values import Bound, between, labels, sample, toml
+from eastwest.sweep.values import text as as_text
 
 #: Version of the format of sweep files.
 SCHEMA = 1
@@ -34,6 +35,8 @@ MOST_RUNS = 10_000_000
 MOST_SEED = 2**64 - 1
 _MOST_COORDINATES = 10_000_000
 _MOST_SHOWN = 20
+#: Maximum number of values of an axis that a message lists.
+_MOST_LISTED = 12
 
 _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
@@ -109,6 +112,14 @@ class Spec:
             rows.append(axis.values[place])
         return tuple(itertools.chain.from_iterable(reversed(rows)))
 
+    def names_of(self, number: int) -> tuple[str, ...]:
+        """Return the names of a point on the axes that have names, in the order of the axes."""
+        names: list[str] = []
+        for axis in reversed(self.axes):
+            number, place = divmod(number, len(axis.values))
+            names += axis.names[place : place + 1]
+        return tuple(reversed(names))
+
     @property
     def baseline_point(self) -> int:
         """Number of the baseline point: the first point with the baseline's values."""
@@ -120,11 +131,40 @@ class Spec:
 
 def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
     """Return the number of the first row of an axis with the wanted values, or None."""
+    found = _all_fitting(axis, wanted)
+    return found[0] if found else None
+
+
+def _all_fitting(axis: Axis, wanted: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the rows of an axis with the wanted values.
+
+    ``wanted`` has values by path, and the keys of tables by the path of the key, because TOML
+    reads paths and tables alike. A row whose table has only the wanted keys excludes rows whose
+    tables have more. The key ``case`` has names of rows, if the axis has names.
+    """
+    names = [name for name in listed(wanted.get(CASE)) if name in axis.names]
+    exact: list[int] = []
+    wider: list[int] = []
     for place, row in enumerate(axis.values):
-        named = zip(axis.paths, row, strict=True)
-        if all(wanted.get(path, value) == value for path, value in named):
-            return place
-    return None
+        if names and axis.names[place] not in names:
+            continue
+        fits = [_fit(path, value, wanted) for path, value in zip(axis.paths, row, strict=True)]
+        if all(fits):
+            (wider if "part" in fits else exact).append(place)
+    return exact or wider
+
+
+def _fit(path: str, value: Any, wanted: Mapping[str, Any]) -> str:
+    """Return whether a value of an axis is the wanted one: ``all``, or ``part`` of its table."""
+    if path in wanted:
+        return "all" if value == wanted[path] or as_text(value) == as_text(wanted[path]) else ""
+    below = {p.removeprefix(f"{path}."): v for p, v in wanted.items() if p.startswith(f"{path}.")}
+    if not below:
+        return "all"
+    ours = flat(value)
+    if not all(key in ours and as_text(ours[key]) == as_text(each) for key, each in below.items()):
+        return ""
+    return "all" if len(ours) == len(below) else "part"
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
@@ -247,15 +287,42 @@ def _warm_up(table: Table) -> int:
 def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
     """Check that each path of the baseline is an axis and its value is a value of this axis."""
     for path in spec.baseline:
-        if path not in named:
+        if path != CASE and not any(p == path or path.startswith(f"{p}.") for p in named):
             message = "is not the path of an axis; the baseline selects values of axes"
             table.wrong(f"baseline.{path}", None, message, nearest(path, named))
+    cases = [name for axis in spec.axes for name in axis.names]
+    for name in listed(spec.baseline.get(CASE, [])):
+        if name not in cases:
+            there = f"the names are {_first(cases)}" if cases else "no axis has names"
+            message = f"is not a name of a value on an axis: {there}"
+            table.wrong(f"baseline.{CASE}", name, message, nearest(name, cases))
     for axis in spec.axes:
-        if _fitting(axis, spec.baseline) is None:
-            wanted = [spec.baseline[path] for path in axis.paths if path in spec.baseline]
-            table.wrong(
-                f"baseline.{axis.paths[0]}", wanted[0], "is not one of the values of this axis"
-            )
+        found = _all_fitting(axis, spec.baseline)
+        if len(found) == 1 or not any(_chooses(path, spec.baseline) for path in axis.paths):
+            continue
+        path = next(path for path in axis.paths if _chooses(path, spec.baseline))
+        values = labels([row[axis.paths.index(path)] for row in axis.values])
+        if found:
+            if path in spec.baseline:
+                continue  # one of several paths, of which the first row is the baseline
+            these = _first([values[place] for place in found])
+            message = f"fits several values of this axis ({these}): give more keys of the table"
+            table.wrong(f"baseline.{path}", None, message)
+        else:
+            message = f"is not one of the values of this axis: {_first(values)}"
+            table.wrong(f"baseline.{path}", spec.baseline.get(path), message)
+
+
+def _chooses(path: str, baseline: Mapping[str, Any]) -> bool:
+    """Whether a baseline has the setting of an axis, or a key of its table."""
+    return any(each == path or each.startswith(f"{path}.") for each in baseline)
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first names as text, with the number of the others."""
+    more = len(names) - _MOST_LISTED
+    said = "; ".join(names[:_MOST_LISTED])
+    return f"{said}; and {more} more" if more > 0 else said
 
 
 def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:

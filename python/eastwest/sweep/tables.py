@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from eastwest import kept
 from eastwest.errors import FolderError
 from eastwest.partial import Partial
+from eastwest.reader import flat
 from eastwest.results import Result, TargetFolder
 from eastwest.stats import (
     mean_interval,
@@ -33,7 +34,7 @@ from eastwest.stats import (
     standard_deviation,
 )
 from eastwest.store import Store
-from eastwest.sweep.values import numbers, text
+from eastwest.sweep.values import labels, numbers, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +45,11 @@ if TYPE_CHECKING:
 SWEEP_FORMAT = 1
 #: Columns of ``runs.parquet`` that are neither metrics nor settings.
 RUN_COLUMNS = ("point", "seed", "key", "digest")
+#: Column with the names of the points on an axis with names; columns of further axes of this kind
+#: are ``case_2``, ``case_3`` and so on.
+CASE = "case"
+#: Maximum number of keys of tables on one axis that have columns of their own.
+_MOST_KEYS = 50
 
 
 class SweepResult:
@@ -96,6 +102,17 @@ class SweepResult:
             point, place = divmod(point, len(axis["values"]))
             if axis.get("names"):
                 found[number] = str(axis["names"][place])
+        return found
+
+    @cached_property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Short texts of the values of axes that have TOML tables, by path and by TOML text."""
+        found: dict[str, dict[str, str]] = {}
+        for axis in self.summary["axes"]:
+            for path, values in zip(axis["paths"], zip(*axis["values"], strict=True), strict=True):
+                if any(isinstance(value, Mapping) for value in values):
+                    given = list({text(value): value for value in values}.values())
+                    found[path] = dict(zip(map(text, given), labels(given), strict=True))
         return found
 
     def settings(self, point: int) -> dict[str, Any]:
@@ -206,27 +223,56 @@ class Rows:
         return whole
 
 
-def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
+def setting_columns(
+    paths: Sequence[str],
+    points: Mapping[int, Sequence[Any]],
+    cases: Sequence[Sequence[str]] = (),
+) -> pl.DataFrame:
     """Return a frame with one row per point: ``point``, and a column for each setting.
 
     A setting is a column of numbers if all its values are numbers, else of text. Texts with a
     unit, such as ``20 packets``, are also numbers in a second column with the unit in its name,
-    such as ``fabric.queue.limit_packets``.
+    such as ``fabric.queue.limit_packets``. A TOML table is TOML text, and each of its keys is also
+    a column, such as ``fabric.queue.kind``, which is null for tables without this key. ``cases``
+    has the names of all points on each axis with names: they are the column ``case``.
     """
     import polars as pl  # noqa: PLC0415  large
 
     columns = [pl.Series("point", list(points), dtype=pl.UInt32)]
-    for place, path in enumerate(paths):
-        values = [row[place] for row in points.values()]
+    for number, names in enumerate(cases, 1):
+        name = CASE if number == 1 else f"{CASE}_{number}"
+        columns.append(pl.Series(name, names, dtype=pl.String))
+    for path, values in _with_keys(paths, points):
         if all(type(value) in {int, float} for value in values):
             whole = all(type(value) is int for value in values)
             columns.append(pl.Series(path, values, dtype=pl.Int64 if whole else pl.Float64))
         else:
-            columns.append(pl.Series(path, [text(v) for v in values], dtype=pl.String))
-            found = numbers(values)
-            if found is not None and path + found[0] not in paths:
-                columns.append(pl.Series(path + found[0], found[1], dtype=pl.Float64))
+            texts = [None if value is None else text(value) for value in values]
+            columns.append(pl.Series(path, texts, dtype=pl.String))
+            found = numbers([value for value in values if value is not None])
+            if found is not None and found[0] and path + found[0] not in paths:
+                each = iter(found[1])
+                filled = [None if value is None else next(each) for value in values]
+                columns.append(pl.Series(path + found[0], filled, dtype=pl.Float64))
     return pl.DataFrame(columns)
+
+
+def table_keys(values: Sequence[Any]) -> list[str]:
+    """Return the keys of the tables among values of an axis, with dots; none if there are many."""
+    keys = dict.fromkeys(key for value in values for key in flat(value))
+    return [*keys] if len(keys) <= _MOST_KEYS else []
+
+
+def _with_keys(
+    paths: Sequence[str], points: Mapping[int, Sequence[Any]]
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield path and values of each setting, then of each key of its tables (None: no such key)."""
+    for place, path in enumerate(paths):
+        values = [row[place] for row in points.values()]
+        yield path, values
+        tables = [flat(value) for value in values]
+        for key in table_keys(values):
+            yield f"{path}.{key}", [table.get(key) for table in tables]
 
 
 def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

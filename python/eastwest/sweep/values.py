@@ -16,6 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from eastwest.reader import flat
 from eastwest.run import Setting
 
 #: Units of time as multiples of the smallest unit (ps); the next tables are for other kinds.
@@ -180,6 +181,29 @@ def text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return toml(value)
+
+
+def labels(values: Sequence[Any]) -> list[str]:
+    """Return a short text for each value of an axis; different values have different texts.
+
+    The text of a table is its ``kind``, followed by the keys whose values differ between tables of
+    this kind: ``drop-tail``, ``codel, target 500 us``, ``codel, target 1 ms``.
+    """
+    tables = [flat(value) if isinstance(value, Mapping) and value else None for value in values]
+    found = []
+    for value, table in zip(values, tables, strict=True):
+        if table is None:
+            found.append(text(value))
+            continue
+        alike = [t for t in tables if t is not None and t.get("kind") == table.get("kind")]
+        parts = [text(table["kind"])] if "kind" in table else []
+        parts += [
+            f"{key.rpartition('.')[2]} {text(table[key])}"
+            for key in table
+            if key != "kind" and any(t.get(key) != table[key] for t in alike)
+        ]
+        found.append(", ".join(parts) or text(value))
+    return found if len({*found}) == len(found) else [text(value) for value in values]
 
 
 def toml(value: Any) -> str:

@@ -10,8 +10,9 @@ import polars as pl
 
 from eastwest import units
 from eastwest.errors import InputError, did_you_mean
+from eastwest.reader import flat
 from eastwest.sweep import words
-from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.tables import SweepResult, table_keys
 from eastwest.sweep.values import numbers, text
 from eastwest.views import points
 from eastwest.views.labels import shown
@@ -64,12 +65,14 @@ class Curves:
     #: Name of the setting that distinguishes the curves; empty if several settings do.
     by: str
     curves: list[Curve]
+    #: Number of points that lack the setting of the axis, and are in no curve.
+    left_out: int = 0
 
 
 def curves(
     sweep: SweepResult,
     measure: str | None = None,
-    x: str | None = None,
+    x: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> Curves:
@@ -77,54 +80,140 @@ def curves(
 
     Without ``measure``, it is the first metric of the sweep's table; ``x`` is the setting with the
     most values by default, and ``by`` all others that vary. ``where`` selects points by settings.
-    Settings are paths or their last parts, and ``case`` for the names of cases; ``x`` and ``by``
-    may be the columns of their numbers, such as ``fabric.queue.threshold_packets``. Raises
-    ``InputError`` for names that the sweep does not have, and where points would coincide.
+    Settings are paths or their last parts, keys of tables (``fabric.queue.kind``), and ``case`` for
+    the names of cases; ``x`` and ``by`` may be the columns of their numbers, such as
+    ``fabric.queue.threshold_packets``. With several settings in ``x``, each point has the value of
+    the first of them that it has. Raises ``InputError`` for names that the sweep does not have, and
+    where points would coincide.
     """
     name = measured(sweep, measure)
-    columns = [path for path, _ in sweep.columns]
-    rows = {point: _row(sweep, point) for point in sweep.points["point"].unique().sort().to_list()}
+    settings = _Settings(sweep)
+    columns = settings.columns
+    rows = {point: settings.row(point) for point in _points(sweep)}
     for path, value in (where or {}).items():
-        place = _column(columns, path)
+        place = settings.index(path)
         rows = {point: row for point, row in rows.items() if text(row[place]) == text(value)}
     if not rows:
         raise InputError(
             f"no point of the sweep has the settings that where names: {dict(where or {})}"
         )
     as_numbers = _number_columns(columns, rows.values())
-    counts = [len({text(row[place]) for row in rows.values()}) for place in range(len(columns))]
-    across = counts.index(max(counts)) if x is None else _column(columns, x, as_numbers)
-    free = [
-        place
-        for place in range(len(columns))
-        if place != across and not _determined(rows.values(), across, place)
-    ]
+    own = range(settings.own)
+    if x is None:
+        counts = [len({text(row[place]) for row in rows.values()}) for place in own]
+        along = [counts.index(max(counts))]
+    else:
+        along = [settings.index(path, as_numbers) for path in ([x] if isinstance(x, str) else x)]
+    across = {point: _first(row, along) for point, row in rows.items()}
+    left_out = [point for point, value in across.items() if value is None]
+    rows = {point: row for point, row in rows.items() if across[point] is not None}
+    label = " or ".join(dict.fromkeys(columns[place] for place in along))
+    if not rows:
+        raise InputError(f"no point of the sweep has {label}")
     if by is None:
-        others = free
+        others = settings.others(rows, across, along)
     else:
         named_by = [by] if isinstance(by, str) else by
-        others = [_column(columns, path, as_numbers) for path in named_by]
-    if missing := [columns[place] for place in free if place not in others]:
+        others = [settings.index(path, as_numbers) for path in named_by]
+    groups = {p: (text(across[p]), *(text(row[o]) for o in others)) for p, row in rows.items()}
+    if missing := [columns[place] for place in own if not _determined(rows, groups, place)]:
         raise InputError(
-            f"points with one value of {columns[across]} differ in {', '.join(missing)}: "
+            f"points with one value of {label} differ in {', '.join(missing)}: "
             "name these settings in by, or select a value of each with where"
         )
     metric = made(name)
-    axis = _axis(columns[across], [row[across] for row in rows.values()])
+    texts = {point: settings.said(along, value) for point, value in across.items()}
+    axis = _axis(label, {texts[point]: across[point] for point in rows})
+    ticks = {said: place for place, said in enumerate(dict.fromkeys(texts[p] for p in rows))}
     found: dict[str, Curve] = {}
     estimates = _estimates(sweep, name, metric.factor)
     for point, row in rows.items():
-        values = [text(row[place]) for place in others]
-        label = values[0] if len(values) == 1 else ""
-        if len(values) > 1:
-            named = zip((_last(columns[place]) for place in others), values, strict=True)
-            label = ", ".join(f"{setting} {value}" for setting, value in named)
-        curve = found.setdefault(label, Curve(shown(label), [], []))
+        given = [(place, row[place]) for place in others if row[place] is not None]
+        said = [settings.said([place], value) for place, value in given]
+        of_curve = said[0] if len(others) == 1 and said else ""
+        if len(others) > 1:
+            pairs = zip(given, said, strict=True)
+            of_curve = ", ".join(f"{_last(columns[place])} {each}" for (place, _), each in pairs)
+        curve = found.setdefault(of_curve, Curve(shown(of_curve, 100), [], []))
         if point in estimates:
-            curve.places.append(axis.names.index(shown(text(row[across]))))
+            curve.places.append(ticks[texts[point]])
             curve.estimates.append(estimates[point])
     title = shown(_last(columns[others[0]])) if len(others) == 1 else ""
-    return Curves(metric, axis, title, [curve for curve in found.values() if curve.places])
+    drawn = [curve for curve in found.values() if curve.places]
+    return Curves(metric, axis, title, drawn, len(left_out))
+
+
+class _Settings:
+    """Columns of settings of a sweep: those of its tables, then the keys of tables on its axes."""
+
+    def __init__(self, sweep: SweepResult) -> None:
+        self._sweep = sweep
+        self.columns = [path for path, _ in sweep.columns]
+        #: Number of columns that together identify a point; the others are keys of tables.
+        self.own = len(self.columns)
+        #: Path of the setting, and key within its table, by column.
+        self._keys: dict[int, tuple[str, str]] = {}
+        for axis in sweep.summary["axes"]:
+            for path, values in zip(axis["paths"], zip(*axis["values"], strict=True), strict=True):
+                for key in table_keys(values):
+                    self._keys[len(self.columns)] = path, key
+                    self.columns.append(f"{path}.{key}")
+
+    def row(self, point: int) -> list[Any]:
+        """Return the settings of a point in the order of columns; None for a key it lacks."""
+        settings, names = self._sweep.settings(point), self._sweep.names(point)
+        own = [
+            settings[path] if axis is None else names[axis] for path, axis in self._sweep.columns
+        ]
+        tables = {path: flat(settings[path]) for path, _ in self._keys.values()}
+        return own + [tables[path].get(key) for path, key in self._keys.values()]
+
+    def index(self, path: str, as_numbers: Mapping[str, str] | None = None) -> int:
+        """Return the index of a setting, named by its path or its last part.
+
+        ``as_numbers`` has the path of a setting by the name of its column of numbers.
+        """
+        path = (as_numbers or {}).get(path, path)
+        whole = [*enumerate(self.columns)]
+        fitting = [p for p, c in whole if c == path]
+        fitting = fitting or [p for p, c in whole[: self.own] if _last(c) == path]
+        fitting = fitting or [p for p, c in whole if _last(c) == path]
+        if len(fitting) != 1:
+            several = "several settings" if fitting else "no setting"
+            there = ", ".join(self.columns[: self.own])
+            hint = "" if fitting else did_you_mean(path, [*self.columns, *map(_last, self.columns)])
+            raise InputError(f"the sweep has {several} {path!r}; it varies {there}{hint}")
+        return fitting[0]
+
+    def said(self, columns: Sequence[int], value: Any) -> str:
+        """Return a value as text, of which a table has a short text."""
+        path = self.columns[columns[0]]
+        return self._sweep.labels.get(path, {}).get(text(value), text(value))
+
+    def others(
+        self, rows: Mapping[int, Sequence[Any]], across: Mapping[int, Any], along: Sequence[int]
+    ) -> list[int]:
+        """Return the columns that tell points with one value of the horizontal axis apart.
+
+        If the horizontal axis is a key of a table, the table itself would be another curve at each
+        value: its column is replaced by its ``kind``, if that is sufficient, or by its other keys.
+        """
+        groups = {point: (text(across[point]),) for point in rows}
+        found: list[int] = []
+        for place in range(self.own):
+            if _determined(rows, groups, place):
+                continue
+            keys = [c for c, (path, _) in self._keys.items() if path == self.columns[place]]
+            rest = [column for column in keys if column not in along]
+            kind = [column for column in rest if self._keys[column][1] == "kind"]
+            chosen = [place]
+            for each in (kind, rest) if len(rest) < len(keys) else ():
+                told = {p: (*groups[p], *(text(row[c]) for c in each)) for p, row in rows.items()}
+                if _determined(rows, told, place):
+                    chosen = each
+                    break
+            found += chosen
+        return found
 
 
 def measured(sweep: SweepResult, measure: str | None) -> str:
@@ -144,10 +233,14 @@ def measured(sweep: SweepResult, measure: str | None) -> str:
     return name
 
 
-def _row(sweep: SweepResult, point: int) -> list[Any]:
-    """Return the settings of a point in the order of columns: values, or names of cases."""
-    settings, names = sweep.settings(point), sweep.names(point)
-    return [settings[path] if axis is None else names[axis] for path, axis in sweep.columns]
+def _points(sweep: SweepResult) -> list[int]:
+    """Return the numbers of the points of a sweep that have results."""
+    return list(sweep.points["point"].unique().sort().to_list())
+
+
+def _first(row: Sequence[Any], columns: Sequence[int]) -> Any:
+    """Return the first of several settings that a point has; None if it has none of them."""
+    return next((row[place] for place in columns if row[place] is not None), None)
 
 
 def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, str]:
@@ -156,46 +249,35 @@ def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> di
     ``columns`` are the paths of the settings, ``rows`` their values at each point.
     """
     given = [*rows]
-    read = ((path, numbers([row[place] for row in given])) for place, path in enumerate(columns))
+    of_column = (
+        [row[place] for row in given if row[place] is not None] for place in range(len(columns))
+    )
+    read = zip(columns, map(numbers, of_column), strict=True)
     return {path + found[0]: path for path, found in read if found is not None}
-
-
-def _column(columns: Sequence[str], path: str, as_numbers: Mapping[str, str] | None = None) -> int:
-    """Return the index of a setting in ``columns``, named by its path or its last part.
-
-    ``as_numbers`` has the path of a setting by the name of its column of numbers.
-    """
-    path = (as_numbers or {}).get(path, path)
-    fitting = [p for p, c in enumerate(columns) if c == path]
-    fitting = fitting or [p for p, c in enumerate(columns) if _last(c) == path]
-    if len(fitting) != 1:
-        several = "several settings" if fitting else "no setting"
-        hint = "" if fitting else did_you_mean(path, [*columns, *map(_last, columns)])
-        raise InputError(f"the sweep has {several} {path!r}; it varies {', '.join(columns)}{hint}")
-    return fitting[0]
 
 
 def _last(path: str) -> str:
     return path.rpartition(".")[2]
 
 
-def _determined(rows: Iterable[Sequence[Any]], across: int, place: int) -> bool:
-    """Whether points that are equal in the column ``across`` are also equal in ``place``.
+def _determined(
+    rows: Mapping[int, Sequence[Any]], groups: Mapping[int, tuple[str, ...]], place: int
+) -> bool:
+    """Whether all points of each group are equal in the column ``place``."""
+    seen: dict[tuple[str, ...], str] = {}
+    return all(
+        seen.setdefault(groups[p], text(r[place])) == text(r[place]) for p, r in rows.items()
+    )
 
-    Both are indices of columns of settings; ``rows`` has the settings of each point.
-    """
-    seen: dict[str, str] = {}
-    return all(seen.setdefault(text(r[across]), text(r[place])) == text(r[place]) for r in rows)
 
-
-def _axis(path: str, given: Sequence[Any]) -> Axis:
-    values = list({text(value): value for value in given}.values())
-    names = [shown(text(value)) for value in values]
-    read = numbers(values)
+def _axis(label: str, given: Mapping[str, Any]) -> Axis:
+    """Return the axis of values, which are given by their texts."""
+    names = [shown(said, 100) for said in given]
+    read = numbers([*given.values()])
     if read is None:
-        return Axis(shown(path), names, None, units.count)
+        return Axis(shown(label), names, None, units.count)
     end, found = read
-    return Axis(shown(path) + _IN_LABEL.get(end, ""), names, found, _WRITTEN[end])
+    return Axis(shown(label) + _IN_LABEL.get(end, ""), names, found, _WRITTEN[end])
 
 
 def _estimates(sweep: SweepResult, name: str, factor: float) -> dict[int, Estimate]:

@@ -62,12 +62,16 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
         found = {row["metric"]: row for row in part.iter_rows(named=True)}
         row = part.row(0, named=True)
         names = result.names(number)
-        settings = [
-            clean(str(row.get(f"set.{path}", row.get(path))), longest)
-            if axis is None
-            else clean(names[axis], max(32, longest))
-            for path, axis in result.columns
-        ]
+        settings = []
+        for path, axis in result.columns:
+            if axis is not None:
+                settings.append(clean(names[axis], max(32, longest)))
+                continue
+            said = str(row.get(f"set.{path}", row.get(path)))
+            if path in result.labels:
+                settings.append(clean(result.labels[path].get(said, said), max(32, longest)))
+            else:
+                settings.append(clean(said, longest))
         seeds = max(r["n"] for r in found.values())
         values = (value(found.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
         reached = [states.get(number, "")] if states else []
@@ -93,7 +97,7 @@ def factors(result: SweepResult) -> dict[tuple[int, str], str]:
         if half is None:
             found[point, metric] = f"× {ratio:.2f}"
         elif 0 <= ratio <= half:  # a ratio of two metrics cannot be negative
-            found[point, metric] = f"× 0.0 to {ratio + half:.1f}"
+            found[point, metric] = f"× {ratio:.2f} (≤ {ratio + half:.1f})"
         else:
             found[point, metric] = f"× {ratio:.2f} ± {half:.2f}"
     return found

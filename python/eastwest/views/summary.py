@@ -278,36 +278,32 @@ def tcp_counters(tree: Any) -> str:
         causes = tree.get("timeout_causes") if key == "timeouts" else None
         if isinstance(causes, Mapping) and any(causes.values()):
             named = {timeouts.short(str(cause)): n for cause, n in causes.items()}
-            part += f" ({tally(named, _MOST_CAUSES)})"
+            part += f" ({tally(named, _MOST_CAUSES, 'causes')})"
         parts.append(part)
     return ", ".join(parts) or "none"
 
 
 def by_kind(drops: Any) -> dict[str, float]:
-    """Return the number of dropped packets by kind of packet.
-
-    ``drops`` is the nested object of the summary. If there are several causes of drops, the name of
-    a kind includes the cause.
-    """
-    counted = [(path, value) for path, value in leaves(drops) if value]
-    causes = {path[0] for path, _ in counted if len(path) > 1}
+    """Return drops by kind of packet and cause, such as ``data (early)``."""
     result: dict[str, float] = {}
-    for path, value in counted:
-        name = path[-1] if len(causes) < 2 else f"{path[-1]} ({path[0]})"
+    for path, value in leaves(drops):
+        name = path[-1] if len(path) < 2 else f"{path[-1]} ({path[0]})"
         result[name] = result.get(name, 0) + value
     return result
 
 
-def tally(tree: Any, most: int = 3) -> str:
-    """Return the ``most`` largest counters as text with their names; the sum of all others last.
+def tally(tree: Any, most: int = 3, noun: str = "kinds") -> str:
+    """Return the ``most`` largest counters as text with their names.
 
-    Counters of 0 are left out; the keys of nested mappings are joined to one name.
+    Counters of 0 are left out; the keys of nested mappings are joined to one name. If more
+    than one counter is left after the first ``most``, their sum is last: ``7 of 2 other kinds``.
     """
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
+    most += len(counted) == most + 1
     parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]
-    if len(counted) > most:
-        parts.append(f"{count(sum(value for _, value in counted[most:]))} other")
+    if rest := counted[most:]:
+        parts.append(f"{count(sum(value for _, value in rest))} of {len(rest)} other {noun}")
     return ", ".join(parts) or "none"
 
 

@@ -167,8 +167,16 @@ class Points:
     def _settings(self, row: Mapping[str, Any]) -> list[str]:
         """Return the settings of a point as text: its value, or its name, along each axis."""
         names = self.sweep.names(row["point"])
-        pairs = zip(self.axes, self.sweep.columns, strict=True)
-        return [shown(row[c] if axis is None else names[axis], 40) for c, (_, axis) in pairs]
+        labels = self.sweep.labels
+        found = []
+        for column, (path, axis) in zip(self.axes, self.sweep.columns, strict=True):
+            if axis is not None:
+                found.append(shown(names[axis], 40))
+            elif path in labels:
+                found.append(shown(labels[path].get(row[column], row[column]), 100))
+            else:
+                found.append(shown(row[column], 40))
+        return found
 
     @property
     def is_named(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from statistics import correlation
 
@@ -100,7 +101,11 @@ def best_reduction(
         kept = {_key(s) for s in data.samples(keeping, at) if s.mean >= (1 - loss) * base}
         pairs = [pair for pair in pairs if _key(pair[0]) in kept]
         if not pairs:
-            return Measured(-math.inf, text=f"no setting keeps {keeping}")
+            name = re.sub(r"_(bps|s|us|bytes|j)\b|-bps$", "", keeping).replace("-", " ")
+            share = f"{100 * (1 - loss):g} %"
+            return Measured(
+                -math.inf, text=f"no setting has at least {share} of the {name} of the reference"
+            )
     return _extreme(pairs, 1)
 
 

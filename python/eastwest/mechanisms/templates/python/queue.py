@@ -1,4 +1,7 @@
-"""``@NAME@``: a queue discipline in Python that drops early on a linear ramp.
+"""``@NAME@``: a queue discipline in Python that signals congestion on a linear ramp.
+
+Its scenario has ``tcp.ecn = "on"``: data packets are marked, and packets that are not ECN-capable,
+such as ACKs, are dropped early.
 
 Run it with ``eastwest run scenario.toml --with @FILE@``. The guide of Eastwest ("Your own
 mechanism") lists the attributes of an arrival and a queue.
@@ -8,7 +11,7 @@ import eastwest as ew
 
 
 class MyMechanism(ew.Queue):
-    """Drops early on a linear ramp."""
+    """Marks packets, or drops them early, with a probability that grows with the queue."""
 
     name = "@NAME@"
 
