@@ -71,8 +71,17 @@ impl PortSet {
 impl FabricConfig {
     /// Whether any queue of the fabric only marks packets and never drops any below its limit.
     pub fn only_marks(&self) -> bool {
+        self.any_queue(QueueConfig::only_marks)
+    }
+
+    /// Whether any queue of the fabric reads the bytes that senders have left.
+    pub(crate) fn reads_remaining(&self) -> bool {
+        self.any_queue(QueueConfig::reads_remaining)
+    }
+
+    fn any_queue(&self, is: fn(&QueueConfig) -> bool) -> bool {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());
-        own.chain([&self.switch_queue, &self.host_queue]).any(QueueConfig::only_marks)
+        own.chain([&self.switch_queue, &self.host_queue]).any(is)
     }
 }

@@ -134,13 +134,21 @@ impl Network {
     }
 
     /// Lets a segment wait until a core of its host sends it.
-    pub fn send_by_core(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
-        self.process(|cores, now| cores.send(now, from, Segment { packet, sack }));
+    pub fn send_by_core(&mut self, from: HostId, segment: Segment) {
+        self.process(|cores, now| cores.send(now, from, segment));
+    }
+
+    /// Enqueues a segment that a core has finished at the NIC of its host.
+    pub fn send_segment(&mut self, from: HostId, segment: Segment) {
+        if self.fabric.pool.keeps_remaining() {
+            self.fabric.pool.set_remaining(segment.remaining);
+        }
+        self.send(from, segment.packet, segment.sack);
     }
 
     /// Puts a received segment into the ring of a core of its host.
     pub fn receive_by_core(&mut self, host: HostId, packet: Packet, sack: Option<SackBlocks>) {
-        self.process(|cores, now| cores.receive(now, host, Segment { packet, sack }));
+        self.process(|cores, now| cores.receive(now, host, Segment { packet, sack, remaining: 0 }));
     }
 
     /// Adds the time of a message that an end of a connection writes or reads, if hosts take time.

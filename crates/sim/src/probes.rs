@@ -49,13 +49,14 @@ impl Probes {
         }
     }
 
-    /// Whether a probe observes single packets in flight or single TCP segments, which needs a
-    /// slower event loop.
+    /// Whether a probe observes single packets in flight or single TCP segments, hosts take time for packets, or
+    /// a queue reads what senders have left: this needs a slower event loop.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()
             || network.fabric.taps.any()
             || self.paths.is_on()
             || self.flow_samples.is_on()
             || network.processing.is_some()
+            || network.fabric.pool.keeps_remaining()
     }
 }

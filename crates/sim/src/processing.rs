@@ -130,6 +130,8 @@ pub struct Segment {
     pub packet: Packet,
     /// SACK blocks.
     pub sack: Option<SackBlocks>,
+    /// Bytes that the sender of a segment with payload has left; 0 at the receiver.
+    pub remaining: u64,
 }
 
 /// Work that a core has finished.
@@ -445,7 +447,7 @@ mod tests {
             dst_endpoint: EndpointId::new(2, 0),
             ..Packet::blank(HostId(0))
         };
-        Segment { packet, sack: None }
+        Segment { packet, sack: None, remaining: 0 }
     }
 
     /// Returns times (µs) and payloads of the work that cores finish until they are idle.
@@ -499,10 +501,10 @@ mod tests {
         let mut all = Processing::new(config(), 1, 1);
         let other = Segment {
             packet: Packet { dst_endpoint: EndpointId::new(4, 0), ..segment(0, 500).packet },
-            sack: None,
+            ..segment(0, 0)
         };
         let marked =
-            Segment { packet: Packet { tos: 3, ..segment(2_000, 1_000).packet }, sack: None };
+            Segment { packet: Packet { tos: 3, ..segment(2_000, 1_000).packet }, ..segment(0, 0) };
         all.receive(Time(0), HostId(0), segment(0, 1_000));
         all.receive(Time(0), HostId(0), other);
         all.receive(Time(0), HostId(0), segment(1_000, 1_000));
@@ -551,7 +553,7 @@ mod tests {
                 dst_endpoint: EndpointId::new(2 * slot as usize, 0),
                 ..segment(0, 1_000).packet
             };
-            all.receive(Time(0), HostId(0), Segment { packet, sack: None });
+            all.receive(Time(0), HostId(0), Segment { packet, sack: None, remaining: 0 });
         }
         let ended: Vec<u64> = finished(&mut all).iter().map(|f| f.0).collect();
         assert!(ended.iter().filter(|&&us| us == 17).count() > 12, "{ended:?}");

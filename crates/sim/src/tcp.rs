@@ -7,6 +7,7 @@ use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::processing::Segment;
 use crate::stream_transports::interface::StreamTransport;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
@@ -37,6 +38,13 @@ pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     notices: &'a mut Vec<(EndpointId, Notice)>,
     /// Critical paths and messages, if critical paths are recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
+    /// Bytes that the sender of the next packet has left; known if `INSIDE`.
+    remaining: u64,
+}
+
+/// Whether requests to TCP need a sink that looks at each packet.
+fn looks_inside(network: &Network, paths: &CriticalPaths) -> bool {
+    paths.is_on() || network.processing.is_some() || network.fabric.pool.keeps_remaining()
 }
 
 /// Request to TCP other than the arrival of a packet.
@@ -50,6 +58,13 @@ pub enum TcpRequest {
 }
 
 impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> {
+    const READS_REMAINING: bool = INSIDE;
+
+    #[inline]
+    fn remaining(&mut self, bytes: u64) {
+        self.remaining = bytes;
+    }
+
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         if INSIDE && let Some((paths, messages)) = &mut self.paths {
@@ -57,7 +72,11 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
             paths.sends(self.network.now, &packet, messages, slot);
         }
         if INSIDE && self.network.processing.is_some() {
-            return self.network.send_by_core(from, packet, sack);
+            let remaining = std::mem::take(&mut self.remaining);
+            return self.network.send_by_core(from, Segment { packet, sack, remaining });
+        }
+        if INSIDE && self.network.fabric.pool.keeps_remaining() {
+            self.network.fabric.pool.set_remaining(self.remaining);
         }
         self.network.send(from, packet, sack);
     }
@@ -107,6 +126,7 @@ impl Tcp {
             network,
             notices: &mut self.notices,
             paths: (INSIDE && paths.is_on()).then_some((paths, &self.messages)),
+            remaining: 0,
         };
         f(&mut self.stack, now, &mut out)
     }
@@ -119,7 +139,7 @@ impl Tcp {
         paths: &mut CriticalPaths,
         request: &TcpRequest,
     ) {
-        match paths.is_on() || network.processing.is_some() {
+        match looks_inside(network, paths) {
             true => self.request_in::<true>(network, paths, request),
             false => self.request_in::<false>(network, paths, request),
         }
@@ -180,7 +200,7 @@ impl StreamTransport for Tcp {
             settings: self.settings.of(workload, client, server),
         };
         let paths = &mut probes.paths;
-        let endpoint = match paths.is_on() || network.processing.is_some() {
+        let endpoint = match looks_inside(network, paths) {
             _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)

@@ -330,9 +330,9 @@ impl World {
         match work {
             Work::Message => {}
             Work::Sent(host, burst) => {
-                burst.into_iter().for_each(|s| network.send(host, s.packet, s.sack));
+                burst.into_iter().for_each(|segment| network.send_segment(host, segment));
             }
-            Work::Received(Segment { packet, sack }, born) => {
+            Work::Received(Segment { packet, sack, .. }, born) => {
                 let to = packet.dst_endpoint;
                 let class = transports.tcp.stack.endpoint(to).class();
                 for created in &born {

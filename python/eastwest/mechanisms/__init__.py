@@ -22,6 +22,7 @@ from eastwest.mechanisms.sketch import (
     Routing,
     Seen,
     Timer,
+    Transit,
     Verdict,
     Window,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "Routing",
     "Seen",
     "Timer",
+    "Transit",
     "Verdict",
     "Window",
     "load",

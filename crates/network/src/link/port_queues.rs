@@ -12,7 +12,8 @@ use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use crate::queue::{
-    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Ranked, Verdict,
+    Admitted, Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Ranked,
+    Trimming, Verdict,
 };
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
@@ -33,10 +34,13 @@ enum ClassQueue {
     Flows(Box<FqCoDel>),
     /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
     Priorities(Box<PriorityQueues>),
-    /// In order of the ranks that a discipline from another crate gives to packets. It must be the
-    /// last: serde counts a skipped variant when it writes the number of a variant, not when it reads one.
+    /// In order of the ranks that a discipline from another crate gives to packets. It and the next one must be
+    /// the last: serde counts a skipped variant when it writes the number of a variant, not when it reads one.
     #[serde(skip)]
     Ranked(Box<Ranked>),
+    /// Data and cut packets, of a discipline from another crate.
+    #[serde(skip)]
+    Trimming(Box<Trimming>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,6 +80,8 @@ pub(crate) struct PortQueues {
 pub(crate) enum Admission {
     /// The packet is queued, to be marked or not.
     Admitted { mark: bool },
+    /// The header of the packet is queued, of this number of IP bytes: the payload is to be removed.
+    Trimmed(u16),
     /// The packet is dropped.
     Dropped(Cause),
 }
@@ -219,6 +225,7 @@ impl PortQueues {
                 ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
                 ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
                 ClassQueue::Ranked(ranked) => lengths.extend(ranked.iter().map(of)),
+                ClassQueue::Trimming(trimming) => lengths.extend(trimming.iter().map(of)),
                 ClassQueue::Priorities(queues) => {
                     lengths.extend(queues.iter().map(|(_, queued)| of(&queued.handle)))
                 }
@@ -400,6 +407,9 @@ impl ClassQueue {
             Queue::Custom(queue) if queue.ranks() => {
                 ClassQueue::Ranked(Box::new(Ranked::new(queue)))
             }
+            Queue::Custom(queue) if queue.trims() => {
+                ClassQueue::Trimming(Box::new(Trimming::new(queue, place)))
+            }
             queue => ClassQueue::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
         }
     }
@@ -411,6 +421,7 @@ impl ClassQueue {
             }
             ClassQueue::Flows(flows) => flows.backlog(),
             ClassQueue::Ranked(ranked) => ranked.backlog(),
+            ClassQueue::Trimming(trimming) => trimming.backlog(),
             ClassQueue::Priorities(queues) => queues.backlog(),
         }
     }
@@ -452,6 +463,13 @@ impl ClassQueue {
                     Err(cause) => Admission::Dropped(cause),
                 }
             }
+            ClassQueue::Trimming(trimming) => {
+                match trimming.push(handle.arriving(arrival.now), arrival) {
+                    Ok(Admitted::Whole { mark }) => Admission::Admitted { mark },
+                    Ok(Admitted::Header(ip_len)) => Admission::Trimmed(ip_len),
+                    Err(cause) => Admission::Dropped(cause),
+                }
+            }
             ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
         }
     }
@@ -466,6 +484,7 @@ impl ClassQueue {
             ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
             ClassQueue::Ranked(ranked) => return ranked.pop(now, pool, dropped),
+            ClassQueue::Trimming(trimming) => return trimming.pop(now, pool, dropped),
             ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
         };
         let plan = queue.at_dequeue(now, || {

@@ -2,7 +2,7 @@
 
 use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
-use crate::pool::Stored;
+use crate::pool::{PacketPool, Stored};
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -107,9 +107,19 @@ pub struct Arrival<'p> {
     pub packet: &'p Stored,
     /// Handle of the packet.
     pub(crate) handle: PacketHandle,
+    /// Pool of the packet.
+    pub(crate) pool: &'p PacketPool,
 }
 
 impl Arrival<'_> {
+    /// Returns the payload bytes that the sender of the packet had left when it sent it: those that its
+    /// application has written to the connection and the receiver has not acknowledged, the ones in the packet
+    /// included. 0 for a packet without payload. `None` if no queue of the scenario
+    /// [reads them](super::QueueModel::reads_remaining).
+    pub fn remaining(&self) -> Option<u64> {
+        self.pool.remaining(self.handle.slot())
+    }
+
     /// Returns a number that is equal for all packets of a connection in this direction, see
     /// [`Stored::flow`].
     pub fn flow(&self) -> u64 {
@@ -119,6 +129,12 @@ impl Arrival<'_> {
     /// Returns the host that receives the packet.
     pub fn dst(&self) -> HostId {
         self.handle.dst()
+    }
+
+    /// Whether the receiver uses the header of the packet if its payload is cut: then [`Verdict::Trim`] is
+    /// possible. Data packets of RoCEv2 are trimmable.
+    pub fn trimmable(&self) -> bool {
+        self.packet.is_trimmable()
     }
 
     /// Whether the port is idle: the packet is sent at once and needs no room.
@@ -148,6 +164,9 @@ pub enum Verdict {
     Drop,
     /// The packet is dropped although there is room.
     DropEarly,
+    /// The packet loses its payload; its header is queued before all data. Only with a model that
+    /// [trims](super::QueueModel::trims). A packet that is not [trimmable](Arrival::trimmable) is dropped.
+    Trim,
 }
 
 /// A packet at the head of a queue.
@@ -204,7 +223,7 @@ impl Verdict {
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
-            Verdict::Enqueue | Verdict::Mark => None,
+            Verdict::Enqueue | Verdict::Mark | Verdict::Trim => None,
             Verdict::Drop => Some(Cause::QueueFull),
             Verdict::DropEarly => Some(Cause::Early),
         }
@@ -251,7 +270,6 @@ pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::pool::PacketPool;
     use eastwest_types::{HostId, Packet};
 
     /// State of a port at which a packet of 1500 B without ECT arrives.
@@ -293,6 +311,7 @@ pub(super) mod tests {
             backlog: Backlog { packets: port.packets, bytes: port.bytes },
             clear_at: port.clear_at,
             packet: pool.get(slot),
+            pool: &pool,
         })
     }
 }

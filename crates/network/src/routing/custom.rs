@@ -3,12 +3,18 @@
 //! A [`RoutingModel`] has the settings of a scenario: from it every switch gets its own [`CustomRouting`],
 //! which is called for every packet that has more than one shortest path. The fabric computes the paths, also
 //! when links fail.
+//!
+//! A model that [sees all packets](RoutingModel::sees_all) is also called for every packet at every switch, with
+//! the port that the packet takes. There it can measure ports, and read and write a [tag](Transit::tag) that
+//! the packet carries to the next switches, as CONGA does (Alizadeh et al., SIGCOMM 2014). Packets carry the tag
+//! in no bytes.
 
 use super::chooser::{Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
 use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
+use crate::topology::Graph;
 use eastwest_settings::Section;
 use eastwest_types::{HostId, Rate, Span, Time};
 use std::fmt;
@@ -19,6 +25,12 @@ pub trait CustomRouting: fmt::Debug + Send {
     /// Returns the number of the path that a packet takes, below [`Choice::paths`]; a larger number is taken
     /// modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
+
+    /// Handles a packet that the switch is about to enqueue at a port, after [`CustomRouting::choose`] where that
+    /// is called. Called only if the model [sees all packets](RoutingModel::sees_all).
+    fn forward(&mut self, transit: &mut Transit) {
+        let _ = transit;
+    }
 }
 
 /// Settings of a choice among equal paths from another crate, from which the choice of each switch
@@ -26,6 +38,12 @@ pub trait CustomRouting: fmt::Debug + Send {
 pub trait RoutingModel: fmt::Debug + Send + Sync {
     /// Returns the state of a switch before any packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
+
+    /// Whether [`CustomRouting::forward`] is called for every packet at every switch, also where it has a single
+    /// path. Runs are faster without these calls.
+    fn sees_all(&self) -> bool {
+        false
+    }
 }
 
 /// A packet with several possible paths.
@@ -41,6 +59,10 @@ pub struct Choice<'f> {
     pub packet: &'f Stored,
     /// Number of the link on which the packet entered the switch.
     pub ingress: u32,
+    /// Number of the switch, from 0, to which the receiving host is attached.
+    pub edge: u32,
+    /// [Tag](Transit::tag) of the packet; 0 if the model does not see all packets.
+    pub tag: u64,
     members: &'f [u32],
     links: &'f [Link],
 }
@@ -76,13 +98,70 @@ impl Choice<'_> {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Returns the rate of the link of a path.
+    /// Returns the present rate of the link of a path: the rate of its cable, unless a fault lowers it.
     pub fn rate(&self, path: usize) -> Rate {
-        self.link(path).cable.rate
+        self.link(path).rate()
+    }
+
+    /// Returns the bytes, framing included, that the link of a path has delivered to its far end since the start
+    /// of the run.
+    pub fn delivered(&self, path: usize) -> u64 {
+        self.link(path).counters.bytes
     }
 
     fn link(&self, path: usize) -> &Link {
         &self.links[self.members[path] as usize]
+    }
+}
+
+/// A packet that a switch is about to enqueue at a port.
+#[derive(Clone, Copy)]
+pub struct Transit<'f> {
+    /// Simulated time.
+    pub now: Time,
+    /// Receiving host.
+    pub dst: HostId,
+    /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
+    pub flow_hash: u16,
+    /// The packet.
+    pub packet: &'f Stored,
+    /// Number of the link on which the packet entered the switch.
+    pub ingress: u32,
+    /// Number of the link on which the packet leaves the switch.
+    pub port: u32,
+    /// Number of the switch, from 0, to which the receiving host is attached.
+    pub edge: u32,
+    /// Whether the packet comes from a host: this is its first switch.
+    pub from_host: bool,
+    /// Whether the packet leaves to its host: this is its last switch.
+    pub to_host: bool,
+    /// Bytes of the packet on the link, framing included.
+    pub wire_bytes: u32,
+    /// Field that the packet carries from switch to switch: 0 at the first one, then as the switch before has
+    /// left it. The receiver and other queues do not see it.
+    pub tag: u64,
+    pub(crate) links: &'f [Link],
+}
+
+impl Transit<'_> {
+    fn link(&self) -> &Link {
+        &self.links[self.port as usize]
+    }
+
+    /// Returns the present rate of the link on which the packet leaves.
+    pub fn rate(&self) -> Rate {
+        self.link().rate()
+    }
+
+    /// Returns the backlog at the port, without this packet and the one that is being sent.
+    pub fn waiting(&self) -> Backlog {
+        let (packets, bytes) = self.link().queue(self.now);
+        Backlog { packets: packets as usize, bytes }
+    }
+
+    /// Returns the time until the port will have sent all its packets, without this one.
+    pub fn clears_in(&self) -> Span {
+        Span(self.link().clear_at(self.packet.dscp()).0.saturating_sub(self.now.0))
     }
 }
 
@@ -100,7 +179,8 @@ impl RoutingSettings for CustomRoutingConfig {
     type Chooser = Custom;
 
     fn start(&self, switches: u32, seed: u64) -> Custom {
-        Custom((0..switches).map(|switch| self.0.start(&SwitchPlace { switch, seed })).collect())
+        let switches = (0..switches).map(|switch| self.0.start(&SwitchPlace { switch, seed }));
+        Custom { switches: switches.collect(), edges: Vec::new(), sees_all: self.0.sees_all() }
     }
 
     fn weighs(&self) -> bool {
@@ -116,13 +196,41 @@ impl RoutingSettings for CustomRoutingConfig {
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
 /// State of a choice among equal paths from another crate, one for every switch.
-pub struct Custom(Vec<Box<dyn CustomRouting>>);
+pub struct Custom {
+    switches: Vec<Box<dyn CustomRouting>>,
+    /// By host, the number of its switch.
+    edges: Vec<u32>,
+    sees_all: bool,
+}
+
+impl Custom {
+    /// Whether [`Custom::forward`] is to be called for every packet.
+    pub(super) fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+
+    /// Sets the switches of hosts.
+    pub(super) fn attach(&mut self, graph: &Graph) {
+        self.edges = vec![0; graph.hosts as usize];
+        for cable in graph.cables.iter().filter(|cable| cable.a < graph.hosts) {
+            self.edges[cable.a as usize] = cable.b - graph.hosts;
+        }
+    }
+
+    /// Shows a packet to its switch. Returns the tag with which the packet leaves.
+    pub(super) fn forward(&mut self, switch: u32, mut transit: Transit) -> u64 {
+        transit.edge = self.edges[transit.dst.0 as usize];
+        self.switches[switch as usize].forward(&mut transit);
+        transit.tag
+    }
+}
 
 impl Chooser for Custom {
     fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
         let &Query { switch, dst, flow_hash, members } = query;
-        let View { now, packet, links, ingress } = view();
-        let choice = Choice { now, dst, flow_hash, packet, ingress, members, links };
-        self.0[switch as usize].choose(&choice) % members.len()
+        let View { now, packet, links, ingress, tag } = view();
+        let edge = self.edges[dst.0 as usize];
+        let choice = Choice { now, dst, flow_hash, packet, ingress, edge, tag, members, links };
+        self.switches[switch as usize].choose(&choice) % members.len()
     }
 }

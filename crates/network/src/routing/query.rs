@@ -29,6 +29,8 @@ pub struct View<'f> {
     /// [reverse](crate::topology::reverse) of that link, by which a switch that reads [CNMs](crate::dcb::Cnm)
     /// learns which of its ports leads to the congestion.
     pub ingress: u32,
+    /// [Tag](super::Transit::tag) of the packet; 0 without routing that sees every packet.
+    pub tag: u64,
 }
 
 /// Number of a switch at which packets choose among equal paths, and seed of the run.
