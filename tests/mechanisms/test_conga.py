@@ -143,3 +143,32 @@ def test_tags_go_from_switch_to_switch() -> None:
     assert (
         ew.run(text, set={"fabric.reference_ports": True}, mechanisms=[Tell]).digest == told.digest
     )
+
+
+class Turns(ew.Routing):
+    """Takes the paths of a switch in turn, and sees all packets."""
+
+    def __init__(self) -> None:
+        self.packets = 0
+
+    def choose(self, choice: ew.Choice) -> int:
+        self.packets += 1
+        return self.packets % choice.paths
+
+    def forward(self, transit: ew.Transit) -> int | None:
+        return transit.port
+
+
+def test_seeing_packets_changes_nothing() -> None:
+    text = (
+        'schema = 1\n[fabric]\nkind = "fat-tree"\nk = 4\nhost_rate = "1 Gbit/s"\n'
+        'uplink_rate = "1 Gbit/s"\nrouting = "ROUTING"\nqueue = { limit = "10 packets" }\n'
+        '[tcp]\nmin_rto = "10 ms"\n[[workload]]\nkind = "stride"\nname = "all"\nstride = 5\n'
+        'count = 2\nbytes = "60 KB"\n'
+    )
+    built_in = ew.run(text.replace("ROUTING", "round-robin"))
+    ours = text.replace("ROUTING", "turns")
+    assert built_in.summary["packets"]["dropped"] > 0
+    assert ew.run(ours, mechanisms=[Turns]).digest == built_in.digest
+    silent = type("Turns", (Turns,), {"forward": ew.Routing.forward})
+    assert ew.run(ours, mechanisms=[silent]).digest == built_in.digest

@@ -34,7 +34,7 @@ class Verdict(IntEnum):
     DROP_EARLY = 3
     """It is lost though there was room."""
     TRIM = 4
-    """It loses its payload, and its header waits before all data; if not trimmable, it is lost."""
+    """It loses its payload, and its header waits; if not trimmable, it is lost."""
 
 
 _VERDICTS = tuple(Verdict)

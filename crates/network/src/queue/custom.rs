@@ -102,8 +102,7 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether the discipline cuts packets by [`Verdict::Trim`]: headers then have a queue of their own, which goes
-    /// first. Has no effect together with [`QueueModel::ranks`].
+    /// Whether the discipline cuts packets by [`Verdict::Trim`]: their headers stay in the queue. Has no effect together with [`QueueModel::ranks`].
     fn trims(&self) -> bool {
         false
     }

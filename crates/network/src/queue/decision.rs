@@ -164,7 +164,7 @@ pub enum Verdict {
     Drop,
     /// The packet is dropped although there is room.
     DropEarly,
-    /// The packet loses its payload; its header is queued before all data. Only with a model that
+    /// The packet loses its payload; its header is queued. Only with a model that
     /// [trims](super::QueueModel::trims). A packet that is not [trimmable](Arrival::trimmable) is dropped.
     Trim,
 }

@@ -268,7 +268,8 @@ impl QueuePair {
     }
 
     /// Handles the header of a data packet whose payload a queue has cut: requests the payload at once if it has
-    /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK.
+    /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK. Headers do
+    /// not overtake data, so that what was sent before this one has arrived or is lost.
     #[cold]
     fn on_trimmed(&mut self, now: Time, position: u64, sink: &mut impl Sink) {
         self.counters.trimmed += 1;
