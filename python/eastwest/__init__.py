@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Routing,
         Seen,
         Timer,
+        Transit,
         Verdict,
         Window,
     )
@@ -66,6 +67,7 @@ __all__ = [
     "Story",
     "SweepResult",
     "Timer",
+    "Transit",
     "Verdict",
     "Window",
     "__version__",
@@ -105,6 +107,7 @@ _HOMES = {
             "Routing",
             "Seen",
             "Timer",
+            "Transit",
             "Verdict",
             "Window",
         ],

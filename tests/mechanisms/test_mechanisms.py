@@ -598,3 +598,21 @@ def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     failed = eastwest("run", "my-queue/scenario.toml", "--with", "all-three")
     assert failed.returncode == 2 and "does not compile" in failed.stderr
     shutil.rmtree(all_three)
+
+
+@pytest.mark.long
+def test_the_rust_form_of_pfabric_does_what_its_python_form_does(
+    tool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiles the example of the guide as a crate; a minute or two."""
+    tool("cargo")
+    monkeypatch.delenv("CARGO_BUILD_TARGET", raising=False)
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "mechanisms"))
+    examples = ROOT / "docs" / "examples" / "mechanisms"
+    made = new.write("pfabric", Kind.queue, source=ROOT).folder
+    shutil.copy(examples / "pfabric.rs", made / "src" / "lib.rs")
+    small = 'queue = { kind = "pfabric", limit = "12 packets" }'
+    text = scenario(small, 'congestion = "line-rate"')
+    rust, python = (ew.run(text, mechanisms=[form]) for form in (made, examples / "pfabric.py"))
+    assert rust.digest == python.digest and rust.summary["packets"]["dropped"] > 10
+    shutil.rmtree(made)

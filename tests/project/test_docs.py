@@ -443,7 +443,8 @@ def sketched(folder: Path, text: str) -> list[Path]:
             with contextlib.chdir(folder):
                 made = mechanisms.write(name, kind, python=True)
                 found.append((made.folder / made.named).absolute())
-    return found
+    examples = ROOT / "docs" / "examples" / "mechanisms"
+    return [*found, *(examples / f"{n}.py" for n in ("pfabric", "conga") if f'"{n}"' in text)]
 
 
 def commands(page: Path) -> Iterator[list[str]]:

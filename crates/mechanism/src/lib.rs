@@ -22,7 +22,11 @@ pub mod queue {
 
 /// Types with which a mechanism crate implements a choice among equal-cost paths.
 pub mod routing {
-    pub use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
+    pub use eastwest_network::pool::Stored;
+    pub use eastwest_network::queue::Backlog;
+    pub use eastwest_network::routing::{
+        Choice, CustomRouting, RoutingModel, SwitchPlace, Transit,
+    };
 }
 
 /// Types with which a mechanism crate implements a congestion control.

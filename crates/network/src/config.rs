@@ -91,8 +91,21 @@ impl FabricConfig {
     /// Returns the queues of the fabric that are meant only to mark packets, and therefore need
     /// ECN-capable transports.
     pub fn marking_queues(&self) -> impl Iterator<Item = &QueueConfig> {
-        let classes = self.scheduler.classes();
+        self.queues().filter(|queue| queue.only_marks())
+    }
+
+    /// Whether at least one queue of the fabric reads the bytes that senders have left.
+    pub(crate) fn reads_remaining(&self) -> bool {
+        self.queues().any(QueueConfig::reads_remaining)
+    }
+
+    /// Returns the queues of switches and hosts, and those of traffic classes.
+    fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
+        let classes = match &self.scheduler {
+            SchedulerConfig::Classes(classes) => classes.as_slice(),
+            SchedulerConfig::Fifo | SchedulerConfig::StrictPriority => &[],
+        };
         let own = classes.iter().filter_map(|class| class.queue.as_ref());
-        own.chain([&self.switch_queue, &self.host_queue]).filter(|queue| queue.only_marks())
+        own.chain([&self.switch_queue, &self.host_queue])
     }
 }

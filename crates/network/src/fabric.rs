@@ -21,7 +21,9 @@ use crate::packet_handle::PacketHandle;
 use crate::partition::Partition;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
-use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
+use crate::routing::{
+    ABSORBED, AdaptiveCounts, EXPLICIT_BIT, NO_ROUTE, RouteError, Routing, Transit, View,
+};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
 use crate::topology::{CableConfig, Graph, Topology, reverse};
@@ -191,6 +193,9 @@ impl Fabric {
             halt: u32::MAX,
             partition: None,
         };
+        if config.reads_remaining() {
+            fabric.pool.keep_remaining();
+        }
         fabric.apply_due_faults(Time::ZERO);
         Ok(fabric)
     }
@@ -547,8 +552,31 @@ impl Fabric {
         handle: PacketHandle,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
-        let view = || View { now, packet: pool.get(handle.slot()), links, ingress };
-        self.routing.next_link(switch - self.graph.hosts, handle.dst(), handle.hash(), view)
+        let shown = self.routing.is_shown(handle.hash());
+        let comes_from_host = shown && links[ingress as usize].from < self.graph.hosts;
+        let tag = if shown && !comes_from_host { pool.tag(handle.slot()) } else { 0 };
+        let view = || View { now, packet: pool.get(handle.slot()), links, ingress, tag };
+        let number = switch - self.graph.hosts;
+        let link = self.routing.next_link(number, handle.dst(), handle.hash(), view);
+        if shown && let Some(out) = self.links.get(link as usize) {
+            let transit = Transit {
+                now,
+                dst: handle.dst(),
+                flow_hash: handle.hash() & !EXPLICIT_BIT,
+                packet: self.pool.get(handle.slot()),
+                ingress,
+                port: link,
+                edge: 0,
+                from_host: comes_from_host,
+                to_host: out.to < self.graph.hosts,
+                wire_bytes: out.wire_bytes(u32::from(handle.ip_len())),
+                tag,
+                links: &self.links,
+            };
+            let tag = self.routing.forward(number, transit);
+            self.pool.set_tag(handle.slot(), tag);
+        }
+        link
     }
 
     /// Whether ports have data-centre bridging (DCB); either all ports have it or none.

@@ -47,7 +47,7 @@ use crate::shared_buffer::SharedBuffer;
 use crate::topology::CableConfig;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{Limit, Span, Time};
+use eastwest_types::{Limit, Rate, Span, Time};
 use fault_state::FaultState;
 use meter::Meter;
 use port_queues::Admission;
@@ -416,6 +416,7 @@ impl Link {
             clear_at,
             packet: pool.get(handle.slot()),
             handle: *handle,
+            pool,
         }
     }
 
@@ -514,6 +515,13 @@ impl Link {
             self.account.get_or_insert_default().of(group).marks += 1;
             self.fold(now.0.rotate_left(32), identity);
         }
+    }
+
+    /// Removes the payload of a packet whose header is queued.
+    #[cold]
+    fn trim(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) {
+        pool.trim(handle.slot());
+        self.fold(now.0.rotate_left(16), handle.identity());
     }
 
     /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
@@ -689,6 +697,15 @@ impl Link {
         queues.sent_at + Span(span as u64)
     }
 
+    /// Returns the present rate: the one of the cable, unless a fault lowers it.
+    pub fn rate(&self) -> Rate {
+        let own = self.cable.rate;
+        match self.ps_per_byte_q16 {
+            present if present <= own.ps_per_byte_q16() => own,
+            present => Rate(((8_000_000_000_000_u128 << 16) / u128::from(present)) as u64),
+        }
+    }
+
     /// Returns the number of packets of this link: queued, in transmission or on the wire.
     pub fn held(&self) -> usize {
         let waiting =
@@ -710,7 +727,7 @@ impl Link {
         }
         let clear_at = self.clear_for(now, asleep);
         let arrival = self.arrival(now, &handle, Backlog::default(), clear_at, pool);
-        let send_time = arrival.send_time;
+        let mut send_time = arrival.send_time;
         self.note_arrival(&arrival);
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let sending = q.sent_at != Time::NEVER;
@@ -719,6 +736,10 @@ impl Link {
                 self.mark(now, handle.slot(), handle.identity(), pool)
             }
             Admission::Admitted { mark: false } => {}
+            Admission::Trimmed(ip_len) => {
+                self.trim(now, &handle, pool);
+                send_time = self.send_time(ip_len.into());
+            }
             Admission::Dropped(cause) => return Outcome::Dropped(cause),
         }
         let sooner = asleep && self.plan_wake_two_event(now);

@@ -42,6 +42,12 @@ impl PacketHandle {
         PacketHandle { slot_and_dst: self.slot_and_dst >> 32 << 32 | u64::from(slot), ..self }
     }
 
+    /// Returns the handle of the packet after a change of its length to `ip_len` IP bytes.
+    pub(crate) fn with_ip_len(self, ip_len: u16) -> PacketHandle {
+        let others = self.identity_length_hash & !(0xffff << 32);
+        PacketHandle { identity_length_hash: others | u64::from(ip_len) << 32, ..self }
+    }
+
     /// Returns the handle with another destination address.
     pub(crate) fn to_address(self, dst: HostId) -> PacketHandle {
         let slot_and_dst = u64::from(dst.0) << 32 | u64::from(self.slot());
@@ -107,5 +113,7 @@ mod tests {
         assert_eq!((handle.slot(), dst, ip_len, hash), (0x89ab_cdef, packet.dst, 9_216, 0xfedc));
         assert_ne!(identity, PacketHandle::new(0, &Packet { seq: 78, ..packet }).identity());
         assert_eq!(read(&handle.in_slot(3)), (3, dst, ip_len, hash, identity));
+        let cut = handle.with_ip_len(60);
+        assert_eq!(read(&cut), (handle.slot(), dst, 60, hash, identity));
     }
 }

@@ -7,7 +7,9 @@
 use crate::packet_handle::PacketHandle;
 use eastwest_engine::memory;
 use eastwest_engine::random::mix;
-use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
+use eastwest_types::{
+    EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn, rocev2,
+};
 use serde::{Deserialize, Serialize};
 
 /// A packet as the pool stores it, in 32 bytes. Stream positions have their low 32 bits, and
@@ -83,6 +85,17 @@ impl Stored {
     /// Returns the kind of the packet, see [`Packet::kind`].
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload(), self.flags, self.notes())
+    }
+
+    /// Whether the packet may lose its payload on the way: its receiver then asks for it again at once. Data
+    /// packets of RoCEv2 are trimmable.
+    pub fn is_trimmable(&self) -> bool {
+        self.payload() > 0 && self.notes() == Packet::DATAGRAM && self.flags & rocev2::DATA != 0
+    }
+
+    /// Returns the IP bytes of the packet without its payload; with it, they are `ip_len`.
+    pub(crate) fn header_bytes(&self, ip_len: u16) -> u16 {
+        ip_len.saturating_sub(self.payload())
     }
 
     /// Returns the TCP flags, see [`eastwest_types::flag`].
@@ -165,6 +178,12 @@ impl IngressTag {
     }
 }
 
+impl std::fmt::Debug for PacketPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PacketPool").field("in_use", &self.in_use()).finish_non_exhaustive()
+    }
+}
+
 /// All packets in flight in the fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct PacketPool {
@@ -176,6 +195,12 @@ pub struct PacketPool {
     /// Ingress link and priority of each packet at its current node, by slot; only with data-centre
     /// bridging (DCB).
     ingress_tags: Vec<IngressTag>,
+    /// By slot, the bytes that the sender of a packet with payload had left, see [`PacketPool::remaining`].
+    remaining: Vec<u64>,
+    /// Whether `remaining` is kept.
+    keeps_remaining: bool,
+    /// By slot, the tag of the packet, with routing that [sees every packet](crate::routing::RoutingModel::sees_all).
+    tags: Vec<u64>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -297,6 +322,11 @@ impl PacketPool {
         marked
     }
 
+    /// Removes the payload of the packet in a slot. Its stream position stays.
+    pub(crate) fn trim(&mut self, slot: u32) {
+        self.slots[slot as usize].payload_and_notes &= !((1 << Stored::PAYLOAD_BITS) - 1);
+    }
+
     /// Sets the sending host of the packet in a slot.
     pub(crate) fn set_source(&mut self, slot: u32, host: u32) {
         let slot = slot as usize;
@@ -326,6 +356,54 @@ impl PacketPool {
     #[inline]
     pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
         self.ingress_tags[slot as usize]
+    }
+
+    /// Sets the tag of the packet in a slot, which routing of the user has written.
+    pub(crate) fn set_tag(&mut self, slot: u32, tag: u64) {
+        let slot = slot as usize;
+        if slot >= self.tags.len() {
+            self.tags.resize(self.slots.len().max(slot + 1), 0);
+        }
+        self.tags[slot] = tag;
+    }
+
+    /// Returns the tag of the packet in a slot that a switch has set.
+    pub(crate) fn tag(&self, slot: u32) -> u64 {
+        self.tags.get(slot as usize).copied().unwrap_or(0)
+    }
+
+    /// Starts to keep the bytes that senders have left, for disciplines that read them.
+    pub(crate) fn keep_remaining(&mut self) {
+        self.keeps_remaining = true;
+    }
+
+    /// Whether transports have to call [`PacketPool::set_remaining`] before each packet with payload.
+    #[inline]
+    pub fn keeps_remaining(&self) -> bool {
+        self.keeps_remaining
+    }
+
+    /// Sets the payload bytes that the sender of the next packet that will be inserted has left: those that are
+    /// written and not acknowledged, the ones in the packet included.
+    pub fn set_remaining(&mut self, bytes: u64) {
+        let slot = self.next_slot() as usize;
+        if slot >= self.remaining.len() {
+            self.remaining.resize(slot + 1, 0);
+        }
+        self.remaining[slot] = bytes;
+    }
+
+    /// Returns the payload bytes that the sender of a packet had left when it sent it, the ones in the packet
+    /// included: 0 for a packet without payload, its own payload for a datagram outside a stream. `None` if no
+    /// discipline of the fabric reads them.
+    pub(crate) fn remaining(&self, slot: u32) -> Option<u64> {
+        let packet = self.get(slot);
+        self.keeps_remaining.then(|| match packet.kind() {
+            PacketKind::Data | PacketKind::Retransmission => {
+                self.remaining.get(slot as usize).copied().unwrap_or(0)
+            }
+            _ => packet.payload().into(),
+        })
     }
 
     /// Prefetches the packet in a slot.

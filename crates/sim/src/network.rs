@@ -143,6 +143,14 @@ impl Network {
         self.process(|cores, now| cores.send(now, from, segment));
     }
 
+    /// Enqueues a segment at the network card of its host, after a CPU core has processed it.
+    pub fn send_segment(&mut self, from: HostId, segment: Segment) {
+        if self.fabric.pool.keeps_remaining() {
+            self.fabric.pool.set_remaining(segment.remaining);
+        }
+        self.send(from, segment.packet, segment.sack);
+    }
+
     /// Puts a received segment into the receive ring of a CPU core of its host. Returns whether the
     /// ring had room; otherwise the segment is lost.
     pub fn receive_by_core(&mut self, host: HostId, segment: Segment) -> bool {

@@ -57,5 +57,6 @@ impl Probes {
             || self.paths.is_on()
             || self.flow_samples.is_on()
             || network.processing.is_some()
+            || network.fabric.pool.keeps_remaining()
     }
 }

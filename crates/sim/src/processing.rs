@@ -141,6 +141,8 @@ pub struct Segment {
     /// Number with which [critical paths](crate::critical_path) find the path of the segment; 0 if
     /// they are not recorded.
     pub path: u32,
+    /// Bytes that the sender of a segment with payload has left; 0 at the receiver.
+    pub remaining: u64,
 }
 
 /// A received frame that has been merged into a segment.
@@ -497,7 +499,7 @@ mod tests {
             dst_endpoint: EndpointId::new(2, 0),
             ..Packet::blank(HostId(0))
         };
-        Segment { packet, sack: None, path: 0 }
+        Segment { packet, sack: None, path: 0, remaining: 0 }
     }
 
     /// Executes events until all cores are idle. Returns the finished work on segments: time in µs,
@@ -609,7 +611,7 @@ mod tests {
                 dst_endpoint: EndpointId::new(2 * slot as usize, 0),
                 ..segment(0, 1_000).packet
             };
-            all.receive(Time(0), HostId(0), Segment { packet, sack: None, path: 0 });
+            all.receive(Time(0), HostId(0), Segment { packet, sack: None, path: 0, remaining: 0 });
         }
         let ended: Vec<u64> = finished(&mut all).iter().map(|f| f.0).collect();
         assert!(ended.iter().filter(|&&us| us == 17).count() > 12, "{ended:?}");

@@ -41,6 +41,13 @@ pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     /// Recorder of critical paths and the messages in flight; `None` if critical paths are not
     /// recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
+    /// Bytes that the sender of the next packet has left; known if `INSIDE`.
+    remaining: u64,
+}
+
+/// Whether requests to TCP need a sink that looks at each packet.
+fn looks_inside(network: &Network, paths: &CriticalPaths) -> bool {
+    paths.is_on() || network.processing.is_some() || network.fabric.pool.keeps_remaining()
 }
 
 /// Request to TCP other than the arrival of a packet.
@@ -54,6 +61,13 @@ pub enum TcpRequest {
 }
 
 impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> {
+    const READS_REMAINING: bool = INSIDE;
+
+    #[inline]
+    fn remaining(&mut self, bytes: u64) {
+        self.remaining = bytes;
+    }
+
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         let by_core = INSIDE && self.network.processing.is_some();
@@ -63,7 +77,11 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
             path = paths.sends(self.network.now, &packet, messages, slot);
         }
         if by_core {
-            return self.network.send_by_core(from, Segment { packet, sack, path });
+            let remaining = std::mem::take(&mut self.remaining);
+            return self.network.send_by_core(from, Segment { packet, sack, path, remaining });
+        }
+        if INSIDE && self.network.fabric.pool.keeps_remaining() {
+            self.network.fabric.pool.set_remaining(self.remaining);
         }
         self.network.send(from, packet, sack);
     }
@@ -113,6 +131,7 @@ impl Tcp {
             network,
             notices: &mut self.notices,
             paths: (INSIDE && paths.is_on()).then_some((paths, &self.messages)),
+            remaining: 0,
         };
         f(&mut self.stack, now, &mut out)
     }
@@ -125,7 +144,7 @@ impl Tcp {
         paths: &mut CriticalPaths,
         request: &TcpRequest,
     ) {
-        match paths.is_on() || network.processing.is_some() {
+        match looks_inside(network, paths) {
             true => self.request_in::<true>(network, paths, request),
             false => self.request_in::<false>(network, paths, request),
         }
@@ -187,7 +206,7 @@ impl StreamTransport for Tcp {
             settings: self.settings.of(workload, client, server),
         };
         let paths = &mut probes.paths;
-        let endpoint = match paths.is_on() || network.processing.is_some() {
+        let endpoint = match looks_inside(network, paths) {
             _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)

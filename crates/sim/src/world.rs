@@ -312,9 +312,8 @@ impl World {
             let paths = &mut probes.paths;
             let is_recorded = paths.is_on();
             let path = if is_recorded { paths.reaches_core(network, packet) } else { 0 };
-            if !network.receive_by_core(host, Segment { packet: *packet, sack, path })
-                && is_recorded
-            {
+            let segment = Segment { packet: *packet, sack, path, remaining: 0 };
+            if !network.receive_by_core(host, segment) && is_recorded {
                 paths.lose(path);
             }
             return;
@@ -349,12 +348,12 @@ impl World {
         match work {
             Work::Message => {}
             Work::Sent(host, burst) => {
-                for Segment { packet, sack, path } in burst {
+                for segment in burst {
                     if probes.paths.is_on() {
                         let slot = network.fabric.pool.next_slot();
-                        probes.paths.leaves_core(network.now, path, spent, slot);
+                        probes.paths.leaves_core(network.now, segment.path, spent, slot);
                     }
-                    network.send(host, packet, sack);
+                    network.send_segment(host, segment);
                 }
             }
             Work::Received(Segment { packet, sack, .. }, frames) => {

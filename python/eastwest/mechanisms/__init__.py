@@ -23,6 +23,7 @@ from eastwest.mechanisms.sketch import (
     Routing,
     Seen,
     Timer,
+    Transit,
     Verdict,
     Window,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "Routing",
     "Seen",
     "Timer",
+    "Transit",
     "Verdict",
     "Window",
     "load",

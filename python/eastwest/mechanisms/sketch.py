@@ -32,6 +32,8 @@ class Verdict(IntEnum):
     """The packet is dropped because the queue is full."""
     DROP_EARLY = 3
     """The packet is dropped early: the queue has room for it."""
+    TRIM = 4
+    """The packet loses its payload and its header is queued; a packet that cannot be trimmed is dropped."""
 
 
 _VERDICTS = tuple(Verdict)
@@ -47,6 +49,10 @@ class Packet(Protocol):
     @property
     def understands_marks(self) -> bool:
         """Whether the packet's transport understands ECN marks: it carries ECT or CE."""
+
+    @property
+    def trimmable(self) -> bool:
+        """Whether its receiver uses its header without the payload: data packets of RoCEv2."""
 
     @property
     def has_payload(self) -> bool:
@@ -103,6 +109,13 @@ class Arrival(Packet, Protocol):
     @property
     def fits(self) -> bool:
         """Whether the queue has room for the packet; if not, this or another packet is dropped."""
+
+    @property
+    def remaining(self) -> int:
+        """Payload bytes that its sender had left when it sent the packet, those in it included.
+
+        Bytes that are written to the connection and not acknowledged; 0 without payload.
+        """
 
 
 class Head(Packet, Protocol):
@@ -254,15 +267,93 @@ class Choice(Protocol):
 
     @property
     def rates_bps(self) -> list[int]:
-        """Rate of each path's link in bit/s."""
+        """Present rate of each path's link in bit/s, also while a fault lowers it."""
+
+    @property
+    def delivered_bytes(self) -> list[int]:
+        """Bytes, framing included, that each path's link has delivered since the start."""
 
     @property
     def ingress(self) -> int:
         """Number of the link on which the packet has entered the switch."""
 
+    @property
+    def edge(self) -> int:
+        """Number of the switch to which the receiving host is attached."""
+
+    @property
+    def tag(self) -> int:
+        """Tag that the switch before has returned from ``forward``; 0 at the first switch."""
+
+
+class Transit(Protocol):
+    """Packet that a switch is about to enqueue at a port."""
+
+    @property
+    def now_ps(self) -> int:
+        """Time in ps."""
+
+    @property
+    def flow_hash(self) -> int:
+        """15 bits of a hash, equal for all packets of a connection in this direction."""
+
+    @property
+    def receiver(self) -> int:
+        """Number of the receiving host."""
+
+    @property
+    def kind(self) -> str:
+        """Kind, as in ``Packet.kind``."""
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of the packet on the link, framing included."""
+
+    @property
+    def queued_packets(self) -> int:
+        """Number of packets in the queue of the port, without this one."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """IP bytes in the queue of the port, without this packet."""
+
+    @property
+    def port(self) -> int:
+        """Number of the link on which the packet leaves the switch."""
+
+    @property
+    def rate_bps(self) -> int:
+        """Present rate of that link in bit/s, also while a fault lowers it."""
+
+    @property
+    def ingress(self) -> int:
+        """Number of the link on which the packet has entered the switch."""
+
+    @property
+    def edge(self) -> int:
+        """Number of the switch to which the receiving host is attached."""
+
+    @property
+    def from_host(self) -> bool:
+        """Whether the packet comes from a host: this is its first switch."""
+
+    @property
+    def to_host(self) -> bool:
+        """Whether the packet leaves to its host: this is its last switch."""
+
+    @property
+    def tag(self) -> int:
+        """Tag that the switch before has returned; 0 at the first switch."""
+
 
 class Queue(Base):
     """A queue discipline: override ``at_enqueue``, ``at_dequeue``, ``rank`` or several of them."""
+
+    #: With ``rank``: whether the packets of a flow leave in the order of their arrival. The flow
+    #: that has the packet with the smallest rank sends the packet of it that arrived first.
+    keeps_flow_order: ClassVar[bool] = False
+    #: Whether ``at_enqueue`` may return ``Verdict.TRIM``; not together with ``rank``.
+    trims: ClassVar[bool] = False
 
     update_period_ps: int | None = None
     """Period of ``at_timer`` in ps, at least 100 ns; it may be set in ``__init__``."""
@@ -352,7 +443,7 @@ class Congestion(Base):
 
 
 class Routing(Base):
-    """A choice among equal paths: override ``choose``."""
+    """A choice among equal paths: override ``choose``; and ``forward`` to see all packets."""
 
     if typing.TYPE_CHECKING:
         switch: int
@@ -360,6 +451,13 @@ class Routing(Base):
     def choose(self, choice: Choice) -> int:
         """Return the number of the chosen path, from 0 to ``choice.paths`` - 1."""
         raise NotImplementedError
+
+    def forward(self, transit: Transit) -> int | None:
+        """Return the tag with which a packet leaves this switch, or None to keep it.
+
+        Called for every packet at every switch, after ``choose`` where that is called. The tag is a
+        whole number from 0 to 2**64 - 1 that the packet carries to the next switch.
+        """
 
 
 KINDS: dict[str, type[Base]] = {
@@ -376,7 +474,13 @@ _NEEDED = {
     "application": ("on_start",),
 }
 #: Attributes that have no effect alone, each with the attribute that it needs.
-_NEEDS = {"at_push_out": "rank", "pacing_rate_bps": "paces", "update_period_ps": "at_timer"}
+_NEEDS = {
+    "at_push_out": "rank",
+    "keeps_flow_order": "rank",
+    "trims": "at_enqueue",
+    "pacing_rate_bps": "paces",
+    "update_period_ps": "at_timer",
+}
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}
 #: Names of settings that every queue has, so that parameters cannot have these names.
 _TAKEN = frozenset({"kind", "limit", "ecn", "protection"})

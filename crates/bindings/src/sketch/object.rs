@@ -242,6 +242,7 @@ fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAn
         "at_enqueue" | "at_dequeue" => "an eastwest.Verdict",
         "choose" => "the number of a path, 0 or more",
         "rank" => "a whole number from 0 to 2**64 - 1",
+        "forward" => "None or a whole number from 0 to 2**64 - 1",
         "at_timer" => "None or a bool",
         "observe" => "None or a number of bytes, 0 or more",
         _ => "a number of bytes, 0 or more",

@@ -65,6 +65,18 @@ impl QueueModel for Model {
     fn ranks(&self) -> bool {
         self.origin.sketch.has("rank")
     }
+
+    fn keeps_flow_order(&self) -> bool {
+        self.origin.sketch.has("keeps_flow_order")
+    }
+
+    fn trims(&self) -> bool {
+        self.origin.sketch.has("trims")
+    }
+
+    fn reads_remaining(&self) -> bool {
+        self.origin.sketch.has("at_enqueue") || self.ranks()
+    }
 }
 
 #[derive(Debug)]
@@ -87,6 +99,7 @@ impl SketchQueue {
             queued_bytes: arrival.backlog.bytes,
             idle: arrival.idle(),
             fits,
+            remaining: arrival.remaining().unwrap_or(0),
             packet: Packet {
                 ip_bytes: arrival.ip_len,
                 flow: arrival.flow(),
@@ -176,6 +189,7 @@ fn number(verdict: Verdict) -> u8 {
         Verdict::Mark => 1,
         Verdict::Drop => 2,
         Verdict::DropEarly => 3,
+        Verdict::Trim => 4,
     }
 }
 
@@ -187,6 +201,7 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
         1 => Ok(Verdict::Mark),
         2 => Ok(Verdict::Drop),
         3 => Ok(Verdict::DropEarly),
+        4 => Ok(Verdict::Trim),
         _ => Err(PyValueError::new_err("no verdict")),
     }
 }
@@ -239,6 +254,10 @@ macro_rules! with_packet {
                 self.packet.stored.understands_marks()
             }
             #[getter]
+            fn trimmable(&self) -> bool {
+                self.packet.stored.is_trimmable()
+            }
+            #[getter]
             fn has_payload(&self) -> bool {
                 use PacketKind::{Data, Datagram, Retransmission};
                 matches!(self.packet.stored.kind(), Data | Retransmission | Datagram)
@@ -270,6 +289,7 @@ with_packet! {
         queued_bytes: u64,
         idle: bool,
         fits: bool,
+        remaining: u64,
     }
 }
 

@@ -14,7 +14,12 @@ pub struct Model {
 impl RoutingModel for Model {
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting> {
         let set = |object: &Bound<'_, PyAny>| object.setattr("switch", place.switch);
-        Box::new(SketchRouting(self.origin.object(|what| place.random(what), set)))
+        let object = self.origin.object(|what| place.random(what), set);
+        Box::new(SketchRouting(object))
+    }
+
+    fn sees_all(&self) -> bool {
+        self.origin.sketch.has("forward")
     }
 }
 
@@ -35,10 +40,54 @@ impl CustomRouting for SketchRouting {
             queued_bytes,
             ports: (0..choice.paths()).map(|path| choice.port(path)).collect(),
             rates_bps: (0..choice.paths()).map(|path| choice.rate(path).0).collect(),
+            delivered_bytes: (0..choice.paths()).map(|path| choice.delivered(path)).collect(),
             ingress: choice.ingress,
+            edge: choice.edge,
+            tag: choice.tag,
         };
         self.0.call("choose", (seen,), |answer| answer.extract()).unwrap_or(0)
     }
+
+    fn forward(&mut self, transit: &mut routing::Transit) {
+        let waiting = transit.waiting();
+        let seen = Transit {
+            now_ps: transit.now.0,
+            flow_hash: transit.flow_hash,
+            receiver: transit.dst.0,
+            kind: transit.packet.kind().name(),
+            wire_bytes: transit.wire_bytes,
+            queued_packets: waiting.packets,
+            queued_bytes: waiting.bytes,
+            port: transit.port,
+            rate_bps: transit.rate().0,
+            ingress: transit.ingress,
+            edge: transit.edge,
+            from_host: transit.from_host,
+            to_host: transit.to_host,
+            tag: transit.tag,
+        };
+        let tag = self.0.call("forward", (seen,), |answer| answer.extract::<Option<u64>>());
+        transit.tag = tag.flatten().unwrap_or(transit.tag);
+    }
+}
+
+/// A packet that a switch is about to enqueue at a port.
+#[pyclass(module = "eastwest", frozen, get_all)]
+struct Transit {
+    now_ps: u64,
+    flow_hash: u16,
+    receiver: u32,
+    kind: &'static str,
+    wire_bytes: u32,
+    queued_packets: usize,
+    queued_bytes: u64,
+    port: u32,
+    rate_bps: u64,
+    ingress: u32,
+    edge: u32,
+    from_host: bool,
+    to_host: bool,
+    tag: u64,
 }
 
 /// A packet that has several equal-cost paths at a switch, as the Python method receives it.
@@ -53,5 +102,8 @@ struct Choice {
     queued_bytes: Vec<u64>,
     ports: Vec<u32>,
     rates_bps: Vec<u64>,
+    delivered_bytes: Vec<u64>,
     ingress: u32,
+    edge: u32,
+    tag: u64,
 }

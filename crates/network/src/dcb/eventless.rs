@@ -295,7 +295,7 @@ impl Link {
         let arrival = || {
             let packet = pool.get(handle.slot());
             let backlog = Backlog::default();
-            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle }
+            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle, pool }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
             DcbAdmission::Admitted { mark } => mark,
@@ -422,7 +422,7 @@ impl Link {
         let arrival = || {
             let packet = pool.get(handle.slot());
             let backlog = Backlog::default();
-            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle }
+            Arrival { now, ip_len, send_time, backlog, clear_at, packet, handle, pool }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
             DcbAdmission::Admitted { mark } => mark,

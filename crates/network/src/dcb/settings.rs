@@ -93,8 +93,8 @@ fn refuse_with(s: &mut Section, name: &'static str, below: &Below) {
         ),
         (
             by_flow,
-            "cannot be used with fq-codel or a queue of your own with ranks, which have a queue for \
-             each flow or an order of their own and not a queue for each priority",
+            "cannot be used with fq-codel or a queue of your own with ranks or trimming, which have a \
+             queue for each flow or an order of their own and not a queue for each priority",
         ),
         (
             policies.iter().any(LinkPolicy::falls_asleep),

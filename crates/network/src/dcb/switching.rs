@@ -462,7 +462,7 @@ impl Fabric {
         let slot = self.pool.insert(&packet);
         let (links, pool) = (&self.links, &self.pool);
         // Routing treats the CNM as if it had entered the switch by the congested port.
-        let view = || View { now, packet: pool.get(slot), links, ingress: reverse(link) };
+        let view = || View { now, packet: pool.get(slot), links, ingress: reverse(link), tag: 0 };
         let switch = links[link as usize].from - self.graph.hosts;
         let egress = self.routing.next_link(switch, source, packet.hash, view);
         let handle = PacketHandle::new(slot, &packet);

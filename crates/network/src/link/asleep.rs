@@ -93,6 +93,7 @@ impl Link {
                 self.mark(now, handle.slot(), handle.identity(), pool)
             }
             Admission::Admitted { mark: false } => {}
+            Admission::Trimmed(_) => self.trim(now, &handle, pool),
             Admission::Dropped(cause) => return Outcome::Dropped(cause),
         }
         let q = self.queues.as_mut().expect("a two-event port has queues");

@@ -14,7 +14,8 @@ use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use crate::queue::{
-    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Ranked, Verdict,
+    Admitted, Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Ranked,
+    Trimming, Verdict,
 };
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
@@ -41,6 +42,9 @@ enum ClassQueue {
     /// when it reads one.
     #[serde(skip)]
     Ranked(Box<Ranked>),
+    /// Data and cut packets, of a discipline from another crate.
+    #[serde(skip)]
+    Trimming(Box<Trimming>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,6 +88,8 @@ pub(crate) struct PortQueues {
 pub(crate) enum Admission {
     /// The packet is queued; `mark` says whether it must be marked with CE.
     Admitted { mark: bool },
+    /// The header of the packet is queued, of this number of IP bytes: the payload is to be removed.
+    Trimmed(u16),
     /// The packet is dropped, for the given cause.
     Dropped(Cause),
 }
@@ -228,6 +234,7 @@ impl PortQueues {
                 ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
                 ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
                 ClassQueue::Ranked(ranked) => lengths.extend(ranked.iter().map(of)),
+                ClassQueue::Trimming(trimming) => lengths.extend(trimming.iter().map(of)),
                 ClassQueue::Priorities(queues) => {
                     lengths.extend(queues.iter().map(|(_, queued)| of(&queued.handle)))
                 }
@@ -445,6 +452,9 @@ impl ClassQueue {
             Queue::Custom(queue) if queue.ranks() => {
                 ClassQueue::Ranked(Box::new(Ranked::new(queue)))
             }
+            Queue::Custom(queue) if queue.trims() => {
+                ClassQueue::Trimming(Box::new(Trimming::new(queue, place)))
+            }
             queue => ClassQueue::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
         }
     }
@@ -456,6 +466,7 @@ impl ClassQueue {
             }
             ClassQueue::Flows(flows) => flows.backlog(),
             ClassQueue::Ranked(ranked) => ranked.backlog(),
+            ClassQueue::Trimming(trimming) => trimming.backlog(),
             ClassQueue::Priorities(queues) => queues.backlog(),
         }
     }
@@ -497,6 +508,13 @@ impl ClassQueue {
                     Err(cause) => Admission::Dropped(cause),
                 }
             }
+            ClassQueue::Trimming(trimming) => {
+                match trimming.push(handle.arriving(arrival.now), arrival) {
+                    Ok(Admitted::Whole { mark }) => Admission::Admitted { mark },
+                    Ok(Admitted::Header(ip_len)) => Admission::Trimmed(ip_len),
+                    Err(cause) => Admission::Dropped(cause),
+                }
+            }
             ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
         }
     }
@@ -511,6 +529,7 @@ impl ClassQueue {
             ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
             ClassQueue::Ranked(ranked) => return ranked.pop(now, pool, dropped),
+            ClassQueue::Trimming(trimming) => return trimming.pop(now, pool, dropped),
             ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
         };
         let plan = queue.at_dequeue(now, || {

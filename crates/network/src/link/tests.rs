@@ -560,6 +560,104 @@ fn the_smallest_rank_leaves_first_and_the_largest_is_pushed_out() {
     assert_eq!((order, log.lost), (vec![0, 1], vec![3, 2, 4]));
 }
 
+/// Ranks packets by codepoint; each flow keeps its order.
+#[derive(Clone, Debug)]
+struct ByFlow;
+
+impl QueueModel for ByFlow {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(ByFlow)
+    }
+    fn ranks(&self) -> bool {
+        true
+    }
+    fn keeps_flow_order(&self) -> bool {
+        true
+    }
+}
+
+impl CustomQueue for ByFlow {
+    fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+        Verdict::Enqueue
+    }
+    fn rank(&mut self, arrival: &Arrival) -> u64 {
+        u64::from(arrival.packet.dscp())
+    }
+}
+
+#[test]
+fn the_flow_with_the_smallest_rank_sends_its_earliest_packet() {
+    let limit = Limit::Packets(5);
+    let model = Arc::new(ByFlow);
+    let queue = QueueConfig::Custom(CustomQueueConfig { model, limit });
+    let spec = LinkSpec { queue, ..spec(limit, Mode::TwoEvent) };
+    // (flow, rank): packet 0 is sent at once; 6 pushes out 1, and 7 does not come in
+    let offers = [(9, 0), (1, 7), (1, 5), (2, 4), (1, 6), (1, 3), (2, 6), (3, 6)]
+        .map(|(hash, rank)| (Time::ZERO, Packet { hash, ..packet(1500, rank) }));
+    let log = play(&mut Link::new(spec), &offers);
+    let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+    // flow 1 has rank 3, and sends 2, 4 and 5 in their order; then flow 2 has rank 4
+    assert_eq!((order, log.lost), (vec![0, 2, 4, 5, 3, 6], vec![1, 7]));
+}
+
+/// Cuts the packets that do not fit.
+#[derive(Clone, Debug)]
+struct Cutter(Limit);
+
+impl QueueModel for Cutter {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(self.clone())
+    }
+    fn trims(&self) -> bool {
+        true
+    }
+}
+
+impl CustomQueue for Cutter {
+    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
+        match arrival.fits(self.0) {
+            Verdict::Enqueue => Verdict::Enqueue,
+            _ => Verdict::Trim,
+        }
+    }
+}
+
+#[test]
+fn headers_of_cut_packets_keep_their_place_and_others_are_dropped() {
+    let limit = Limit::Packets(2);
+    let model = Arc::new(Cutter(limit));
+    let queue = QueueConfig::Custom(CustomQueueConfig { model, limit });
+    let spec = LinkSpec { queue, ..spec(limit, Mode::TwoEvent) };
+    let data = Packet {
+        payload: 1440,
+        flags: eastwest_types::rocev2::DATA,
+        notes: Packet::DATAGRAM,
+        ..packet(1500, 0)
+    };
+    let tcp = Packet { flags: eastwest_types::flag::ACK, notes: 0, ..data };
+    // 0 is sent, 1 and 2 wait, 3 cannot be cut, the others are
+    let mut offers = vec![(Time::ZERO, data); 3];
+    offers.push((Time::ZERO, tcp));
+    offers.extend(vec![(Time::ZERO, data); 52]);
+    // when 1 is being sent, there is room for another packet behind the headers
+    let (header, whole) = (Span::from_ns(98 * 8), Span::from_ns(1_538 * 8));
+    offers.push((Time::ZERO + whole + Span::from_ns(1), data));
+    let mut link = Link::new(spec);
+    let log = play(&mut link, &offers);
+    // as many bytes of headers as two full packets have: 3,000 B are 50 headers of 60 B
+    assert_eq!(log.lost, [3, 54, 55]);
+    let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
+    let expected: Vec<u32> = (0..3).chain(4..54).chain([56]).collect();
+    assert_eq!(order, expected);
+    // a header takes the time of a frame of 98 B: 60 B and the framing
+    assert_eq!(log.arrived[4].0.since(log.arrived[3].0), header);
+    let end = Time::ZERO + whole * 4 + header * 50 + Span::from_us(5);
+    assert_eq!(log.arrived[53].0, end);
+    // the port is idle then
+    let next = play(&mut link, &[(end, data)]);
+    assert_eq!(next.arrived, [(end + whole + Span::from_us(5), 0)]);
+}
+
 /// Returns a sleep policy with a buffer of the link layer of size `limit`, below the queue.
 fn below(policy: Policy, limit: Option<Limit>) -> Option<(Policy, Phy)> {
     Some((Policy { buffer: SleepBuffer::Link(limit), ..policy }, TEN_GIGABIT))

@@ -155,7 +155,7 @@ impl CoDel {
         match self.fate(head.filter(|_| late)) {
             Verdict::Enqueue => return plan,
             Verdict::Mark => plan.mark = true,
-            Verdict::Drop | Verdict::DropEarly => {
+            Verdict::Drop | Verdict::DropEarly | Verdict::Trim => {
                 plan.drop = 1;
                 let head = heads.next();
                 self.is_late(now, head);

@@ -100,6 +100,24 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
     fn ranks(&self) -> bool {
         false
     }
+
+    /// Whether the packets of a flow leave in the order of their arrival although they have ranks: the flow that
+    /// has the packet with the smallest rank sends the packet of it that arrived first (pFabric, section 4.2).
+    /// Needs [`QueueModel::ranks`].
+    fn keeps_flow_order(&self) -> bool {
+        false
+    }
+
+    /// Whether the discipline cuts packets by [`Verdict::Trim`]: their headers stay in the queue. Has no effect together with [`QueueModel::ranks`].
+    fn trims(&self) -> bool {
+        false
+    }
+
+    /// Whether the discipline reads [`Arrival::remaining`]; senders then state it. By default disciplines with
+    /// ranks do.
+    fn reads_remaining(&self) -> bool {
+        self.ranks()
+    }
 }
 
 /// Settings of a queue whose discipline comes from another crate.
@@ -133,7 +151,7 @@ impl QueueSettings for CustomQueueConfig {
     }
 
     fn is_one_fifo(&self) -> bool {
-        !self.model.ranks()
+        !self.model.ranks() && !self.model.trims()
     }
 }
 
@@ -147,6 +165,8 @@ pub struct Custom {
     decides_at_dequeue: bool,
     sees_all: bool,
     ranks: bool,
+    keeps_flow_order: bool,
+    trims: bool,
     limit: Limit,
     periods: Option<Periods>,
 }
@@ -170,6 +190,8 @@ impl Custom {
             decides_at_dequeue: config.model.decides_at_dequeue(),
             sees_all: config.model.sees_all() || period.is_some(),
             ranks: config.model.ranks(),
+            keeps_flow_order: config.model.keeps_flow_order(),
+            trims: config.model.trims() && !config.model.ranks(),
             limit: config.limit,
             periods: period.map(|period| Periods {
                 period,
@@ -182,6 +204,16 @@ impl Custom {
     /// Whether packets leave in the order of their ranks instead of the order of arrival.
     pub(crate) fn ranks(&self) -> bool {
         self.ranks
+    }
+
+    /// Whether the discipline cuts packets.
+    pub(crate) fn trims(&self) -> bool {
+        self.trims
+    }
+
+    /// Whether the packets of a flow leave in the order of their arrival.
+    pub(super) fn keeps_flow_order(&self) -> bool {
+        self.keeps_flow_order
     }
 
     /// Returns the limit of the queue.
@@ -215,6 +247,9 @@ impl Custom {
 
     fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let verdict = self.queue.at_enqueue(arrival);
+        if verdict == Verdict::Trim {
+            return if self.trims && arrival.trimmable() { verdict } else { Verdict::Drop };
+        }
         let fits = || self.ranks || arrival.fits(self.limit) == Verdict::Enqueue;
         if verdict.loss().is_none() && !fits() {
             return Verdict::Drop;
@@ -229,6 +264,8 @@ impl Discipline for Custom {
         let verdict = self.judge(arrival);
         if let Some(periods) = &mut self.periods {
             periods.clear_at = match verdict.loss() {
+                // A header takes almost no time.
+                None if verdict == Verdict::Trim => arrival.clear_at,
                 None => arrival.clear_at.max(arrival.now) + arrival.send_time,
                 Some(_) => arrival.clear_at,
             };

@@ -3,7 +3,7 @@
 
 use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
-use crate::pool::Stored;
+use crate::pool::{PacketPool, Stored};
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -110,9 +110,19 @@ pub struct Arrival<'p> {
     pub packet: &'p Stored,
     /// Handle of the packet, which has its destination, length and hash.
     pub(crate) handle: PacketHandle,
+    /// Pool of the packet.
+    pub(crate) pool: &'p PacketPool,
 }
 
 impl Arrival<'_> {
+    /// Returns the payload bytes that the sender of the packet had left when it sent it: those that its
+    /// application has written to the connection and the receiver has not acknowledged, the ones in the packet
+    /// included. 0 for a packet without payload. `None` if no queue of the scenario
+    /// [reads them](super::QueueModel::reads_remaining).
+    pub fn remaining(&self) -> Option<u64> {
+        self.pool.remaining(self.handle.slot())
+    }
+
     /// Returns a number that is equal for all packets that a connection sends in the direction of
     /// this packet, see [`Stored::flow`].
     pub fn flow(&self) -> u64 {
@@ -122,6 +132,12 @@ impl Arrival<'_> {
     /// Returns the host that receives the packet.
     pub fn dst(&self) -> HostId {
         self.handle.dst()
+    }
+
+    /// Whether the receiver uses the header of the packet if its payload is cut: then [`Verdict::Trim`] is
+    /// possible. Data packets of RoCEv2 are trimmable.
+    pub fn trimmable(&self) -> bool {
+        self.packet.is_trimmable()
     }
 
     /// Whether the port is idle, so that the packet is sent at once and occupies no room in the
@@ -153,6 +169,9 @@ pub enum Verdict {
     Drop,
     /// The packet is dropped although it would fit, as a signal of congestion.
     DropEarly,
+    /// The packet loses its payload; its header is queued. Only with a model that
+    /// [trims](super::QueueModel::trims). A packet that is not [trimmable](Arrival::trimmable) is dropped.
+    Trim,
 }
 
 /// A packet at the head of a queue.
@@ -209,7 +228,7 @@ impl Verdict {
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
-            Verdict::Enqueue | Verdict::Mark => None,
+            Verdict::Enqueue | Verdict::Mark | Verdict::Trim => None,
             Verdict::Drop => Some(Cause::QueueFull),
             Verdict::DropEarly => Some(Cause::Early),
         }
@@ -260,7 +279,6 @@ pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::pool::PacketPool;
     use eastwest_types::{HostId, Packet};
 
     /// State of a port at which a test packet of 1500 B without ECT arrives.
@@ -303,6 +321,7 @@ pub(super) mod tests {
             backlog: Backlog { packets: port.packets, bytes: port.bytes },
             clear_at: port.clear_at,
             packet: pool.get(slot),
+            pool: &pool,
         })
     }
 }

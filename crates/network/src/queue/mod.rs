@@ -28,6 +28,7 @@ mod ranked;
 mod red;
 mod signal;
 mod step_marking;
+mod trimming;
 
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
 pub use average::Average;
@@ -43,6 +44,7 @@ pub use ranked::Ranked;
 pub use red::{Red, RedConfig, Spread};
 pub use signal::{Protection, Signal, read_signal};
 pub use step_marking::{StepMarking, StepMarkingConfig};
+pub use trimming::{Admitted, Trimming};
 
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_settings::{Choice, Entry, Section, key};
@@ -162,6 +164,11 @@ impl QueueConfig {
     /// Returns the bytes of memory that a queue uses in addition to the `Queue` value in its port.
     pub fn memory(&self) -> u64 {
         settings!(self, c => c.memory())
+    }
+
+    /// Whether the discipline reads [`Arrival::remaining`].
+    pub(crate) fn reads_remaining(&self) -> bool {
+        matches!(self, QueueConfig::Custom(c) if c.model.reads_remaining())
     }
 
     fn never_acts(&self, inert: &Inert) -> Vec<String> {

@@ -278,7 +278,7 @@ impl Discipline for Pie {
             Verdict::Enqueue | Verdict::Mark => {
                 arrival.clear_at.max(arrival.now) + arrival.send_time
             }
-            Verdict::Drop | Verdict::DropEarly => arrival.clear_at,
+            Verdict::Drop | Verdict::DropEarly | Verdict::Trim => arrival.clear_at,
         };
         verdict
     }

@@ -18,7 +18,7 @@ use crate::losses::Cause;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_types::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sort key of a queued packet: its rank, and its number in the order of arrival.
 type Key = (u64, u64);
@@ -28,15 +28,43 @@ type Key = (u64, u64);
 pub struct Ranked {
     queue: Box<Custom>,
     packets: BTreeMap<Key, PacketHandle>,
+    /// By flow, the packets in the order of arrival; `None` where flows need not keep their order.
+    flows: Option<Flows>,
     bytes: u64,
     /// Number of packets that have arrived so far, dropped packets included.
     arrived: u64,
 }
 
+/// Packets of each flow: number in the order of arrival, and rank.
+#[derive(Debug, Default)]
+struct Flows(BTreeMap<u64, BTreeSet<(u64, u64)>>);
+
+impl Flows {
+    fn add(&mut self, flow: u64, (rank, number): Key) {
+        self.0.entry(flow).or_default().insert((number, rank));
+    }
+
+    fn remove(&mut self, flow: u64, (rank, number): Key) {
+        if let Some(packets) = self.0.get_mut(&flow) {
+            packets.remove(&(number, rank));
+            if packets.is_empty() {
+                self.0.remove(&flow);
+            }
+        }
+    }
+
+    /// Returns the packet of a flow that arrived first, but for those in `gone`.
+    fn first(&self, flow: u64, gone: &BTreeSet<Key>) -> Option<Key> {
+        let mut keys = self.0.get(&flow)?.iter().map(|&(number, rank)| (rank, number));
+        keys.find(|key| !gone.contains(key))
+    }
+}
+
 impl Ranked {
     /// Returns an empty queue in which the discipline `queue` computes the ranks of packets.
     pub fn new(queue: Box<Custom>) -> Ranked {
-        Ranked { queue, packets: BTreeMap::new(), bytes: 0, arrived: 0 }
+        let flows = queue.keeps_flow_order().then(Flows::default);
+        Ranked { queue, packets: BTreeMap::new(), flows, bytes: 0, arrived: 0 }
     }
 
     /// Returns the number of queued packets and their IP bytes.
@@ -80,12 +108,15 @@ impl Ranked {
                     Ok(false)
                 };
             };
-            let (last, out) = last.remove_entry();
-            self.bytes -= u64::from(out.ip_len());
+            let last = *last.key();
+            let out = self.take(last, pool).expect("the packet waits");
             self.queue.at_push_out(arrival.now, &head(last, &out, Backlog::default(), pool));
             dropped.push((out, Cause::QueueFull));
         }
         self.packets.insert(key, handle);
+        if let Some(flows) = &mut self.flows {
+            flows.add(arrival.flow(), key);
+        }
         self.bytes += u64::from(handle.ip_len());
         Ok(verdict == Verdict::Mark)
     }
@@ -100,25 +131,53 @@ impl Ranked {
         dropped: &mut Vec<(PacketHandle, Cause)>,
     ) -> Option<(PacketHandle, bool)> {
         let mut left = self.backlog();
-        let packets = &self.packets;
+        let (packets, flows) = (&self.packets, &self.flows);
+        let mut gone = BTreeSet::new();
         let plan = self.queue.at_dequeue(now, || {
-            packets.iter().map(move |(&key, handle)| {
+            std::iter::from_fn(move || {
+                let key = next(packets, flows.as_ref(), &gone, pool)?;
+                let handle = &packets[&key];
+                gone.insert(key);
                 left.packets -= 1;
                 left.bytes -= u64::from(handle.ip_len());
-                head(key, handle, left, pool)
+                Some(head(key, handle, left, pool))
             })
         });
         for _ in 0..plan.drop {
-            let handle = self.take_first().expect("the plan drops what waits");
+            let handle = self.take_first(pool).expect("the plan drops what waits");
             dropped.push((handle, Cause::Sojourn));
         }
-        self.take_first().map(|handle| (handle, plan.mark))
+        self.take_first(pool).map(|handle| (handle, plan.mark))
     }
 
-    fn take_first(&mut self) -> Option<PacketHandle> {
-        let (_, handle) = self.packets.pop_first()?;
+    fn take_first(&mut self, pool: &PacketPool) -> Option<PacketHandle> {
+        let key = next(&self.packets, self.flows.as_ref(), &BTreeSet::new(), pool)?;
+        self.take(key, pool)
+    }
+
+    /// Removes and returns a packet.
+    fn take(&mut self, key: Key, pool: &PacketPool) -> Option<PacketHandle> {
+        let handle = self.packets.remove(&key)?;
         self.bytes -= u64::from(handle.ip_len());
+        if let Some(flows) = &mut self.flows {
+            flows.remove(pool.get(handle.slot()).flow(&handle), key);
+        }
         Some(handle)
+    }
+}
+
+/// Returns the packet that leaves next if those in `gone` have left: the one with the smallest rank, or the first
+/// one of its flow where `flows` are given.
+fn next(
+    packets: &BTreeMap<Key, PacketHandle>,
+    flows: Option<&Flows>,
+    gone: &BTreeSet<Key>,
+    pool: &PacketPool,
+) -> Option<Key> {
+    let (key, handle) = packets.iter().find(|(key, _)| !gone.contains(key))?;
+    match flows {
+        None => Some(*key),
+        Some(flows) => flows.first(pool.get(handle.slot()).flow(handle), gone),
     }
 }
 

@@ -165,7 +165,7 @@ impl Discipline for StepMarking {
                 break;
             }
             match self.signal().verdict(head.packet) {
-                Verdict::Drop | Verdict::DropEarly => plan.drop += 1,
+                Verdict::Drop | Verdict::DropEarly | Verdict::Trim => plan.drop += 1,
                 verdict => {
                     plan.mark = verdict == Verdict::Mark;
                     break;

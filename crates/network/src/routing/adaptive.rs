@@ -348,7 +348,7 @@ mod tests {
 
     fn choose(a: &mut Adaptive, now: Time, switch: u32, dst: HostId) -> usize {
         let stored = Stored::new(&Packet::blank(dst));
-        let view = || View { now, packet: &stored, links: &[], ingress: 0 };
+        let view = || View { now, packet: &stored, links: &[], ingress: 0, tag: 0 };
         a.choose(&Query { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
     }
 

@@ -9,6 +9,7 @@ use super::query::{Query, SwitchPlace, View};
 use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
+use crate::topology::Graph;
 use eastwest_settings::Section;
 use eastwest_types::{HostId, Rate, Span, Time};
 use std::fmt;
@@ -19,6 +20,12 @@ pub trait CustomRouting: fmt::Debug + Send {
     /// Returns the number of the path that a packet takes, below [`Choice::paths`]. A larger number
     /// is reduced modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
+
+    /// Handles a packet that the switch is about to enqueue at a port, after [`CustomRouting::choose`] where that
+    /// is called. Called only if the model [sees all packets](RoutingModel::sees_all).
+    fn forward(&mut self, transit: &mut Transit) {
+        let _ = transit;
+    }
 }
 
 /// Settings of a choice among equal paths from another crate, from which the state of each switch
@@ -26,6 +33,12 @@ pub trait CustomRouting: fmt::Debug + Send {
 pub trait RoutingModel: fmt::Debug + Send + Sync {
     /// Returns the state of the choice at the switch `place`, before the first packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
+
+    /// Whether [`CustomRouting::forward`] is called for every packet at every switch, also where it has a single
+    /// path. Runs are faster without these calls.
+    fn sees_all(&self) -> bool {
+        false
+    }
 }
 
 /// A packet that has several possible paths at a switch.
@@ -42,6 +55,10 @@ pub struct Choice<'f> {
     pub packet: &'f Stored,
     /// Number of the link on which the packet entered the switch.
     pub ingress: u32,
+    /// Number of the switch, from 0, to which the receiving host is attached.
+    pub edge: u32,
+    /// [Tag](Transit::tag) of the packet; 0 if the model does not see all packets.
+    pub tag: u64,
     members: &'f [u32],
     links: &'f [Link],
 }
@@ -80,11 +97,68 @@ impl Choice<'_> {
 
     /// Returns the rate of the first link of a path.
     pub fn rate(&self, path: usize) -> Rate {
-        self.link(path).cable.rate
+        self.link(path).rate()
+    }
+
+    /// Returns the bytes, framing included, that the link of a path has delivered to its far end since the start
+    /// of the run.
+    pub fn delivered(&self, path: usize) -> u64 {
+        self.link(path).counters.bytes
     }
 
     fn link(&self, path: usize) -> &Link {
         &self.links[self.members[path] as usize]
+    }
+}
+
+/// A packet that a switch is about to enqueue at a port.
+#[derive(Clone, Copy)]
+pub struct Transit<'f> {
+    /// Simulated time.
+    pub now: Time,
+    /// Receiving host.
+    pub dst: HostId,
+    /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
+    pub flow_hash: u16,
+    /// The packet.
+    pub packet: &'f Stored,
+    /// Number of the link on which the packet entered the switch.
+    pub ingress: u32,
+    /// Number of the link on which the packet leaves the switch.
+    pub port: u32,
+    /// Number of the switch, from 0, to which the receiving host is attached.
+    pub edge: u32,
+    /// Whether the packet comes from a host: this is its first switch.
+    pub from_host: bool,
+    /// Whether the packet leaves to its host: this is its last switch.
+    pub to_host: bool,
+    /// Bytes of the packet on the link, framing included.
+    pub wire_bytes: u32,
+    /// Field that the packet carries from switch to switch: 0 at the first one, then as the switch before has
+    /// left it. The receiver and other queues do not see it.
+    pub tag: u64,
+    pub(crate) links: &'f [Link],
+}
+
+impl Transit<'_> {
+    fn link(&self) -> &Link {
+        &self.links[self.port as usize]
+    }
+
+    /// Returns the present rate of the link on which the packet leaves.
+    pub fn rate(&self) -> Rate {
+        self.link().rate()
+    }
+
+    /// Returns the backlog at the port, without this packet and the one that is being sent.
+    pub fn waiting(&self) -> Backlog {
+        let (packets, bytes) = self.link().queue(self.now);
+        Backlog { packets: packets as usize, bytes }
+    }
+
+    /// Returns the time until the port will have sent all its packets, without this one.
+    pub fn clears_in(&self) -> Span {
+        Span(self.link().clear_at(self.packet.dscp()).0.saturating_sub(self.now.0))
     }
 }
 
@@ -102,7 +176,8 @@ impl RoutingSettings for CustomRoutingConfig {
     type Chooser = Custom;
 
     fn start(&self, switches: u32, seed: u64) -> Custom {
-        Custom((0..switches).map(|switch| self.0.start(&SwitchPlace { switch, seed })).collect())
+        let switches = (0..switches).map(|switch| self.0.start(&SwitchPlace { switch, seed }));
+        Custom { switches: switches.collect(), edges: Vec::new(), sees_all: self.0.sees_all() }
     }
 
     fn weighs(&self) -> bool {
@@ -117,14 +192,42 @@ impl RoutingSettings for CustomRoutingConfig {
 /// Function that reads the settings of a choice among equal paths from another crate.
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
-/// State of a choice among equal paths from another crate: one value for each switch.
-pub struct Custom(Vec<Box<dyn CustomRouting>>);
+/// State of a choice among equal paths from another crate, one for every switch.
+pub struct Custom {
+    switches: Vec<Box<dyn CustomRouting>>,
+    /// By host, the number of its switch.
+    edges: Vec<u32>,
+    sees_all: bool,
+}
+
+impl Custom {
+    /// Whether [`Custom::forward`] is to be called for every packet.
+    pub(super) fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+
+    /// Sets the switches of hosts.
+    pub(super) fn attach(&mut self, graph: &Graph) {
+        self.edges = vec![0; graph.hosts as usize];
+        for cable in graph.cables.iter().filter(|cable| cable.a < graph.hosts) {
+            self.edges[cable.a as usize] = cable.b - graph.hosts;
+        }
+    }
+
+    /// Shows a packet to its switch. Returns the tag with which the packet leaves.
+    pub(super) fn forward(&mut self, switch: u32, mut transit: Transit) -> u64 {
+        transit.edge = self.edges[transit.dst.0 as usize];
+        self.switches[switch as usize].forward(&mut transit);
+        transit.tag
+    }
+}
 
 impl Chooser for Custom {
     fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
         let &Query { switch, dst, flow_hash, members } = query;
-        let View { now, packet, links, ingress } = view();
-        let choice = Choice { now, dst, flow_hash, packet, ingress, members, links };
-        self.0[switch as usize].choose(&choice) % members.len()
+        let View { now, packet, links, ingress, tag } = view();
+        let edge = self.edges[dst.0 as usize];
+        let choice = Choice { now, dst, flow_hash, packet, ingress, edge, tag, members, links };
+        self.switches[switch as usize].choose(&choice) % members.len()
     }
 }

@@ -28,7 +28,7 @@ mod spray;
 mod table;
 
 pub use adaptive::{AdaptiveConfig, AdaptiveCounts, Persistence};
-pub use custom::{Choice, CustomRouting, CustomRoutingConfig, ReadRouting, RoutingModel};
+pub use custom::{Choice, CustomRouting, CustomRoutingConfig, ReadRouting, RoutingModel, Transit};
 pub use ecmp::Ecmp;
 pub use entry::{ABSORBED, NO_ROUTE};
 pub use equal_paths::EqualPaths;
@@ -224,6 +224,8 @@ pub struct Routing {
     /// Whether `chooser` chooses among equal paths; if not, the hash of the packet does (ECMP).
     chooses: bool,
     chooser: Chooser,
+    /// Whether the chooser is shown every packet at every switch; their hashes have [`EXPLICIT_BIT`] then.
+    sees_all: bool,
     explicit: Option<ExplicitRoutes>,
 }
 
@@ -245,7 +247,10 @@ impl Routing {
             let switch = if equal_paths.same_hash { 0 } else { switch };
             mix(seed ^ mix(u64::from(switch))) as u32
         };
-        let chooser = config.start(graph.switches(), seed);
+        let mut chooser = config.start(graph.switches(), seed);
+        if let Chooser::Custom(custom) = &mut chooser {
+            custom.attach(graph);
+        }
         let weights = weights_of(graph, equal_paths);
         let routing = Routing {
             attachments: attachments(graph, &|_| true),
@@ -253,6 +258,7 @@ impl Routing {
             salts: (0..graph.switches()).map(salt).collect(),
             weights,
             chooses: !chooser.goes_by_hash(),
+            sees_all: matches!(&chooser, Chooser::Custom(custom) if custom.sees_all()),
             chooser,
             explicit,
         };
@@ -275,7 +281,22 @@ impl Routing {
         if let Some(route) = self.explicit.as_ref().and_then(|e| e.find(from, to)) {
             return route;
         }
-        (mix(five_tuple) >> 49) as u16
+        let hash = (mix(five_tuple) >> 49) as u16;
+        // The bit leads every packet past the fast path, and no packet may look like a CNM.
+        if self.sees_all { (hash | EXPLICIT_BIT).min(NOTE_HASH - 1) } else { hash }
+    }
+
+    /// Whether [`Routing::forward`] is to be called for packets with this hash.
+    pub(crate) fn is_shown(&self, hash: u16) -> bool {
+        self.sees_all && hash & EXPLICIT_BIT != 0 && hash != NOTE_HASH
+    }
+
+    /// Shows a packet to the routing of the user at a switch. Returns the tag with which the packet leaves.
+    pub(crate) fn forward(&mut self, switch: u32, transit: Transit) -> u64 {
+        match &mut self.chooser {
+            Chooser::Custom(custom) => custom.forward(switch, transit),
+            _ => 0,
+        }
     }
 
     /// Returns the hash of packets between two hosts with an explicit route; 0 if they have none.
@@ -406,6 +427,7 @@ impl Routing {
         hash: u16,
         view: impl FnOnce() -> View<'f>,
     ) -> u32 {
+        let hash = if self.is_shown(hash) { hash & !EXPLICIT_BIT } else { hash };
         if let Some(link) = self.next_by_hash(switch, dst, hash) {
             return link;
         }
@@ -421,7 +443,7 @@ impl Routing {
     #[inline(always)]
     pub fn next_by_hash(&self, switch: u32, dst: HostId, hash: u16) -> Option<u32> {
         if hash & EXPLICIT_BIT != 0 {
-            if hash == NOTE_HASH {
+            if hash == NOTE_HASH || self.sees_all {
                 return None;
             }
             if let Some(link) = self.explicit_link(switch, hash) {
@@ -542,7 +564,7 @@ mod tests {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
         while node >= graph.hosts && seen.len() < 16 {
-            let view = || View { now: Time::ZERO, packet: &stored, links: &[], ingress: 0 };
+            let view = || View { now: Time::ZERO, packet: &stored, links: &[], ingress: 0, tag: 0 };
             let link = routing.next_link(node - graph.hosts, p.dst, p.hash, view);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };

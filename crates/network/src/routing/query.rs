@@ -30,6 +30,8 @@ pub struct View<'f> {
     /// link towards the previous node. A switch that reads a congestion notification
     /// ([`Cnm`](crate::dcb::Cnm)) finds in this way which of its ports leads to the congestion.
     pub ingress: u32,
+    /// [Tag](super::Transit::tag) of the packet; 0 without routing that sees every packet.
+    pub tag: u64,
 }
 
 /// Properties of a switch that chooses among equal paths: its number, and the seed of the run.

@@ -62,6 +62,12 @@ struct NetworkSink<'a> {
 }
 
 impl Sink for NetworkSink<'_> {
+    fn remaining(&mut self, bytes: u64) {
+        if self.network.fabric.pool.keeps_remaining() {
+            self.network.fabric.pool.set_remaining(bytes);
+        }
+    }
+
     fn send(&mut self, from: HostId, mut packet: Packet) {
         packet.set_stream_transport(self.number.0);
         self.network.send(from, packet, None);
@@ -248,7 +254,7 @@ impl FurtherTransport for RoceV2 {
             "packets": c.packets, "retransmits": c.retransmits,
             "retransmitted_bytes": c.retransmitted_bytes, "timeouts": c.timeouts,
             "acks": c.acks, "naks": c.naks, "out_of_sequence": c.out_of_sequence,
-            "duplicates": c.duplicates, "marked": c.marked, "cnps": c.cnps, "rate_cuts": c.cuts,
+            "trimmed": c.trimmed, "duplicates": c.duplicates, "marked": c.marked, "cnps": c.cnps, "rate_cuts": c.cuts,
         })
     }
 }

@@ -19,6 +19,8 @@ pub struct Counters {
     pub naks: u64,
     /// Number of packets received out of sequence, which were dropped.
     pub out_of_sequence: u64,
+    /// Packets received without their payload, which a queue has cut.
+    pub trimmed: u64,
     /// Number of packets received whose payload had arrived before.
     pub duplicates: u64,
     /// Number of packets received with a CE mark.
@@ -39,6 +41,7 @@ impl Counters {
         self.acks += other.acks;
         self.naks += other.naks;
         self.out_of_sequence += other.out_of_sequence;
+        self.trimmed += other.trimmed;
         self.duplicates += other.duplicates;
         self.marked += other.marked;
         self.cnps += other.cnps;

@@ -56,6 +56,9 @@ pub struct Flow {
 
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
+    /// States the payload bytes that the requester of the next packet has left: those that are posted and not
+    /// acknowledged, the ones in the packet included.
+    fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
     /// Returns the time at which the port of `flow` takes the next packet with this codepoint, so that

@@ -213,6 +213,7 @@ impl QueuePair {
         let on_link = u64::from(ip_len) + u64::from(c.framing);
         self.sent = (now, on_link);
         self.control.after_sending(on_link, &c.control);
+        sink.remaining(self.written() - self.acknowledged());
         sink.send(self.address.local, packet);
         u32::from(ip_len)
     }
@@ -247,6 +248,9 @@ impl QueuePair {
         }
         let responder = &mut self.responder;
         let position = Packet::widen(packet.seq, responder.expected);
+        if packet.payload == 0 {
+            return self.on_trimmed(now, position, sink);
+        }
         if position > responder.expected {
             self.counters.out_of_sequence += 1;
             // Only one NAK is sent until the missing packet arrives.
@@ -269,6 +273,23 @@ impl QueuePair {
         if self.responder.expected >= self.responder.notify_at {
             self.responder.notify_at = u64::MAX;
             sink.notify(self.address.id, Notice::Delivered);
+        }
+    }
+
+    /// Handles the header of a data packet whose payload a queue has cut: requests the payload at once if it has
+    /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK. Headers do
+    /// not overtake data, so that what was sent before this one has arrived or is lost.
+    #[cold]
+    fn on_trimmed(&mut self, now: Time, position: u64, sink: &mut impl Sink) {
+        self.counters.trimmed += 1;
+        let responder = &mut self.responder;
+        if position < responder.expected {
+            return;
+        }
+        let again = position == responder.expected;
+        if !std::mem::replace(&mut responder.nak_sent, true) || again {
+            self.counters.naks += 1;
+            self.acknowledge(now, rocev2::NAK, sink);
         }
     }
 

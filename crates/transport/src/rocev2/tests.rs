@@ -25,6 +25,8 @@ enum What {
     Pass,
     Mark,
     Lose,
+    /// A queue cuts the payload.
+    Trim,
 }
 
 struct Net {
@@ -52,6 +54,7 @@ impl Sink for Net {
                 What::Pass => {}
                 What::Mark => packet.tos |= ecn::CE,
                 What::Lose => return,
+                What::Trim => packet.payload = 0,
             }
         }
         // A packet in flight carries only 32 bits of its positions.
@@ -216,6 +219,36 @@ fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
     assert_eq!(c.out_of_sequence, c.retransmits - 1);
     assert_eq!(c.retransmitted_bytes, 1024 * c.retransmits);
     assert_eq!(b.stack.end(id.peer()).received(), 1024 * 1000);
+}
+
+#[test]
+fn a_trimmed_packet_is_requested_at_once() {
+    // the last packet, which a loss would leave to the timer
+    let mut b = bench(config(), |n, _| if n == 59 { What::Trim } else { What::Pass });
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 60);
+    b.finish();
+    let c = b.stack.totals();
+    assert_eq!((c.naks, c.timeouts, c.retransmits, c.trimmed), (1, 0, 1, 1));
+    // the header takes as long as a whole packet here; then a NAK, and the packet again
+    let nak = RATE.time_for(48 + 38);
+    let arrived = packet_time() * 61 + nak + DELAY * 3;
+    let late = b.delivered()[0].since(Time::ZERO + arrived);
+    assert!(late < Span::from_ns(10), "{late:?}");
+
+    // cut twice: the second header is a NAK again; a header of old bytes is none
+    let mut b = bench(config(), |n, p| match (p.seq, n) {
+        (10_240, 0..60) => What::Trim,
+        (0, 12) => What::Trim,
+        _ => What::Pass,
+    });
+    let id = b.open(0, 1);
+    b.write(id, 1024 * 60);
+    b.finish();
+    let c = b.stack.totals();
+    assert_eq!(b.stack.end(id.peer()).received(), 1024 * 60);
+    assert_eq!(c.timeouts, 0);
+    assert!(c.trimmed >= 2 && c.naks == c.trimmed, "{c:?}");
 }
 
 #[test]

@@ -7,6 +7,11 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 
 /// Receives the actions of endpoints: packets, timers, events for applications.
 pub trait Sink {
+    /// Whether [`Sink::remaining`] is called before each packet with payload.
+    const READS_REMAINING: bool = false;
+    /// States the payload bytes that the sender of the next packet has left: those that are written and not
+    /// acknowledged, the ones in the packet included.
+    fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the network card (NIC) of host `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
     /// Returns the time at which all packets handed to the network card of the flow `hash` between two hosts with

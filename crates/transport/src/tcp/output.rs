@@ -201,12 +201,12 @@ impl Endpoint {
     }
 
     /// Sends a segment with the positions `start..stop`, which may end with the FIN.
-    pub(super) fn send_data(
+    pub(super) fn send_data<S: Sink>(
         &mut self,
         start: u64,
         stop: u64,
         is_retransmission: bool,
-        ctx: &mut Context<'_, impl Sink>,
+        ctx: &mut Context<'_, S>,
     ) {
         let fin = stop > self.stream.end;
         let payload = (stop - start - u64::from(fin)) as u16;
@@ -246,6 +246,9 @@ impl Endpoint {
         // `tcp_xmit_retransmit_queue`; RFC 6675, section 6).
         if self.timers.rto_at == Time::NEVER || (is_retransmission && start == self.stream.una) {
             self.restart_timer(ctx.now, ctx.config);
+        }
+        if S::READS_REMAINING {
+            ctx.sink.remaining(self.stream.remaining());
         }
         ctx.sink.send(self.address.local, packet, None);
         if self.has_control_state() && ctx.config.small_queues.on {

@@ -34,6 +34,12 @@ impl Stream {
         self.end.saturating_sub(self.next.max(1))
     }
 
+    /// Returns the bytes written and not acknowledged.
+    #[inline]
+    pub(super) fn remaining(&self) -> u64 {
+        self.end.saturating_sub(self.una.max(1))
+    }
+
     /// Adds `bytes` payload bytes that the application writes.
     pub(super) fn write(&mut self, bytes: u64) {
         self.written_from = self.end;

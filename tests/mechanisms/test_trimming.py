@@ -1,0 +1,83 @@
+"""Trimming as users write it: an incast of queue pairs without PFC.
+
+The file is an example of the guide (docs/examples/mechanisms/trim.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import eastwest as ew
+from project_paths import ROOT
+
+TRIM = ROOT / "docs" / "examples" / "mechanisms" / "trim.py"
+
+
+@pytest.fixture(autouse=True)
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def incast(queue: str, *, transport: str = "rocev2", senders: int = 8, more: str = "") -> ew.Result:
+    """All but one hosts send 60 KB to the last one at a time."""
+    rows = [f"h{n},h{senders},60000,0" for n in range(senders)]
+    Path("flows.csv").write_text("src,dst,bytes,start_s\n" + "\n".join(rows) + "\n")
+    return ew.run(
+        f'schema = 1\n[fabric]\nkind = "star"\nhosts = {senders + 1}\nhost_rate = "10 Gbit/s"\n'
+        f'host_delay = "1 us"\nqueue = {{ {queue} }}\n{more}\n'
+        '[tcp]\nmin_rto = "1 ms"\ninitial_rto = "1 ms"\n'
+        '[[workload]]\nname = "flows"\nkind = "flow-list"\nfile = "flows.csv"\n'
+        f'transport = "{transport}"\n',
+        mechanisms=[TRIM],
+    )
+
+
+def test_no_queue_pair_waits_for_its_timer() -> None:
+    limit = 'limit = "20 packets"'
+    cut, lost = incast(f'kind = "trim", {limit}'), incast(limit)
+    ours, theirs = cut.summary["rocev2"], lost.summary["rocev2"]
+    assert theirs["timeouts"] > 0 and theirs["trimmed"] == 0
+    assert ours["timeouts"] == 0 and ours["trimmed"] > 0 and cut.summary["packets"]["dropped"] == 0
+    # a timeout of RoCEv2 is longer than the whole incast
+    longest_us = [float(run.flows["fct_us"].max()) for run in (cut, lost)]  # type: ignore[arg-type]
+    at_line_rate_us = 8 * 60_000 * 8 / 10e9 * 1e6
+    print(ours, theirs, longest_us, at_line_rate_us)
+    assert at_line_rate_us < longest_us[0] < longest_us[1]
+    assert cut.digest == incast(f'kind = "trim", {limit}').digest
+
+
+def test_packets_of_tcp_are_dropped_instead() -> None:
+    limit = 'limit = "20 packets"'
+    cut, lost = (incast(q, transport="tcp") for q in (f'kind = "trim", {limit}', limit))
+    assert cut.summary["packets"]["dropped"] > 0
+    assert cut.digest == lost.digest
+
+
+class Halves(ew.Queue):
+    """Cuts packets from half of its limit on, and checks what it is told."""
+
+    trims = True
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        assert arrival.trimmable == (arrival.kind in ("data", "retransmission"))
+        assert arrival.queued_packets <= 20
+        return ew.Verdict.TRIM if arrival.queued_packets >= 10 else ew.Verdict.ENQUEUE
+
+
+def test_trimming_needs_ports_without_pfc_and_has_no_effect_with_ranks() -> None:
+    def check(queue: str, more: str, *classes: type) -> str:
+        text = (
+            'schema = 1\n[fabric]\nkind = "star"\nhosts = 3\nhost_rate = "1 Gbit/s"\n'
+            f'queue = {{ kind = "{queue}" }}\n{more}\n'
+            '[[workload]]\nname = "w"\nkind = "permutation"\nbytes = "1 KB"\n'
+        )
+        return "\n".join(p["message"] for p in ew.check(text, mechanisms=[*classes]))
+
+    assert check("halves", "", Halves) == ""
+    assert "trimming" in check("halves", "[fabric.pfc]", Halves)
+    with pytest.raises(ew.InputError, match="trims has no effect without at_enqueue"):
+        check("odd", "", type("Odd", (ew.Queue,), {"trims": True, "rank": lambda s, a: 0}))
