@@ -77,13 +77,19 @@ def allowed_bytes(processes: int = 1) -> int | None:
     return None if available is None else held_bytes() + int(_SHARE * available / processes)
 
 
+#: Names of parts of the simulator's estimate in lines for users, where they differ.
+_SAID = {"any run": "buffers and code"}
+
+
 def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
     """Return the parts of a memory estimate as one line, in their order; small parts are summed."""
     known = [(name, value) for name, value, _ in parts]
     whole = sum(value for _, value in known)
-    shown = [f"{name} {size(value)}" for name, value in known if value >= named * whole]
+    shown = [
+        f"{_SAID.get(name, name)} {size(value)}" for name, value in known if value >= named * whole
+    ]
     rest = sum(value for _, value in known if value < named * whole)
-    return ", ".join([*shown, *([f"all else {size(rest)}"] if rest else [])])
+    return ", ".join([*shown, *([f"other parts {size(rest)}"] if rest else [])])
 
 
 def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:

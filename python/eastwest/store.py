@@ -287,7 +287,8 @@ class Store:
         peak = size(max(cost["peak_rss_mb"] for cost in chosen) * 1e6)
         basis = "with these settings" if same else "with other settings"
         plural = "s" * (len(chosen) > 1)
-        said = f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"
+        runs = f"{len(chosen)} earlier run{plural} {basis}"
+        said = f"running time about {took}, {peak} of memory ({runs})"
         return Expected(said, known=True)
 
     def failure(self, key: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from command_line import invoke
-from eastwest.cli.lines import cut, wrapped
+from eastwest.cli.lines import wrapped
 from fake_core import FakeCore
 
 PERCENTILES = "23,452 exchanges: median 48.2 µs, p99 139 µs, p99.9 205 µs, max 389 µs"
@@ -58,8 +58,15 @@ def test_the_summary_keeps_units_in_80_columns(
     assert sum("48.2 µs" in line for line in texts) >= 2
 
 
-def test_a_long_text_is_cut_after_a_word() -> None:
-    text = "one two three four five six seven"
-    assert cut(text, 12, 4) == text
-    assert cut(text, 12, 2) == "one two three four …"
-    assert len(wrapped(cut(text, 12, 2), 12).splitlines()) == 2
+def test_a_note_is_printed_to_its_end(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = fake.run
+    note = " ".join(f"word{number}" for number in range(60))
+
+    def with_note(*args: Any, **kwargs: Any) -> Any:
+        raw = plain(*args, **kwargs)
+        summary = {**json.loads(raw["summary_json"]), "notes": [note]}
+        return {**raw, "summary_json": json.dumps(summary)}
+
+    monkeypatch.setattr(fake, "run", with_note)
+    _, out, _ = invoke("run", "x.toml")
+    assert "…" not in out and note in " ".join(out.split())

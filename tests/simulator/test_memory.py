@@ -84,7 +84,7 @@ def test_a_run_that_needs_more_is_refused_with_the_sum(monkeypatch: pytest.Monke
     with pytest.raises(memory.MemoryLimitError) as raised:
         watched.expect([*parts, ("rates", 20_000_000, False)])
     said = str(raised.value)
-    sums = "4.02 GB of memory (ports 3 GB, routes 900 MB, the program 100 MB, all else 20 MB)"
+    sums = "4.02 GB of memory (ports 3 GB, routes 900 MB, the program 100 MB, other parts 20 MB)"
     assert sums in said and "may take 4 GB (--memory)" in said and "smaller" in said
 
 

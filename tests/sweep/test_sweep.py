@@ -596,7 +596,7 @@ def test_a_probe_of_which_no_run_ends_tells_nothing(
     monkeypatch.setattr(estimate, "_PROBE_S", 0.0)
     code, out, err = invoke(str(file), "--jobs", "1", "--dry-run")
     assert code == 0, err
-    why = "4 runs, time unknown: the probe was stopped after 0 s before a run ended"
+    why = "4 runs, time unknown: no process of the probe began a run within 0 s; this says nothing"
     assert why in " ".join(out.split())
 
 

@@ -282,6 +282,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ),
         ('show = "jobs.makespan_s"', "show"),
         ("show = [1]", "show"),
+        ('show = ["packets.dropped", "drops"]', "show.1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, content: str, path: str) -> None:

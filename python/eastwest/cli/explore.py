@@ -99,6 +99,6 @@ def topology_show(
     for tier, bits_per_s, delay_us, number in shape["kinds"]:
         each = f"{rate(bits_per_s)} each way, {span(delay_us / 1e6)}"
         rows.append(("cables", f"{number:,} {tier_words(tier)}, {each}", ""))
-    rows += [("note", clean(note, 400), "yellow") for note in shape["notes"]]
+    rows += [("note", clean(note, 2000), "yellow") for note in shape["notes"]]
     console = Console(highlight=False)
     console.print(grid(rows, console.width))

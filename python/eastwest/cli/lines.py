@@ -33,16 +33,6 @@ def room_of(names: Iterable[str], width: int) -> int:
     return width - max(map(len, names), default=0) - _GAP
 
 
-def cut(text: str, width: int, most: int) -> str:
-    """Return a text cut to ``most`` lines of ``width`` columns; a cut text ends with ``…``."""
-    if len(wrapped(text, width).splitlines()) <= most:
-        return text
-    words = text.split(" ")
-    while len(words) > 1 and len(wrapped(" ".join([*words, "…"]), width).splitlines()) > most:
-        words.pop()
-    return " ".join([*words, "…"])
-
-
 def wrapped(text: str, width: int) -> str:
     """Return a text in lines of at most ``width`` characters.
 

@@ -122,7 +122,7 @@ def _show(result: OptimizeResult) -> None:
             )
             console.print(Text(f"{line} (1: equal order, 0: no relation)", style="dim"))
     for note in seeds.of_optimisation(summary):
-        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
+        console.print(Text(f"note: {clean(note, 2000)}", style="yellow"))
     runs = summary["runs"]
     failed = f", {count(runs['failed'])} failed" if runs["failed"] else ""
     reused = f"{count(runs['reused'])} of them from the store"

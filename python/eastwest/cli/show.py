@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.cli.lines import cut, grid, room_of
+from eastwest.cli.lines import grid
 from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
@@ -17,7 +17,7 @@ from eastwest.views import summary
 
 #: Maximum number of notes of a summary, and of lines of each note, so that the summary has fewer
 #: than 24 lines.
-_MOST_NOTES, _MOST_LINES = 2, 2
+_MOST_NOTES = 2
 _MOST_GOALS = 4
 #: Styles of the pieces of a printed line about a problem of an input file.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
@@ -34,9 +34,9 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def summary_table(result: Result, width: int) -> Table:
-    """Return a table of the main results of a run, smaller than a screen of 80 × 24.
+    """Return a table of the main results of a run, mostly smaller than a screen of 80 × 24.
 
-    Lines have at most ``width`` characters, and numbers stay beside their units.
+    Notes are not cut. Lines have at most ``width`` characters, and numbers stay beside their units.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES
@@ -45,9 +45,8 @@ def summary_table(result: Result, width: int) -> Table:
         *_goals(result),
         *((name, text, "yellow") for name, text in summary.warnings(result)),
     ]
-    room = room_of((name for name, _, _ in shown), width)
     shown += [
-        *(("note", cut(note, room, _MOST_LINES), "yellow") for note in notes[:_MOST_NOTES]),
+        *(("note", note, "yellow") for note in notes[:_MOST_NOTES]),
         *([("", f"and {more} more in summary.json", "")] if more > 0 else []),
         ("digest", clean(result.digest), ""),
         ("result", clean(str(result.path), 400), "bold green"),

@@ -241,8 +241,8 @@ def check(
         console.print(Text(f"{clean(source.label)}: no problems"))
         needed = with_program(checked["memory"])
         whole = size(sum(part[1] for part in needed))
-        console.print(Text(f"  memory: at least about {whole}: {told(needed)}", style="dim"))
+        console.print(Text(f"  memory: at least {whole}: {told(needed)}", style="dim"))
         for note in checked["notes"]:
-            console.print(Text(f"  note: {clean(note, 400)}", style="yellow"))
+            console.print(Text(f"  note: {clean(note, 2000)}", style="yellow"))
     if problems:
         raise typer.Exit(BAD_INPUT)

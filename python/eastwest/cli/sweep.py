@@ -188,7 +188,7 @@ def _show(result: SweepResult, as_json: bool) -> None:
         warm = span(summary["warm_up_s"])
         console.print(f"flows, jobs and rounds that start before {warm} are excluded")
     for note in notes:
-        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
+        console.print(Text(f"note: {clean(note, 2000)}", style="yellow"))
     console.print(Text(clean(str(result.path), 400), style="bold green"))
 
 

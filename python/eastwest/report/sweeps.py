@@ -470,6 +470,10 @@ def _front(points: Points, found: Trade) -> str:
     )
 
 
+#: Ratio of largest to smallest mean from which a sentence says why no point differs clearly.
+_WIDE = 1.5
+
+
 def _against(points: Points, metric: Metric) -> str:
     """Return the end of a sentence on a metric: how many points differ from the baseline."""
     name = ".".join(metric.path)
@@ -478,6 +482,13 @@ def _against(points: Points, metric: Metric) -> str:
     if not found:
         return "."
     clear = sum(each.is_clear for each in found)
+    means = [each.mean for each in points.of(metric).values()]
+    if not clear and min(means) > 0 and max(means) >= _WIDE * min(means):
+        seeds = len(points.sweep.summary.get("seeds") or [])
+        return (
+            f"; {_of(clear, len(found))} clearly from the baseline, because the metric varies too "
+            f"much between the seeds ({seeds} at most): use more seeds."
+        )
     return f"; {_of(clear, len(found))} clearly from the baseline."
 
 

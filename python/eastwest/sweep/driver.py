@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
-from eastwest.errors import InputError, in_one_line
+from eastwest.errors import InputError, did_you_mean, in_one_line
 from eastwest.goals.evaluate import Outcome, of_sweep
 from eastwest.goals.form import of_scenario
 from eastwest.mechanisms.load import Recipe
@@ -105,6 +105,7 @@ class Driver(Executor[Point]):
         self.spec = spec
         self.confirm = confirm
         self.announce = announce
+        self.say = say
         self.points: list[Point] = []
         self.rows = Rows()
         self.costs = Rows()
@@ -267,6 +268,8 @@ class Driver(Executor[Point]):
         cost = {name: summary.get(name) for name in ("wall_s", "cpu_s", "peak_rss_mb")}
         hops = summary.get("packet_hops")
         self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
+        if self.done == 1:
+            self._check_show(metrics)
         if not reused:
             self.outlook.knowledge.learn(
                 run.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
@@ -288,6 +291,13 @@ class Driver(Executor[Point]):
         entry = {"point": point.number, "seed": seed, "settings": settings, "key": key}
         self.failures.append({**entry, "message": message})
         self._settle(point)
+
+    def _check_show(self, metrics: Mapping[str, float]) -> None:
+        """Print the metrics of ``show`` that the first finished run lacks, with nearest names."""
+        for metric in self.spec.show:
+            if full(metric, metrics) not in metrics:
+                hint = did_you_mean(metric, metrics)
+                self.say(f"show: the first finished run has no metric {metric[:60]!r}{hint}")
 
     def _settle(self, point: Point) -> None:
         point.open -= 1

@@ -203,6 +203,10 @@ class Outlook:
         self._basis = f"from a probe of {len(points)} of its points, {over} of them finished"
         if not self.knowledge.runs:
             took = max((event.wall_s for event in shares.values()), default=0.0)
-            least = f": a run takes more than {span(took)}" if took else ""
-            stopped = f"the probe was stopped after {span(_PROBE_S)} before a run ended{least}"
+            stopped = (
+                f"the probe was stopped after {span(_PROBE_S)}: a run takes more than {span(took)}"
+                if took
+                else f"no process of the probe began a run within {span(_PROBE_S)}; "
+                "this says nothing about the time of a run"
+            )
             self._basis = stopped if waiting else "the runs of the probe failed"

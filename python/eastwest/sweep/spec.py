@@ -24,6 +24,7 @@ from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of
 from eastwest.sweep.tables import CASE, read_summary
 from eastwest.sweep.values import Bound, between, labels, sample, toml
 from eastwest.sweep.values import text as as_text
+from eastwest.sweep.words import HEADLINES
 
 #: Version of the format of sweep files.
 SCHEMA = 1
@@ -248,6 +249,7 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
         goals=_goals(table),
     )
     _check_baseline(table, spec, named)
+    _check_show(table, spec.show)
     runs = spec.count * len(spec.seeds)
     if runs > MOST_RUNS and not table.problems:
         raise InputError(
@@ -282,6 +284,15 @@ def _warm_up(table: Table) -> int:
         table.wrong("warm_up", table.get("warm_up"), 'must be a time, such as "100 ms"')
         return 0
     return round(bound.number)
+
+
+def _check_show(table: Table, metrics: Sequence[str]) -> None:
+    """Check that no metric to show is the heading of a column in place of a metric's name."""
+    headings = {title: path for path, title, _ in HEADLINES}
+    for place, metric in enumerate(metrics):
+        if metric in headings:
+            message = "is the heading of a column, not the name of a metric"
+            table.wrong(f"show.{place}", metric, message, headings[metric])
 
 
 def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:

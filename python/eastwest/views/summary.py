@@ -84,7 +84,7 @@ def warnings(result: Result) -> Iterator[tuple[str, str]]:
 
 def notes(result: Result) -> list[str]:
     """Return the notes of a run, without control characters."""
-    return [clean(str(note), 400) for note in result.summary.get("notes", [])]
+    return [clean(str(note), 2000) for note in result.summary.get("notes", [])]
 
 
 def _failed_jobs(result: Result) -> int:
