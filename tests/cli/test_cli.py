@@ -204,6 +204,11 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
     code, out, _ = invoke("report", "a", "b", "--out", "both.html")
     assert (code, out.strip()) == (0, "both.html")
     assert "2 results compared" in Path("both.html").read_text()
+    # The folder of a sweep has no tables of runs: it is refused before a page is written.
+    Path("swept").mkdir()
+    code, _, err = invoke("report", "swept", "--png", "s.png")
+    assert code == 2 and err.startswith("eastwest: --png needs the result of one run"), err
+    assert not list(Path("swept").iterdir())
 
 
 @pytest.mark.parametrize(
