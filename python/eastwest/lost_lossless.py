@@ -20,6 +20,6 @@ def lost_lossless(summary: Mapping[str, Any]) -> list[str]:
     packets = "1 packet" if lost == 1 else f"{count(lost)} packets"
     return [
         f"switches lost {packets} of lossless priorities, because the headroom of their inputs was "
-        "full (dcb.overflow_drops): see headroom, headroom_pool and over_subscribe in [fabric.pfc], "
-        "and faults that delay links"
+        "full (dcb.overflow_drops): see headroom, headroom_pool and over_subscribe in "
+        "[fabric.pfc], and faults that delay links"
     ]

@@ -33,7 +33,7 @@ class Verdict(IntEnum):
     DROP_EARLY = 3
     """The packet is dropped early: the queue has room for it."""
     TRIM = 4
-    """The packet loses its payload and its header is queued; a packet that cannot be trimmed is dropped."""
+    """The header is queued without the payload; what cannot be trimmed is dropped."""
 
 
 _VERDICTS = tuple(Verdict)
