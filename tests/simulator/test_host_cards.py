@@ -24,7 +24,7 @@ bytes = "50 KB"
 """
 
 
-def run(tmp_path: Path, text: str, **sets: object) -> ew.Result:
+def run(tmp_path: Path, text: str, **sets: str | int) -> ew.Result:
     path = tmp_path / "scenario.toml"
     path.write_text(text)
     return ew.run(path, out=tmp_path / "result", set=sets)
