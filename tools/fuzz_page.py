@@ -1,6 +1,6 @@
 """Writes docs/validation/fuzz.md from the tally of generated scenarios.
 
-``python tools/fuzz_page.py [TALLY]``; the tally is docs/validation/fuzz-tally.json unless another
+``python tools/fuzz_page.py [TALLY]``; the tally is docs/validation/fuzz-tally.json.gz unless another
 is named. The findings of campaigns are written by hand, between the two marks of the page.
 """
 
@@ -16,7 +16,7 @@ from eastwest.units import count
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/validation/fuzz.md"
-TALLY = ROOT / "docs/validation/fuzz-tally.json"
+TALLY = ROOT / "docs/validation/fuzz-tally.json.gz"
 BEGIN, END = "<!-- found -->", "<!-- end of found -->"
 
 
@@ -58,11 +58,11 @@ def page(tally: fuzz.Tally, found: str) -> str:
             "",
             "[`eastwest fuzz`](../guide/fuzz.md) makes valid scenarios and runs each in several "
             "ways that must agree. This page is made from "
-            "[fuzz-tally.json](fuzz-tally.json) by `python tools/fuzz_page.py`; the tally adds up "
+            "[fuzz-tally.json.gz](fuzz-tally.json.gz) by `python tools/fuzz_page.py`; the tally adds up "
             "over campaigns:",
             "",
             "```sh",
-            "eastwest fuzz --cases 2500 --seed 1 --first 0 --tally docs/validation/fuzz-tally.json",
+            "eastwest fuzz --cases 2500 --seed 1 --first 0 --tally docs/validation/fuzz-tally.json.gz",
             "```",
             "",
             f"Until {last}: **{count(tally.cases)} cases** judged in {len(tally.campaigns)} "

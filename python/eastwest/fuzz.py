@@ -6,12 +6,14 @@ file that sums up all campaigns, and writes each failing case as a folder that c
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shlex
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -101,12 +103,16 @@ class Tally:
 
 
 def load(path: Path) -> Tally:
-    """Read a tally from a file; empty if it is missing, ``InputError`` if it is damaged."""
+    """Read a tally from a file; empty if it is missing, ``InputError`` if it is damaged.
+
+    A file whose name ends with ``.gz`` is compressed with gzip.
+    """
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        held = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
     except FileNotFoundError:
         return Tally()
-    except ValueError as error:
+    except (ValueError, EOFError, OSError, zlib.error) as error:
         raise InputError(f"{path}: is not a tally of eastwest fuzz: {error}") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise InputError(f"{path}: is not a tally of eastwest fuzz of format {FORMAT}")
@@ -147,7 +153,8 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
     lines.append(' "levels": ' + json.dumps([list(level) for level in levels]))
     inner = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
     lines.append(f' "pairs": [\n{inner}\n ]\n}}')
-    write_whole(path, (",\n".join(lines) + "\n").encode())
+    data = (",\n".join(lines) + "\n").encode()
+    write_whole(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 @dataclass
