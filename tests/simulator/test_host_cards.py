@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,7 +25,7 @@ bytes = "50 KB"
 """
 
 
-def run(tmp_path: Path, text: str, **sets: str | int) -> ew.Result:
+def run(tmp_path: Path, text: str, **sets: Any) -> ew.Result:
     path = tmp_path / "scenario.toml"
     path.write_text(text)
     return ew.run(path, out=tmp_path / "result", set=sets)
