@@ -195,7 +195,7 @@ pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sy
 /// State of a choice among equal paths from another crate, one for every switch.
 pub struct Custom {
     switches: Vec<Box<dyn CustomRouting>>,
-    /// By host, the number of its switch.
+    /// By host, the number of the switch of its first card.
     edges: Vec<u32>,
     sees_all: bool,
 }
@@ -209,7 +209,8 @@ impl Custom {
     /// Sets the switches of hosts.
     pub(super) fn attach(&mut self, graph: &Graph) {
         self.edges = vec![0; graph.hosts as usize];
-        for cable in graph.cables.iter().filter(|cable| cable.a < graph.hosts) {
+        // The first card of a host decides.
+        for cable in graph.cables.iter().rev().filter(|cable| cable.a < graph.hosts) {
             self.edges[cable.a as usize] = cable.b - graph.hosts;
         }
     }

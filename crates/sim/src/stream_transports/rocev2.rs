@@ -250,11 +250,15 @@ impl FurtherTransport for RoceV2 {
 
     fn summary(&self) -> Value {
         let c = self.stack.totals();
-        json!({
+        let mut summary = json!({
             "packets": c.packets, "retransmits": c.retransmits,
             "retransmitted_bytes": c.retransmitted_bytes, "timeouts": c.timeouts,
             "acks": c.acks, "naks": c.naks, "out_of_sequence": c.out_of_sequence,
-            "trimmed": c.trimmed, "duplicates": c.duplicates, "marked": c.marked, "cnps": c.cnps, "rate_cuts": c.cuts,
-        })
+            "duplicates": c.duplicates, "marked": c.marked, "cnps": c.cnps, "rate_cuts": c.cuts,
+        });
+        if c.trimmed > 0 {
+            summary["trimmed"] = json!(c.trimmed);
+        }
+        summary
     }
 }
