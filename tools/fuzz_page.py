@@ -1,7 +1,7 @@
 """Writes docs/validation/fuzz.md from the tally of generated scenarios.
 
-``python tools/fuzz_page.py [TALLY]``; without a name the tally is docs/validation/fuzz-tally.json.gz.
-The findings of campaigns are written by hand, between the two marks of the page.
+``python tools/fuzz_page.py [TALLY]``; the tally is docs/validation/fuzz-tally.json.gz by
+default. The findings of campaigns are written by hand, between the two marks of the page.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def page(tally: fuzz.Tally, found: str) -> str:
             "",
             "[`eastwest fuzz`](../guide/fuzz.md) makes valid scenarios and runs each in several "
             "ways that must agree. This page is made from "
-            "[fuzz-tally.json.gz](fuzz-tally.json.gz) by `python tools/fuzz_page.py`; the tally adds "
-            "up over campaigns:",
+            "[fuzz-tally.json.gz](fuzz-tally.json.gz) by `python tools/fuzz_page.py`; the tally "
+            "adds up over campaigns:",
             "",
             "```sh",
             "eastwest fuzz --cases 2500 --seed 1 --first 0 "
