@@ -64,7 +64,7 @@ def test_the_summary_keeps_units_in_80_columns(
 
 
 def test_a_note_is_printed_to_its_end(tmp_path: Path) -> None:
-    note = " ".join(f"word{number}" for number in range(60))
+    note = " ".join("ab"[number % 2] * (3 + number % 5) for number in range(60)) + " end"
     (tmp_path / "summary.json").write_text(json.dumps({"format": 8, "notes": [note]}))
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(summary_table(Result(tmp_path), 80))
