@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from command_line import invoke
 from eastwest.cli.lines import wrapped
+from eastwest.cli.show import summary_table
+from eastwest.results import Result
 from fake_core import FakeCore
 
 PERCENTILES = "23,452 exchanges: median 48.2 µs, p99 139 µs, p99.9 205 µs, max 389 µs"
@@ -58,15 +63,9 @@ def test_the_summary_keeps_units_in_80_columns(
     assert sum("48.2 µs" in line for line in texts) >= 2
 
 
-def test_a_note_is_printed_to_its_end(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = fake.run
-    note = " ".join(f"word{number}" for number in range(60))
-
-    def with_note(*args: Any, **kwargs: Any) -> Any:
-        raw = plain(*args, **kwargs)
-        summary = {**json.loads(raw["summary_json"]), "notes": [note]}
-        return {**raw, "summary_json": json.dumps(summary)}
-
-    monkeypatch.setattr(fake, "run", with_note)
-    _, out, _ = invoke("run", "x.toml")
-    assert note in " ".join(out.split())
+def test_a_note_is_printed_to_its_end(tmp_path: Path) -> None:
+    note = " ".join("ab"[number % 2] * (3 + number % 5) for number in range(60)) + " end"
+    (tmp_path / "summary.json").write_text(json.dumps({"format": 8, "notes": [note]}))
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(summary_table(Result(tmp_path), 80))
+    assert note in " ".join(console.export_text().split())
