@@ -99,7 +99,7 @@ class Tables:
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """Two rows per cable, one for each direction, with the port that feeds it.
+        """Two rows per cable, one for each direction.
 
         Columns: link, name, tier, src, dst, rate_bps, packets, bytes, utilisation, drops,
         drops_data, drops_retransmission, drops_ack, drops_ece_ack, drops_syn, drops_syn_ack,
