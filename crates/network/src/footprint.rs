@@ -6,6 +6,7 @@
 
 use crate::cards::BondMode;
 use crate::config::FabricConfig;
+use crate::dcb::ingress_pool::{PoolUse, SwitchMemory};
 use crate::dcb::port_state::DcbPort;
 use crate::energy::eee::LpiState;
 use crate::fault::Effect;
@@ -181,6 +182,10 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
     }
     if config.dcb.is_on() {
         bytes += size_of::<DcbPort>() as u64 + 8 * CLASS;
+    }
+    if config.dcb.has_pool() {
+        // Each port has the use of memory by one input, and each node has at least one port.
+        bytes += (size_of::<PoolUse>() + size_of::<SwitchMemory>()) as u64;
     }
     let class = if from_host { &config.energy.host } else { &config.energy.fabric };
     if class.policy.falls_asleep() {
