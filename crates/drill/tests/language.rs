@@ -114,7 +114,7 @@ fn calls_return_what_is_said_and_when() {
     fails("+0...0.1 read(4, ..., 9) = 5\n+.05 < P. 1:6(5) ack 1 win 9\n", "1:1: read() returns at");
     fails(
         "+0...0.1 read(4, ..., 9) = 5\n+.2 < P. 1:6(5) ack 1 win 9\n",
-        "1:1: read() has not returned",
+        "1:1: the script expects read() to return at 0.150000 s",
     );
     passes("+0...0.1 read(4, ..., 9) = 5\n+.1 < P. 1:6(5) ack 1 win 9\n");
     fails("+0 write(9, ..., 1000) = 1000\n", "1:1: no open socket of the script has the number 9");

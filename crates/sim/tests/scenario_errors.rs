@@ -701,7 +701,7 @@ fn codepoints_have_names_and_one_class_each() {
             "names neither a priority nor a codepoint: give `priorities` or \
                                `dscp`",
         ),
-        ([every, "dscp=['XF']"], "item 0"),
+        ([every, "dscp=['XF']"], "entry 0 of the list"),
         (["priorities=[0]\ndscp=['EF']", "dscp=['EF', 'CS1']"], "these codepoints: EF"),
         (["priorities=[1]", "dscp=['EF']"], "the codepoint DF (0)"),
         (["priorities=[0,1]", "priorities=[2,3]"], "these priorities: 4, 5, 6, 7"),

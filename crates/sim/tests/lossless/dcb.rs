@@ -532,7 +532,7 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
         "{said}"
     );
     let said = refused("[fabric.pfc]\npriorities = [3, 9]");
-    assert!(said.contains("9 is not one of 0 to 7"), "{said}");
+    assert!(said.contains("9 is not a priority; priorities are 0 to 7"), "{said}");
     let said = refused("[fabric.pfc]\nxon = '140 KB'\nxoff = '100 KB'");
     assert!(said.contains("must be below `xoff`"), "{said}");
     let said = refused("[fabric.pfc]\nquanta = 100");
