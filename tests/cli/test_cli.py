@@ -122,7 +122,7 @@ def test_check_of_a_good_scenario(fake: FakeCore) -> None:
     assert code == 0
     assert "no problems" in out
     # Parts below 1 % are not named; the memory of the program is a part like the others.
-    assert "memory: at least about" in out and "the program" in out and "3 MB" in out
+    assert "memory: at least " in out and "the program" in out and "3 MB" in out
     assert "over-subscribed" in out
 
 

@@ -40,7 +40,7 @@ def test_a_script_that_fails_tells_what_happened(bad: Path) -> None:
     assert result.exit_code == 1
     assert result.stdout.endswith("1 passed, 1 failed\n")
     assert f"FAILED  {bad}:20:10: assertion failed: tcpi_snd_cwnd == 21: 20" in result.stdout
-    assert "the dialogue so far:\n    0.000000 < S 0:0(0) win 65535" in result.stdout
+    assert "packets and calls until then:\n    0.000000 < S 0:0(0) win 65535" in result.stdout
 
 
 def test_json_has_an_entry_for_each_script(bad: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_where_nothing_can_be_read_the_input_is_bad(tmp_path: Path) -> None:
     (tmp_path / "b.pkt").write_bytes(b"\xff\xfe")
     result = drill(tmp_path)
     assert result.exit_code == 2
-    assert "a.pkt:1:31: unknown option 'wscal'; did you mean 'wscale'?" in result.stdout
+    assert "a.pkt:1:31: unknown TCP option 'wscal'; did you mean 'wscale'?" in result.stdout
     assert "b.pkt: is not a text in UTF-8" in result.stdout
     assert "0 passed, 2 failed" in result.stdout
 

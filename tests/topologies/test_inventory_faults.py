@@ -43,7 +43,9 @@ def test_servers_with_links_to_two_leaves_are_hosts(tmp_path: Path) -> None:
     assert (fabric.hosts, fabric.switches) == (["srv1", "srv2"], ["leaf1", "leaf2"])
     assert [(c.a, c.b) for c in fabric.cables] == [
         ("srv1", "leaf1"),
+        ("srv1", "leaf2"),
         ("srv2", "leaf1"),
+        ("srv2", "leaf2"),
         ("leaf1", "leaf2"),
     ]
     # A node between two of unknown purpose remains a switch.

@@ -33,6 +33,14 @@ def room_of(names: Iterable[str], width: int) -> int:
     return width - max(map(len, names), default=0) - _GAP
 
 
+def cut(text: str, width: int, most: int) -> str:
+    """Return a text cut to ``most`` lines of ``width`` characters, with "…" at the cut."""
+    lines = wrapped(text, width).split("\n")
+    if len(lines) <= most:
+        return text
+    return " ".join(lines[:most])[: max(0, most * width - 2)].rsplit(" ", 1)[0] + " …"
+
+
 def wrapped(text: str, width: int) -> str:
     """Return a text in lines of at most ``width`` characters.
 

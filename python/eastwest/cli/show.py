@@ -8,16 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.cli.lines import grid
+from eastwest.cli.lines import cut, grid, room_of, wrapped
 from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
 from eastwest.units import clean
 from eastwest.views import summary
 
-#: Maximum number of notes of a summary, and of lines of each note, so that the summary has fewer
-#: than 24 lines.
-_MOST_NOTES = 2
+#: Maximum number of notes of a summary, and least number of lines that a long note gets.
+_MOST_NOTES, _LEAST_LINES = 2, 2
+#: Maximum number of lines of a summary.
+_SCREEN = 23
 _MOST_GOALS = 4
 #: Styles of the pieces of a printed line about a problem of an input file.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
@@ -34,9 +35,10 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def summary_table(result: Result, width: int) -> Table:
-    """Return a table of the main results of a run, mostly smaller than a screen of 80 × 24.
+    """Return a table of the main results of a run, smaller than a screen of 80 × 24.
 
-    Notes are not cut. Lines have at most ``width`` characters, and numbers stay beside their units.
+    Notes are whole where the screen has room for them; summary.json has all. Lines have at most
+    ``width`` characters, and numbers stay beside their units.
     """
     notes = summary.notes(result)
     more = len(notes) - _MOST_NOTES
@@ -45,12 +47,16 @@ def summary_table(result: Result, width: int) -> Table:
         *_goals(result),
         *((name, text, "yellow") for name, text in summary.warnings(result)),
     ]
-    shown += [
-        *(("note", note, "yellow") for note in notes[:_MOST_NOTES]),
+    last = [
         *([("", f"and {more} more in summary.json", "")] if more > 0 else []),
         ("digest", clean(result.digest), ""),
         ("result", clean(str(result.path), 400), "bold green"),
     ]
+    room = room_of((name for name, *_ in [*shown, *last]), width)
+    used = sum(len(wrapped(text, room).split("\n")) for _, text, _ in [*shown, *last])
+    lines = max(_LEAST_LINES, (_SCREEN - used) // max(1, min(len(notes), _MOST_NOTES)))
+    shown += [("note", cut(note, room, lines), "yellow") for note in notes[:_MOST_NOTES]]
+    shown += last
     return grid(shown, width)
 
 
