@@ -137,6 +137,24 @@ frames = 200
 )
 
 
+#: Queue pairs whose packets a queue of a user cuts.
+TRIM = ROOT / "docs" / "examples" / "mechanisms" / "trim.py"
+TRIMMED = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 5
+host_rate = "10 Gbit/s"
+host_delay = "1 us"
+queue = { kind = "trim", limit = "10 packets" }
+[[workload]]
+name = "flows"
+kind = "all-to-all"
+bytes = "60 KB"
+transport = "rocev2"
+"""
+
+
 #: Settings of measurements that are off by default.
 SPLIT = {"measure.flow_parts": "*", "measure.flow_samples": "*"}
 
@@ -291,6 +309,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run("service", out=folder / "service", set=TIMES | GOAL),
         ew.run("service", out=folder / "shuffle", set=WHILE),
         ew.run(APPLICATION, out=folder / "application"),
+        ew.run(TRIMMED, out=folder / "trimmed", mechanisms=[TRIM]),
     ]
 
 
