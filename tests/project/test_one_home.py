@@ -282,6 +282,7 @@ impl StreamTransport for AtOnce {
         number: u64,
         (workload, name, class): (u16, u32, ClassId),
         (client, server): (HostId, HostId),
+        _: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)> {
         let end = EndpointId::new(2 * self.streams.len(), 0);
         self.streams.push(([client, server], [0; 2]));
@@ -515,11 +516,11 @@ ADDITIONS = [
                     "        counts.changes += 1;\n        counts\n",
                 ),
                 (
-                    "    /// Returns, by kind of packet, the sum of the count that `of` selects.\n",
+                    "    /// Returns sums by kind of packet; `of` selects the count that is summed.\n",
                     "    /// Returns how often a count was changed.\n"
                     "    pub fn changes(&self) -> u64 {\n"
                     "        self.by_kind(|counts| counts.changes).iter().sum()\n    }\n\n"
-                    "    /// Returns, by kind of packet, the sum of the count that `of` selects.\n",
+                    "    /// Returns sums by kind of packet; `of` selects the count that is summed.\n",
                 ),
             ),
             "crates/sim/src/ports.rs": (
@@ -549,9 +550,9 @@ ADDITIONS = [
         {
             "python/eastwest/core.py": (
                 (
-                    '    threads: int = 1\n    """Threads for a run',
+                    '    threads: int = 1\n    """Maximum number of threads',
                     '    quick: bool = False\n    """End at once."""\n'
-                    '    threads: int = 1\n    """Threads for a run',
+                    '    threads: int = 1\n    """Maximum number of threads',
                 ),
             ),
             "python/eastwest/run.py": (
