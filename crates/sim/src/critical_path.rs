@@ -145,6 +145,8 @@ struct Arrived {
 }
 
 /// A segment at a core of a host.
+// A box for the larger variant would cost an allocation for each received frame.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum AtCore {
     /// The segment waits until the core sends it.

@@ -7,10 +7,11 @@
 //! A cycle of the byte counter ends when `byte_limit` bytes have been sent, and a cycle of the
 //! timer when the time `timer` has passed. Both count their own cycles:
 //!
-//! * *fast recovery*, in the first five cycles of both: `CR ← (CR + TR)/2`; * *active increase*,
-//! when one of them has completed five cycles: `TR ← TR + 5 Mbit/s` before each step; *
-//! *hyperactive increase*, when both have completed five cycles: `TR ← TR + i·50 Mbit/s` in the
-//! i-th cycle.
+//! * *fast recovery*, in the first five cycles of both: `CR ← (CR + TR)/2`;
+//! * *active increase*, when one of them has completed five cycles: `TR ← TR + 5 Mbit/s` before
+//!   each step;
+//! * *hyperactive increase*, when both have completed five cycles: `TR ← TR + i·50 Mbit/s` in the
+//!   i-th cycle.
 //!
 //! Cycles after the fifth are half as long. With *extra fast recovery*, feedback before the end of
 //! the first cycle of the byte counter reduces the current rate, but neither changes the target

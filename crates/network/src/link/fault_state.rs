@@ -1,13 +1,15 @@
 //! State of a link under faults. Ports of all modes follow these rules, so that they treat every
 //! packet equally. A change is carried out after all other events at its time.
 //!
-//! * **Loss**: the loss model in force decides when a packet reaches the far end. * **Rate**: a new
-//! rate applies to packets whose transmission starts after the change. The packet in transmission
-//! finishes at the old rate; the times of queued packets are computed again. * **Delay and
-//! jitter**: they also apply to packets whose transmission starts after the change. The order of
-//! packets is kept: a packet that would overtake the previous one arrives together with it. *
-//! **Down**: the port sends as usual, and its packets are lost. A packet arrives only if the link
-//! was up from the start of its transmission until its arrival.
+//! * **Loss**: the loss model in force decides when a packet reaches the far end.
+//! * **Rate**: a new rate applies to packets whose transmission starts after the change. The
+//!   packet in transmission finishes at the old rate; the times of queued packets are computed
+//!   again.
+//! * **Delay and jitter**: they also apply to packets whose transmission starts after the change.
+//!   The order of packets is kept: a packet that would overtake the previous one arrives together
+//!   with it.
+//! * **Down**: the port sends as usual, and its packets are lost. A packet arrives only if the
+//!   link was up from the start of its transmission until its arrival.
 //!
 //! A packet that is lost in flight is removed at the time at which it would have arrived, as an
 //! event of [`Class::Departure`](eastwest_engine::order::Class::Departure).

@@ -134,7 +134,10 @@ fn a_result_can_be_run_again_from_the_files_it_keeps() {
 fn what_is_wrong_with_a_trace_is_said_with_file_line_and_record() {
     let wrong = Folder::new("record").trace(&["init; sned 1 0 1", "init; send 7 0 1"]).wrong(2, "");
     assert!(wrong.contains("rank-00.txt:2: found the call \"sned\""), "{wrong}");
-    assert!(wrong.contains("rank-01.txt:2: found 7, expected a destination of the call send"), "{wrong}");
+    assert!(
+        wrong.contains("rank-01.txt:2: found 7, expected a destination of the call send"),
+        "{wrong}"
+    );
     let wrong = Folder::new("few").trace(&["init"; 5]).wrong(4, "");
     assert!(
         wrong.contains("placement") && wrong.contains("5 ranks do not fit on 4 hosts"),

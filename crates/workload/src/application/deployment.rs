@@ -764,12 +764,11 @@ pub(super) mod tests {
             ),
             // The client closes, and the server sends no reply.
             (
-                |p, message, timer| match (p.number(), message, timer) {
-                    (0, None, None) => {
+                |p, message, timer| {
+                    if let (0, None, None) = (p.number(), message, timer) {
                         p.request(1, 10);
                         p.close(1, 0);
                     }
-                    _ => {}
                 },
                 Requests { sent: 1, connection_closed: 1, ..Requests::default() },
             ),
