@@ -19,10 +19,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Openings that are understood only after reading another text.
-POINTING = re.compile(r"(?:Such|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b")
-#: Question words, which describe no function, class or module. "What-if" is a term.
-_ASKING = re.compile(r"(?:What|Who|How|Where|When|Why)\b(?!-)")
+#: Openings that do not name what they describe. "What-if" is a term.
+POINTING = re.compile(r"(?:Such|What(?!-)|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b")
+#: Question words, which describe no function, class or module.
+_ASKING = re.compile(r"(?:Who|How|Where|When|Why)\b(?!-)")
 #: First words of phrases without a verb.
 NOUNS = re.compile(
     r"(?:The|An?|What|How|Who|Where|When|Which|All|Each|Every|Any|No|None|Nothing|Something|One|"

@@ -100,8 +100,9 @@ pub struct Generator {
     context: Context,
 }
 
-/// What the drawing of a section of a scenario needs: random numbers, names to which values can
-/// refer, and requested values.
+/// Input of the functions that draw one section of a scenario at random: the random numbers, the
+/// names (of nodes, cables, classes, workloads and files) to which values can refer, and the
+/// requested values.
 struct Hand<'a> {
     random: &'a mut Stream,
     names: &'a Names,

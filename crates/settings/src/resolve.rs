@@ -8,7 +8,7 @@ pub struct Out {
     pub tables: Vec<(&'static str, Body)>,
 }
 
-/// What a name stands for in the resolved scenario: one table, or an array of tables.
+/// Content below a name of the resolved scenario: one TOML table, or an array of TOML tables.
 pub enum Body {
     /// One table, written under `[name]`.
     Table(Out),

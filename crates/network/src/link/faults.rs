@@ -258,7 +258,7 @@ mod tests {
         Packet { ip_len, ..Packet::blank(HostId(1)) }
     }
 
-    /// What happened to the packets of a test: arrivals, losses, and the queue before each enqueue.
+    /// Record of the packets of a test: arrivals, losses, and the queue before each enqueue.
     #[derive(Debug, Default, PartialEq)]
     struct Log {
         arrived: Vec<(Time, u32)>,

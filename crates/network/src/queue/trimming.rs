@@ -35,7 +35,8 @@ pub struct Trimming {
     room: u64,
 }
 
-/// What a queue that cuts packets has done with an admitted one.
+/// State of a packet after a queue that cuts packets has admitted it: with its payload, or as a
+/// header without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admitted {
     /// The packet waits as it came, to be marked or not.

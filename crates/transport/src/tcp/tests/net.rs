@@ -81,10 +81,12 @@ impl Sent {
     }
 }
 
-/// What the test network does with a packet.
+/// Treatment of a packet by the test network between the two TCP endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
+    /// The packet arrives after the delay of the network.
     Deliver,
+    /// The packet is lost.
     Drop,
     /// The packet arrives later by this time, behind packets that were sent after it.
     Late(Span),
