@@ -20,7 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Openings that do not name what they describe. "What-if" is a term.
-POINTING = re.compile(r"(?:Such|What(?!-)|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b")
+POINTING = re.compile(
+    r"(?:Such|What(?!-)|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b"
+)
 #: Question words, which describe no function, class or module.
 _ASKING = re.compile(r"(?:Who|How|Where|When|Why)\b(?!-)")
 #: First words of phrases without a verb.
