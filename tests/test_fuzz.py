@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from eastwest import fuzz
 from eastwest.cli import app
+from eastwest.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +34,24 @@ def test_a_tally_adds_up_over_campaigns(tmp_path: Path) -> None:
     assert [each["first"] for each in tally.campaigns] == [0, 6]
     # Each case has some thousand pairs of settings.
     assert sum(tried for tried, _ in tally.pairs.values()) > 1000 * judged
+
+
+def test_a_compressed_tally_is_read_and_its_size_is_bounded(tmp_path: Path) -> None:
+    levels = fuzz.levels()
+    plain, packed = tmp_path / "tally.json", tmp_path / "tally.json.gz"
+    for path in (plain, packed):
+        fuzz.save(fuzz.Tally(cases=3), levels, path)
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert fuzz.load(packed) == fuzz.load(plain)
+    whole = packed.read_bytes()
+    for content, message in (
+        (whole[: len(whole) // 2], "is not a tally"),
+        (b"{}", "is not a tally"),
+        (gzip.compress(b" " * (fuzz.MOST_BYTES + 1)), "is larger than"),
+    ):
+        packed.write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            fuzz.load(packed)
 
 
 @pytest.mark.parametrize("held", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "levels": 3}'])

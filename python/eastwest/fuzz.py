@@ -25,6 +25,8 @@ from eastwest import core, shipped
 from eastwest.errors import InputError, MechanismError, did_you_mean
 from eastwest.files import write_whole
 
+#: Maximum number of bytes of a tally, decompressed.
+MOST_BYTES = 64_000_000
 #: Version of the layout of the tally file.
 FORMAT = 1
 #: Number of tries from which a pair of levels counts as covered.
@@ -108,11 +110,14 @@ def load(path: Path) -> Tally:
     A file whose name ends with ``.gz`` is compressed with gzip.
     """
     try:
-        data = path.read_bytes()
-        held = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise InputError(f"{path}: is larger than {MOST_BYTES} bytes, the limit of a tally")
+        held = json.loads(data)
     except FileNotFoundError:
         return Tally()
-    except (ValueError, EOFError, OSError, zlib.error) as error:
+    except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: is not a tally of eastwest fuzz: {error}") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise InputError(f"{path}: is not a tally of eastwest fuzz of format {FORMAT}")

@@ -516,11 +516,13 @@ ADDITIONS = [
                     "        counts.changes += 1;\n        counts\n",
                 ),
                 (
-                    "    /// Returns sums by kind of packet; `of` selects the count that is summed.\n",
+                    "    /// Returns sums by kind of packet; `of` selects the count "
+                    "that is summed.\n",
                     "    /// Returns how often a count was changed.\n"
                     "    pub fn changes(&self) -> u64 {\n"
                     "        self.by_kind(|counts| counts.changes).iter().sum()\n    }\n\n"
-                    "    /// Returns sums by kind of packet; `of` selects the count that is summed.\n",
+                    "    /// Returns sums by kind of packet; `of` selects the count "
+                    "that is summed.\n",
                 ),
             ),
             "crates/sim/src/ports.rs": (

@@ -80,7 +80,8 @@ def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
 def test_a_reader_finds_a_page(address: str, tool: Callable[..., str], tmp_path: Path) -> None:
     with browser(tool("chromium"), tmp_path) as chromium:
         chromium.size(400, 800)
-        chromium.call("Page.navigate", url=f"{address}reference/scenario.html?q=synchronized%20reads")
+        page = "reference/scenario.html?q=synchronized%20reads"
+        chromium.call("Page.navigate", url=f"{address}{page}")
         found = chromium.script("""
             new Promise(resolve => {
                 const look = () => {

@@ -35,10 +35,12 @@ def room_of(names: Iterable[str], width: int) -> int:
 
 def cut(text: str, width: int, most: int) -> str:
     """Return a text cut to ``most`` lines of ``width`` characters, with "…" at the cut."""
-    lines = wrapped(text, width).split("\n")
-    if len(lines) <= most:
+    if len(wrapped(text, width).splitlines()) <= most:
         return text
-    return " ".join(lines[:most])[: max(0, most * width - 2)].rsplit(" ", 1)[0] + " …"
+    words = text.split(" ")
+    while len(words) > 1 and len(wrapped(" ".join([*words, "…"]), width).splitlines()) > most:
+        words.pop()
+    return " ".join([*words, "…"])
 
 
 def wrapped(text: str, width: int) -> str:
