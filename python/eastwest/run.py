@@ -15,16 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eastwest import core, deadlines, shipped
+from eastwest import core, notes, shipped
 from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
-from eastwest.host_cores import host_cores
-from eastwest.lost_lossless import lost_lossless
 from eastwest.memory import Watched
 from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
-from eastwest.unanswered import unanswered
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 from eastwest.work_units import first_unit, window_words
@@ -240,10 +237,9 @@ def measured(
     summary |= _by_workload(tables, summary)
     summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
-    summary["notes"] = [*raw["notes"], *_of_window(summary), *host_cores(summary)]
-    summary["notes"] += unanswered(summary)
-    summary["notes"] += deadlines.of_run(summary)
-    summary["notes"] += [*_of_mechanisms(summary), *lost_lossless(summary)]
+    summary["notes"] = [*raw["notes"], *_of_window(summary)]
+    summary["notes"] += [note for _, note in notes.of_run(summary)]
+    summary["notes"] += _of_mechanisms(summary)
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
     summary["notes"] += [few] if few else []
     if "transactions" in source.text:
@@ -302,20 +298,20 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
     """Add the user's own mechanisms to a summary; return notes on the time that they took."""
-    notes = []
+    said = []
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)
     for crate in (one for one in core.extras().sources if one.get("profile") == "development"):
-        notes.append(
+        said.append(
             f"The mechanism crate {crate['crate']} was compiled for development; for long runs, "
             "--with-release makes the simulation faster"
         )
     calls, taken = summary.get("sketch_calls", 0), summary.get("sketch_s", 0.0)
     if not calls or not taken:
-        return notes
+        return said
     share = min(1.0, taken / max(summary["wall_s"], taken))
     return [
-        *notes,
+        *said,
         f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
         f"{count(round(calls / taken))} a second",
     ]

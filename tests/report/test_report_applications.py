@@ -9,9 +9,9 @@ import pytest
 
 import eastwest as ew
 from eastwest import formats
+from eastwest.notes import unanswered
 from eastwest.report import applications, write_page
 from eastwest.report.verdict import verdicts
-from eastwest.unanswered import unanswered
 from eastwest.views.facts import Facts
 from hand_made import folder
 from html_pages import check_self_contained, page_of
@@ -132,15 +132,15 @@ def test_requests_without_a_reply_have_a_note(
     made = result(tmp_path / "r", **changes)
     why = "7 in flight to the server, 3 not replied to by the server"
     note = f"search: 10 of 800 requests had no reply {end} ({why})"
-    assert unanswered(made.summary) == [note]
+    assert unanswered.of_run(made.summary) == [note]
     assert any(
         text.startswith(("Search: 10 of 800", "search: 10 of 800"))
         for _, text in verdicts(Facts(made))
     )
     failed = {**made.summary, "faults": {"failures": 1}}
-    assert unanswered(failed) == [f"{note}; links or nodes failed during the run"]
+    assert unanswered.of_run(failed) == [f"{note}; links or nodes failed during the run"]
     answered = {**REQUESTS, "unanswered": 0}
-    assert unanswered(result(tmp_path / "s", requests=answered).summary) == []
+    assert unanswered.of_run(result(tmp_path / "s", requests=answered).summary) == []
 
 
 def test_damaged_numbers_of_applications_do_not_break_the_page(tmp_path: Path) -> None:

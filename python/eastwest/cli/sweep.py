@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest import deadlines
 from eastwest.cli.guard import BAD_INPUT, errors, fail, guarded, interrupted
 from eastwest.cli.options import (
     DaskOption,
@@ -28,6 +27,7 @@ from eastwest.cli.options import (
 from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
+from eastwest.notes import deadlines
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep import seeds as notes_on_seeds
 from eastwest.sweep.check import load

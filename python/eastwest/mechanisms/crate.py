@@ -133,10 +133,10 @@ class Cargo:
             return []  # cargo reports the error of the manifest
         if not known or what == "clean":
             return []
-        # The check needs the interface for mechanisms only, not the simulator.
-        interface = what == "check"
-        wanted = ["--features", "complete"] if self.complete else []
-        return ["--no-default-features"] if interface else wanted
+        if what == "check":
+            # The check needs the interface for mechanisms only, not the simulator.
+            return ["--no-default-features"]
+        return ["--features", "complete"] if self.complete else []
 
     def library(self) -> Path:
         """Check the crate, compile it, and return its library.

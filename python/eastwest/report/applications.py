@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
+from eastwest.notes.unanswered import reasons
 from eastwest.report.draw import Chart, Scale, logarithmic, thin_curve
 from eastwest.results import Result, pick
-from eastwest.unanswered import reasons
 from eastwest.views import applications
 from eastwest.views.facts import Facts
 from eastwest.views.labels import shown

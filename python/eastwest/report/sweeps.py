@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from eastwest import deadlines, units
+from eastwest import units
 from eastwest.errors import InputError
+from eastwest.notes import deadlines
 from eastwest.report import spread
 from eastwest.report.draw import (
     SHADES,

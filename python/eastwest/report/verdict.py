@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from eastwest import deadlines, fidelity, units
+from eastwest import fidelity, notes, units
 from eastwest.deadlock import deadlock
 from eastwest.few_flows import few_flows
-from eastwest.host_cores import host_cores
-from eastwest.lost_lossless import lost_lossless
 from eastwest.report import energy, words
 from eastwest.results import pick
-from eastwest.unanswered import unanswered
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
@@ -37,10 +34,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_lost(facts),
         *_timeouts(facts),
         *_pauses(facts),
-        *(("bad", as_sentence(note)) for note in lost_lossless(facts.result.summary)),
-        *(("look", as_sentence(note)) for note in host_cores(facts.result.summary)),
-        *(("look", as_sentence(note)) for note in unanswered(facts.result.summary)),
-        *(("look", as_sentence(note)) for note in deadlines.of_run(facts.result.summary)),
+        *((name, as_sentence(note)) for name, note in notes.of_run(facts.result.summary)),
         *_bottleneck(facts),
         *_oversubscription(facts),
         *_few_flows(facts),

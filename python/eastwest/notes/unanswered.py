@@ -33,7 +33,7 @@ _ENDS = {
 }
 
 
-def unanswered(summary: Mapping[str, Any]) -> list[str]:
+def of_run(summary: Mapping[str, Any]) -> list[str]:
     """Return a note on each application with requests that have no reply at the end of the run."""
     applications = summary.get("applications")
     notes = []

@@ -12,7 +12,7 @@ from typing import Any
 from eastwest.units import count
 
 
-def lost_lossless(summary: Mapping[str, Any]) -> list[str]:
+def of_run(summary: Mapping[str, Any]) -> list[str]:
     """Return a list with a sentence if switches lost lossless packets, otherwise an empty list."""
     lost = (summary.get("dcb") or {}).get("overflow_drops") or 0
     if not lost:

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest import deadlines
 from eastwest.cli import app
+from eastwest.notes import deadlines
 from eastwest.report import write_report
 
 #: Queries whose responses need about 1 ms at the port of the front end.

@@ -12,7 +12,7 @@ from eastwest.units import count
 _SATURATED = 0.9
 
 
-def host_cores(summary: Mapping[str, Any]) -> list[str]:
+def of_run(summary: Mapping[str, Any]) -> list[str]:
     """Return notes on saturated cores of hosts, and on frames lost in full rings of hosts.
 
     ``summary`` is that of a run. Without ``[hosts]`` in its scenario there are no notes.
