@@ -112,13 +112,13 @@ def load(path: Path) -> Tally:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise InputError(f"{path}: is larger than {MOST_BYTES} bytes, the limit of a tally")
-        held = json.loads(data)
+        held = json.loads(data) if len(data) <= MOST_BYTES else None
     except FileNotFoundError:
         return Tally()
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: is not a tally of eastwest fuzz: {error}") from None
+    if held is None and len(data) > MOST_BYTES:
+        raise InputError(f"{path}: has more than {MOST_BYTES} bytes, the limit of a tally")
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise InputError(f"{path}: is not a tally of eastwest fuzz of format {FORMAT}")
     try:

@@ -58,7 +58,9 @@ def test_a_note_has_the_share_of_incomplete_queries() -> None:
         "took"
     )
     (note,) = deadlines.of_run(run_of(380, "applications.search.query_us.p99"))
-    assert note.endswith("took. A goal on query_us also needs the goal counters.missed <= 0")
+    assert note.endswith(
+        "took. A goal on query_us also needs the goal applications.search.counters.missed <= 0"
+    )
     assert "it does not show" in deadlines.of_run(run_of(800))[0]
     assert "also needs" not in deadlines.of_run(run_of(1, "flows.fct_us.p99"))[0]
     assert deadlines.of_run(run_of(0)) == []

@@ -49,6 +49,7 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
         ("timeline", ("plot", "report", "explain", "paraver", "cli")),
         ("paraver", ("plot", "report", "explain", "cli")),
         ("cards", ("plot", "report", "timeline", "paraver", "cli")),
+        ("notes", (*ABOVE_VIEWS, "views")),
         ("progress", ABOVE_VIEWS),
         ("notebook", ABOVE_VIEWS),
         ("report", ("explain", "timeline", "paraver", "cli")),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import project_paths
 from eastwest import topologies
 from eastwest.cli import app
 from eastwest.errors import InputError
-from eastwest.topologies import Assumed, Fabric, frr
+from eastwest.topologies import Assumed, Fabric, frr, netbox_dump
 from eastwest.topologies.inventory import Described, in_order, rate_of_port
 
 LAB = project_paths.DATA / "inventories" / "lab"
@@ -691,3 +692,102 @@ def test_an_empty_file_and_unknown_json_say_what_they_are(tmp_path: Path) -> Non
         file.write_bytes(content)
         with pytest.raises(InputError, match=says):
             topologies.read_all([file])
+
+
+def leaves(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each value of a JSON tree, the inner ones too."""
+    if not isinstance(tree, dict | list):
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield (*at, key)
+        yield from leaves(value, (*at, key))
+
+
+def replaced(tree: Any, at: tuple[Any, ...], value: Any) -> Any:
+    """Return a copy of a JSON tree with another value at a path."""
+    copy = json.loads(json.dumps(tree))
+    inner = copy
+    for key in at[:-1]:
+        inner = inner[key]
+    inner[at[-1]] = value
+    return copy
+
+
+PORTS = [
+    {"ifname": "eth0", "address": "aa:bb:cc:00:00:01", "operstate": "UP", "speed": 10_000},
+    {"ifname": "eth1", "address": "aa:bb:cc:00:00:02", "operstate": "DOWN", "speed": 1_000},
+]
+ROUTES = {
+    "10.0.0.0/24": [
+        {
+            "prefix": "10.0.0.0/24",
+            "protocol": "connected",
+            "selected": True,
+            "nexthops": [{"active": True, "interfaceName": "srv0", "ip": "10.0.0.1"}],
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize("kind", ["lldp", "ports", "containerlab", "netbox dump", "routes"])
+def test_wrong_types_of_any_value_are_read_or_refused(tmp_path: Path, kind: str) -> None:
+    near = lldp(("swp1", neighbour("b", "swp1", descr="up")), ("swp2", neighbour("h", "e")))
+    nodes = {"leaf1": {"kind": "ceos"}, "srv1": {"kind": "linux"}, "srv2": {"kind": "linux"}}
+    links = [{"endpoints": ["leaf1:1", "srv1:eth1"]}, {"endpoints": ["leaf1:2", "srv2:eth1"]}]
+    tree: Any = {
+        "lldp": near,
+        "ports": PORTS,
+        "containerlab": {"name": "lab", "topology": {"nodes": nodes, "links": links}},
+        "netbox dump": dumped(("srv1", "srv2"), "leaf1"),
+        "routes": ROUTES,
+    }[kind]
+    known, hosts = lab_ports(tmp_path), hosts_of_lab()
+    file, ports_file = tmp_path / "a.lldp.json", tmp_path / "a.json0"
+    file.write_text(json.dumps(near))
+    for at in leaves(tree):
+        for value in ([1], {}, None, 10**400, -1, True, ""):
+            content = json.dumps(replaced(tree, at, value)).encode()
+            with contextlib.suppress(InputError):
+                if kind == "routes":
+                    table = Described("leaf0.json", content)
+                    frr.routes([table], known, hosts, [("h0", "h1")])
+                elif kind == "ports":
+                    ports_file.write_bytes(content)
+                    topologies.read_all([file, ports_file])
+                else:
+                    file.write_bytes(content)
+                    topologies.read(file, kind.partition(" ")[0])
+
+
+@pytest.mark.parametrize(
+    "scalar", ["!!timestamp x", "!!int ''", "!!float ''", "!!bool foo", "!x y"]
+)
+def test_tags_of_yaml_are_refused(tmp_path: Path, scalar: str) -> None:
+    (tmp_path / "a.clab.yml").write_text(f"name: {scalar}\ntopology: {{nodes: {{a: {{}}}}}}\n")
+    with pytest.raises(InputError, match=r"a.clab.yml:1: a tag of YAML"):
+        topologies.read(tmp_path / "a.clab.yml", "containerlab")
+
+
+def test_panels_with_many_paths_end() -> None:
+    """Each of 64 ports of a panel leads to each of the next one, three times in a row."""
+    kinds = {"i": ["dcim", "interface"], "f": ["dcim", "frontport"], "r": ["dcim", "rearport"]}
+    rows: list[tuple[str, int, dict[str, Any]]] = [("dcim.device", 1, {"name": "a", "role": None})]
+    for level in range(3):
+        rows.append(("dcim.cable", level, {"status": "connected"}))
+        for port in range(64):
+            number = 64 * level + port
+            rear = {"rear_port": number, "rear_port_position": 1}
+            rows.append(("dcim.interface", number, {"device": 1, "name": f"p{number}"}))
+            rows.append(("dcim.rearport", number, {"device": 1, "positions": 1}))
+            rows.append(("dcim.frontport", number, rear))
+            near, before = ("r", number - 64) if level else ("i", port)
+            for side, kind, end in (("A", near, before), ("B", "i" if level == 2 else "f", number)):
+                about = {"cable": level, "cable_end": side, "termination_type": kinds[kind]}
+                rows.append(("dcim.cabletermination", len(rows), about | {"termination_id": end}))
+    listed = [{"model": model, "pk": key, "fields": fields} for model, key, fields in rows]
+    made = 0
+    with contextlib.suppress(InputError):
+        for form, _ in netbox_dump.records(Described("a.json", b""), listed):
+            made += form == "cables"
+    # At most one link for each pair of interfaces, however many paths join them.
+    assert made <= 192 * 191 // 2

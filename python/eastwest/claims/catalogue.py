@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,9 @@ def search(
     setting of its runs, such as the kind of a queue. Raises ``InputError`` where a pattern fits no
     claim in either way.
     """
+    if not patterns:
+        return find(papers)
+    everything = functools.cache(lambda: _sound(papers, warn))
     chosen: dict[Path, Claim] = {}
     for pattern in patterns:
         try:
@@ -123,13 +127,22 @@ def search(
             raise
         except InputError as error:
             word = re.compile(rf"(?<!\w){re.escape(pattern)}(?!\w)", re.IGNORECASE)
-            found = [claim for claim in find(papers) if any(map(word.search, _about(claim)))]
+            found = [claim for claim in everything() if any(map(word.search, _about(claim)))]
             if not found:
                 raise InputError(f"{error}; no claim is about this word") from None
         chosen |= {claim.path: claim for claim in found}
-    if not patterns:
-        return find(papers)
     return sorted(chosen.values(), key=lambda claim: _order(claim.id))
+
+
+def _sound(papers: Path, warn: Callable[[str], None]) -> list[Claim]:
+    """Return all claims that can be read; ``warn`` gets a message on each other file."""
+    claims = []
+    for path in _files(papers):
+        try:
+            claims.append(load(path))
+        except InputError as error:
+            warn(f"warning: {path} is left out: {in_one_line(error)}")
+    return claims
 
 
 def _about(claim: Claim) -> Iterator[str]:

@@ -35,12 +35,13 @@ def room_of(names: Iterable[str], width: int) -> int:
 
 def cut(text: str, width: int, most: int) -> str:
     """Return a text cut to ``most`` lines of ``width`` characters, with "…" at the cut."""
-    if len(wrapped(text, width).splitlines()) <= most:
+    lines = wrapped(text, width).splitlines()
+    if len(lines) <= most:
         return text
-    words = text.split(" ")
-    while len(words) > 1 and len(wrapped(" ".join([*words, "…"]), width).splitlines()) > most:
-        words.pop()
-    return " ".join([*words, "…"])
+    last = lines[most - 1]
+    if len(last) > width - 2:
+        last = last.rpartition(" ")[0] or last[: width - 2]
+    return " ".join([*lines[: most - 1], last, "…"])
 
 
 def wrapped(text: str, width: int) -> str:

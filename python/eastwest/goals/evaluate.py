@@ -114,14 +114,6 @@ class At:
         """Whether the means are on the allowed sides of all limits."""
         return all(judge.allows(cell.limit, cell.value.value) for cell in self.cells)
 
-    @property
-    def tightest(self) -> Cell | None:
-        """The limit with the worst state, then the least margin; None without limits."""
-        return min(self.cells, key=lambda c: (_ORDER[c.state], c.margin or 0.0), default=None)
-
-
-_ORDER = {MISSED: 0, UNDECIDED: 1, MET: 2}
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -127,10 +127,9 @@ def judge(
     ``interval`` is the mean over the seeds with its interval, ``each`` the value of each seed. A
     point misses a limit if its mean is beyond the bound, and the whole interval of the mean or of
     the median is beyond it. A point meets a limit if the whole interval of the mean is on the
-    allowed side, unless the whole interval of the median is beyond the bound; or if all seeds are
-    on the allowed side and are enough for an interval of the median (6 at 95 %). Otherwise the
-    limit is undecided: also if most seeds are on the allowed side, but few seeds so far beyond
-    that the interval of the mean contains the bound.
+    allowed side, unless the whole interval of the median is beyond the bound. Otherwise the limit
+    is undecided, also if all seeds are on the allowed side: the limit is one on the mean, and n
+    seeds that meet it do not exclude that few of many runs are far beyond it.
     """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
@@ -144,7 +143,7 @@ def judge(
     state = UNDECIDED
     if not is_allowed and MISSED in {mean, median}:
         state = MISSED
-    elif (mean == MET and median != MISSED) or (median == MET and not beyond):
+    elif mean == MET and median != MISSED:
         state = MET
     return Judged(state, missed, beyond)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from eastwest.results import pick
 from eastwest.units import count
 
 
 def of_run(summary: Mapping[str, Any]) -> list[str]:
     """Return a list with a sentence if switches lost lossless packets, otherwise an empty list."""
-    lost = (summary.get("dcb") or {}).get("overflow_drops") or 0
+    lost = pick(summary, "dcb", "overflow_drops")
     if not lost:
         return []
     packets = "1 packet" if lost == 1 else f"{count(lost)} packets"

@@ -159,7 +159,7 @@ class Verdict:
         if ample:
             said += f" It keeps {'; '.join(ample)}."
         if loose:
-            said += f" On average it keeps {'; '.join(loose)}, but its interval exceeds the limit."
+            said += f" On average it keeps {'; '.join(loose)}; its seeds do not decide it."
         return said
 
     def _nothing(self) -> str:

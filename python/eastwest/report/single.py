@@ -146,9 +146,7 @@ def _events_note(facts: Facts) -> str:
 
 def _notes(facts: Facts, above: set[str]) -> list[str]:
     """Return the notes of the run that are not in ``above``, and one per table with bad rows."""
-    notes = facts.result.summary.get("notes", [])
-    said = [shown(note, 500) for note in notes] if isinstance(notes, list) else []
-    said = [note for note in said if as_sentence(note) not in above]
+    said = [note for note in summary.notes(facts.result) if as_sentence(note) not in above]
     return said + [
         f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "
         "invalid values; they are left out here."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -190,20 +191,42 @@ def labels(values: Sequence[Any]) -> list[str]:
     this kind: ``drop-tail``, ``codel, target 500 us``, ``codel, target 1 ms``.
     """
     tables = [flat(value) if isinstance(value, Mapping) and value else None for value in values]
+    different = _different([table for table in tables if table is not None])
     found = []
     for value, table in zip(values, tables, strict=True):
         if table is None:
             found.append(text(value))
             continue
-        alike = [t for t in tables if t is not None and t.get("kind") == table.get("kind")]
         parts = [text(table["kind"])] if "kind" in table else []
         parts += [
             f"{key.rpartition('.')[2]} {text(table[key])}"
             for key in table
-            if key != "kind" and any(t.get(key) != table[key] for t in alike)
+            if key != "kind" and (_kind(table), key) in different
         ]
         found.append(", ".join(parts) or text(value))
     return found if len({*found}) == len(found) else [text(value) for value in values]
+
+
+def _kind(table: Mapping[str, Any]) -> str:
+    """Return the ``kind`` of a table as text; empty without one."""
+    return text(table["kind"]) if "kind" in table else ""
+
+
+def _different(tables: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return (kind, key) of each key whose values differ between tables of one kind.
+
+    A key that only some tables of a kind have is such a key, too.
+    """
+    number = Counter(map(_kind, tables))
+    held = Counter((_kind(table), key) for table in tables for key in table)
+    first: dict[tuple[str, str], Any] = {}
+    different = {at for at, times in held.items() if times < number[at[0]]}
+    for table in tables:
+        kind = _kind(table)
+        for key, value in table.items():
+            if first.setdefault((kind, key), value) != value:
+                different.add((kind, key))
+    return different
 
 
 def toml(value: Any) -> str:

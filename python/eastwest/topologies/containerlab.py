@@ -149,6 +149,12 @@ def _yaml(file: Described) -> Any:
                 raise InputError(
                     f"{file.name}:{at}: an alias of YAML (*name), which is not supported"
                 )
+            tag = getattr(event, "tag", None)
+            if tag is not None and tag != "!":
+                at = event.start_mark.line + 1
+                raise InputError(
+                    f"{file.name}:{at}: a tag of YAML ({clean(tag, 40)}), which is not supported"
+                )
             opens = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
             closes = isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent))
             depth += opens - closes
@@ -157,7 +163,8 @@ def _yaml(file: Described) -> Any:
         return yaml.load(file.data, Loader=loader)
     except InputError:
         raise
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    # Besides its own errors, PyYAML raises those of int(), float() and date() for wrong scalars.
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file.name}:{mark.line + 1}" if mark is not None else file.name
         what = clean(str(getattr(error, "problem", None) or error), 100)
@@ -194,6 +201,10 @@ def _inherited(
     return found
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _entry(tree: Any, key: Any) -> Any:
     return tree.get(key) if isinstance(tree, dict) and isinstance(key, str) else None
 
@@ -221,7 +232,7 @@ def _ends(where: str, link: Any) -> tuple[_End, _End] | None:
     """Return node and interface of both ends; None for links that leave the topology."""
     if not isinstance(link, dict):
         raise InputError(f"{where}: is not an object with endpoints")
-    if link.get("type") in _NO_NODES or "endpoint" in link:
+    if _text(link.get("type")) in _NO_NODES or "endpoint" in link:
         return None
     listed = link.get("endpoints", link)
     if isinstance(listed, dict) and "a" in listed:  # exported: a and z

@@ -355,7 +355,8 @@ def _add(table: Table, where: str, route: dict[str, Any]) -> None:
         h for h in listed if h.get("active") and not h.get("recursive") and not h.get("duplicate")
     ]
     interfaces = [str(h.get("interfaceName", "")) for h in usable]
-    connected = route.get("protocol") in {"connected", *_LOCAL}
+    protocol = route.get("protocol")
+    connected = isinstance(protocol, str) and protocol in {"connected", *_LOCAL}
     if network.prefixlen == network.max_prefixlen and connected:
         table.own.add(str(network.network_address))
     if connected:

@@ -21,6 +21,7 @@ import fnmatch
 import json
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -306,15 +307,25 @@ def _names(used: list[str], made: Fabric) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, device in enumerate(used):
-        name = name_of(device, f"node{number}")
-        if name in taken:
-            name = f"{name[:48]}-{number}"
+        name = unique(name_of(device, f"node{number}"), taken, number)
         taken.add(name)
         names[device] = name
     changed = sum(names[device] != device for device in used)
     if changed:
         made.notes.append(f"{count(changed)} × name of a device that was changed to be valid")
     return names
+
+
+def unique(name: str, taken: Collection[str], number: int = 2) -> str:
+    """Return ``name`` if it is not taken; otherwise with a number from ``number`` on at its end.
+
+    The result has at most 64 characters.
+    """
+    found = name
+    while found in taken:
+        found = f"{name[:48]}-{number}"
+        number += 1
+    return found
 
 
 def _cables(
@@ -362,9 +373,11 @@ def _add_hosts(made: Fabric, assumed: Assumed) -> None:
         )
     demand_size(len(made.switches) + len(chosen) * assumed.hosts_per_node, len(made.cables))
     bps = assumed.rate_bps or _RATE_BPS
+    taken = {*made.switches, *made.hosts}
     for switch in chosen:
         for number in range(assumed.hosts_per_node):
-            host = f"{switch[:56]}-h{number}"
+            host = unique(f"{switch[:56]}-h{number}", taken)
+            taken.add(host)
             made.hosts.append(host)
             made.cables.append(Cable(host, switch, bps, assumed.delay_s))
     made.notes.append(

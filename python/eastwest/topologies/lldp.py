@@ -105,6 +105,8 @@ def inventory(files: list[Described]) -> Inventory:
             continue
         if _own_chassis(tree) is not None:
             found.device(name, _own_purpose(tree))
+        if not isinstance(tree, dict):
+            raise InputError(f"{file.name}: is neither an object nor a list of ports")
         if "lldp" in tree or "local-chassis" not in tree:
             listed = list(_reports(file, tree))
             reports += len(listed)
@@ -153,13 +155,13 @@ def _ports(file: Described, tree: list[Any], device: _Device) -> None:
         address = _get(port, "address")
         if isinstance(address, str):
             device.port_of[address.lower()] = name
-        if _get(port, "operstate") in {"DOWN", "LOWERLAYERDOWN"}:
+        if _text(_get(port, "operstate")) in {"DOWN", "LOWERLAYERDOWN"}:
             device.down.add(name)
         speed = _get(port, "speed")
         if isinstance(speed, int) and not isinstance(speed, bool):
-            bps = sound_rate(speed * 1e6)
+            bps = sound_rate(speed * 1_000_000)
             if bps is not None:
-                device.rates[name] = bps
+                device.rates[name] = float(bps)
 
 
 def _reports(file: Described, tree: Any) -> Iterator[_Report]:
@@ -190,7 +192,7 @@ def _report(port: str, about: Any) -> _Report | None:
     name, purpose = _chassis(_first(_get(about, "chassis")))
     theirs = _first(_get(about, "port"))
     names, identifier = [], _first(_get(theirs, "id"))
-    value, kind = _get(identifier, "value"), _get(identifier, "type")
+    value, kind = _get(identifier, "value"), _text(_get(identifier, "type"))
     if isinstance(value, str):
         names.append(value.lower() if kind == "mac" else value)
     described = _text(_get(theirs, "descr"))
@@ -232,7 +234,7 @@ def _chassis(chassis: Any) -> tuple[str, str]:
     enabled = [
         str(_get(each, "type")).lower()
         for each in (listed if isinstance(listed, list) else [listed])
-        if _get(each, "enabled") in {True, "on"}
+        if _get(each, "enabled") is True or _get(each, "enabled") == "on"
     ]
     purpose = ""
     if enabled:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eastwest.errors import InputError
-from eastwest.topologies.inventory import Described
+from eastwest.topologies.inventory import Described, unique
 
 #: Type of an object and its key.
 Port = tuple[str, int]
@@ -25,7 +25,7 @@ _At = tuple[int, str]
 _MOST_CABLES = 64
 _MOST_ENDS = 64
 #: Maximum number of ports that are visited for all links.
-_MOST_STEPS = 5_000_000
+_MOST_STEPS = 2_000_000
 #: Longest name of a device or port.
 _LONGEST = 200
 _INTERFACE, _FRONT, _REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
@@ -100,7 +100,7 @@ class _Dump:
             given = about.get("name")
             name = given[:_LONGEST] if isinstance(given, str) else ""
             if not name or name in taken:
-                name = f"{name or 'device'}-{key}"
+                name = unique(f"{name or 'device'}-{key}", taken)
             taken.add(name)
             self.names[key] = name
             number = about.get("role", about.get("device_role"))
@@ -122,9 +122,12 @@ class _Dump:
         used: set[int] = set()
         for start in self.objects[_INTERFACE]:
             port = (_INTERFACE, start)
+            found: set[Port] = set()
             for end, cables in self._follow(port):
                 used.update(cables)
-                if end >= port:
+                # Several paths over panels may join the same two interfaces.
+                if end >= port and end not in found:
+                    found.add(end)
                     yield "cables", self._link(port, end, cables)
         for key, about in self.objects["dcim.cable"].items():
             if key not in used:
@@ -183,20 +186,28 @@ class _Dump:
         waiting: list[tuple[Port, tuple[int, ...], tuple[int, ...]]] = [(start, (), ())]
         while waiting:
             port, cables, positions = waiting.pop()
-            self.steps += 1
-            if self.steps > _MOST_STEPS:
-                raise InputError(f"{self.file.name}: has too many ports between interfaces")
+            self._step()
             at = self.at.get(port)
             if at is None or at[0] in cables or len(cables) >= _MOST_CABLES:
                 continue
             passed = (*cables, at[0])
             for far in self._across(port, at):
+                self._step()
                 if far[0] == _INTERFACE:
                     yield far, passed
                     continue
                 onward, left = self._through(far, positions)
                 if onward is not None:
                     waiting.append((onward, passed, left))
+
+    def _step(self) -> None:
+        """Count a port on the way between interfaces; raise ``InputError`` beyond the maximum."""
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise InputError(
+                f"{self.file.name}: has more than {_MOST_STEPS:,} ports on the paths between "
+                "interfaces, which is the maximum"
+            )
 
     def _across(self, port: Port, at: _At) -> list[Port]:
         """Return the ends of a cable at the other side of one of its ends."""

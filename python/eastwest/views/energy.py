@@ -8,9 +8,9 @@ import polars as pl
 from eastwest.views.facts import Facts
 from eastwest.views.series import Bins, Floats
 
-#: States of a link, in the order in which they are drawn. The third is falling asleep, in which a
-#: link cannot send; it is drawn like the second.
-STATES = ("sending", "awake, nothing to send", "awake, nothing to send", "waking", "asleep")
+#: States of a link, in the order in which they are drawn. A link that falls asleep, sleeps or wakes
+#: cannot send.
+STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
 #: Columns of energy in J: as used, with links always awake, and with ideal sleep.
 COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
 #: Columns with the time in s that links spend in each state.
