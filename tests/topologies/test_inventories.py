@@ -744,8 +744,9 @@ def test_wrong_types_of_any_value_are_read_or_refused(tmp_path: Path, kind: str)
     known, hosts = lab_ports(tmp_path), hosts_of_lab()
     file, ports_file = tmp_path / "a.lldp.json", tmp_path / "a.json0"
     file.write_text(json.dumps(near))
+    others: list[Any] = [[1], {}, None, 10**400, -1, True, ""]
     for at in leaves(tree):
-        for value in ([1], {}, None, 10**400, -1, True, ""):
+        for value in others:
             content = json.dumps(replaced(tree, at, value)).encode()
             with contextlib.suppress(InputError):
                 if kind == "routes":

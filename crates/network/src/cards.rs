@@ -19,7 +19,8 @@
 //! in Linux, the connections of all cards are then spread anew over the cards in use. Without a bond there is no other
 //! card to use.
 //!
-//! Differences: the hash is a seeded one of this simulator, not the XOR of Linux; LACP frames are not simulated; switches
+//! Differences: the hash is a seeded one of this simulator, not the XOR of Linux; LACP frames are
+//! not simulated; switches
 //! of one host have no cable between them (peer link), and a packet that arrives at a switch whose cable to
 //! the host is down goes to the other switch by the routes of the fabric.
 
@@ -231,8 +232,12 @@ impl Cards {
     }
 
     /// Returns the address of a host to which a packet with this hash is sent: that of one of its cards, or of the
-    /// host.
+    /// host. With [`BondMode::Off`] the hash must hold a card that the host has.
     pub fn address(&self, to: HostId, hash: u16) -> HostId {
+        debug_assert!(
+            self.config.bond_mode != BondMode::Off
+                || self.of(to).len() as u32 > u32::from(hash) % self.radix
+        );
         if self.config.bond_mode != BondMode::Off {
             return to;
         }

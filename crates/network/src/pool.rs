@@ -93,6 +93,16 @@ impl Stored {
         self.payload() > 0 && self.notes() == Packet::DATAGRAM && self.flags & rocev2::DATA != 0
     }
 
+    /// Whether a switch has cut the payload of the packet: only its header is on the way.
+    pub fn is_cut(&self) -> bool {
+        self.payload() == 0 && self.notes() == Packet::DATAGRAM && self.flags & rocev2::DATA != 0
+    }
+
+    /// Whether the packet has payload bytes.
+    pub fn has_payload(&self) -> bool {
+        self.payload() > 0
+    }
+
     /// Returns the IP bytes of the packet without its payload; with it, they are `ip_len`.
     pub(crate) fn header_bytes(&self, ip_len: u16) -> u16 {
         ip_len.saturating_sub(self.payload())
@@ -399,7 +409,7 @@ impl PacketPool {
     pub(crate) fn remaining(&self, slot: u32) -> Option<u64> {
         let packet = self.get(slot);
         self.keeps_remaining.then(|| match packet.kind() {
-            PacketKind::Data | PacketKind::Retransmission => {
+            PacketKind::Data | PacketKind::Retransmission if packet.has_payload() => {
                 self.remaining.get(slot as usize).copied().unwrap_or(0)
             }
             _ => packet.payload().into(),

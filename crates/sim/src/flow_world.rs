@@ -265,11 +265,14 @@ impl FlowWorld {
         }
     }
 
-    /// Notifies a workload of an event and executes the actions that it returns.
+    /// Notifies a workload of an event and executes the actions that it returns, up to one that ends the run.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
         for action in self.site.drivers.handle(workload, now, event) {
             self.act(workload, action);
+            if self.site.drivers.stuck.is_some() {
+                return; // the next actions may use a connection that could not be opened
+            }
         }
     }
 
@@ -350,6 +353,19 @@ impl FlowWorld {
             w.network.fabric.path(client, server, there).into_boxed_slice(),
             w.network.fabric.path(server, client, back).into_boxed_slice(),
         ];
+        for (from, to, path) in [(client, server, &paths[0]), (server, client, &paths[1])] {
+            let fabric = &w.network.fabric;
+            let last = path.last().map(|&link| fabric.links[link as usize].to);
+            if last != Some(to.0) {
+                let name = |host: HostId| fabric.graph.names[host.0 as usize].as_str();
+                return w.drivers.stop(format!(
+                    "a connection from {} to {} has no path from the card that it uses: with fidelity = \
+                     \"packet\" its packets are lost, and fidelity = \"flow\" cannot calculate that",
+                    name(from),
+                    name(to)
+                ));
+            }
+        }
         let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;

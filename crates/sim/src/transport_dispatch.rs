@@ -22,10 +22,13 @@ const POLL_LOSSES: u64 = u64::MAX;
 const POLL_INTERVAL: Span = Span::from_ms(1);
 
 impl World {
-    /// Notifies a workload of an event and executes the actions that it returns.
+    /// Notifies a workload of an event and executes the actions that it returns, up to one that ends the run.
     pub(crate) fn notify_workload(&mut self, workload: u16, event: Event) {
         for action in self.site.drivers.handle(workload, self.site.network.now, event) {
             self.execute(workload, action);
+            if self.site.drivers.stuck.is_some() {
+                return; // the next actions may use a connection that could not be opened
+            }
         }
     }
 

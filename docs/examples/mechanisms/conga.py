@@ -112,7 +112,7 @@ class Conga(ew.Routing):
         """Return the larger congestion of an uplink and of the path behind it."""
         port, now = choice.ports[path], choice.now_ps
         here = self._link(port).level(now, choice.rates_bps[path])
-        behind, then = self.to_leaf.get((choice.edge, self._number(port)), (0, 0))
+        behind, then = self.to_leaf.get((choice.edge, port), (0, 0))
         return max(here, behind) if self.remote and now - then <= self.age else here
 
     def forward(self, transit: ew.Transit) -> int | None:
@@ -135,7 +135,8 @@ class Conga(ew.Routing):
         """Store the congestion of the packet's path, and what its leaf returns."""
         self.from_leaf.setdefault(tag.leaf, {})[tag.uplink] = tag.congestion
         if tag.returned:
-            self.to_leaf[tag.leaf, tag.returned_uplink] = (tag.returned - 1, now_ps)
+            uplink = self.uplinks[tag.returned_uplink]
+            self.to_leaf[tag.leaf, uplink] = (tag.returned - 1, now_ps)
 
     def _next_to_return(self, leaf: int) -> tuple[int, int]:
         """Return an uplink of another leaf with its congestion plus one, each uplink in turn."""

@@ -3,7 +3,7 @@
 use super::object::{Object, Origin};
 use eastwest_network::pool::Stored;
 use eastwest_network::queue::{self, CustomQueue, Place, Plan, QueueModel, Signal, Verdict};
-use eastwest_types::{Limit, PacketKind, Span, Time, flag};
+use eastwest_types::{Limit, Span, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -259,8 +259,7 @@ macro_rules! with_packet {
             }
             #[getter]
             fn has_payload(&self) -> bool {
-                use PacketKind::{Data, Datagram, Retransmission};
-                matches!(self.packet.stored.kind(), Data | Retransmission | Datagram)
+                self.packet.stored.has_payload()
             }
             #[getter]
             fn has_ece(&self) -> bool {

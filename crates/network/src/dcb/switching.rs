@@ -25,7 +25,8 @@ use eastwest_types::{HostId, Time};
 
 impl Fabric {
     /// Returns the queued IP bytes that a new packet with DSCP `dscp` from host `from` to host `to`
-    /// would have ahead at the network card; 0 without data-centre bridging.
+    /// would have ahead at the network card; 0 without data-centre bridging. Hosts with several cards are read by
+    /// their first one: the only caller, streams of Ethernet frames, is refused with several cards.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
@@ -486,7 +487,7 @@ impl Fabric {
     }
 
     /// Limits the rate of the flow that a CNM refers to, or decreases its limit. The CNM has
-    /// reached the source of the flow.
+    /// reached the source of the flow. QCN is refused where hosts have several cards.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].has_dcb() {

@@ -55,7 +55,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the name of the node at one end of a link; where it is a host with several cards, with the card: `h3:eth1`.
+    /// Returns the name of the node at one end of a link; where it is a host with several cards,
+    /// with the card: `h3:eth1`.
     fn end_name(&self, node: u32, link: u32) -> String {
         let name = &self.graph.names[node as usize];
         let of_host = self.cards.as_ref().filter(|_| node < self.graph.hosts);

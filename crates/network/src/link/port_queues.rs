@@ -94,6 +94,16 @@ pub(crate) enum Admission {
     Dropped(Cause),
 }
 
+impl From<Result<Admitted, Cause>> for Admission {
+    fn from(admitted: Result<Admitted, Cause>) -> Admission {
+        match admitted {
+            Ok(Admitted::AsItCame { mark }) => Admission::Admitted { mark },
+            Ok(Admitted::Header(ip_len)) => Admission::Trimmed(ip_len),
+            Err(cause) => Admission::Dropped(cause),
+        }
+    }
+}
+
 impl PortQueues {
     /// Returns the empty queues of a port. `classes` is empty if all packets share one queue with
     /// the settings `queue`.
@@ -254,13 +264,17 @@ impl PortQueues {
         let class = self.class_of(arrival.packet.dscp());
         let queue = &mut self.classes[usize::from(class)].queue;
         let before = queue.backlog().bytes;
-        if let Some(shared) = &self.shared
-            && !arrival.idle()
-            && !shared.admits(before, arrival.ip_len)
-        {
-            return Admission::Dropped(Cause::SharedBuffer);
-        }
-        let admission = queue.push(handle, &mut arrival, pool, &mut self.dropped);
+        let admission = match &self.shared {
+            Some(shared) if !arrival.idle() && !shared.admits(before, arrival.ip_len) => {
+                let ClassQueue::Trimming(trimming) = queue else {
+                    return Admission::Dropped(Cause::SharedBuffer);
+                };
+                let admits = |queued, bytes| shared.admits(queued, bytes);
+                let handle = handle.arriving(arrival.now);
+                trimming.push_without_memory(handle, &arrival, admits).into()
+            }
+            _ => queue.push(handle, &mut arrival, pool, &mut self.dropped),
+        };
         if let Some(shared) = &self.shared {
             shared.changed(before, queue.backlog().bytes);
         }
@@ -509,11 +523,7 @@ impl ClassQueue {
                 }
             }
             ClassQueue::Trimming(trimming) => {
-                match trimming.push(handle.arriving(arrival.now), arrival) {
-                    Ok(Admitted::Whole { mark }) => Admission::Admitted { mark },
-                    Ok(Admitted::Header(ip_len)) => Admission::Trimmed(ip_len),
-                    Err(cause) => Admission::Dropped(cause),
-                }
+                trimming.push(handle.arriving(arrival.now), arrival).into()
             }
             ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
         }

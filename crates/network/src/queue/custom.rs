@@ -108,7 +108,9 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether the discipline cuts packets by [`Verdict::Trim`]: their headers stay in the queue. Has no effect together with [`QueueModel::ranks`].
+    /// Whether the discipline cuts packets by [`Verdict::Trim`]: their headers stay in the queue. Has no effect
+    /// together with [`QueueModel::ranks`]. The discipline is not asked about headers that another switch has cut, nor
+    /// about packets for which the memory of the switch has no room, which are cut.
     fn trims(&self) -> bool {
         false
     }

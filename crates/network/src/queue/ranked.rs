@@ -131,18 +131,25 @@ impl Ranked {
         dropped: &mut Vec<(PacketHandle, Cause)>,
     ) -> Option<(PacketHandle, bool)> {
         let mut left = self.backlog();
-        let (packets, flows) = (&self.packets, &self.flows);
-        let mut gone = BTreeSet::new();
-        let plan = self.queue.at_dequeue(now, || {
-            std::iter::from_fn(move || {
-                let key = next(packets, flows.as_ref(), &gone, pool)?;
-                let handle = &packets[&key];
-                gone.insert(key);
-                left.packets -= 1;
-                left.bytes -= u64::from(handle.ip_len());
-                Some(head(key, handle, left, pool))
-            })
-        });
+        let packets = &self.packets;
+        let mut head_of = move |key: Key, handle: &PacketHandle| {
+            left.packets -= 1;
+            left.bytes -= u64::from(handle.ip_len());
+            head(key, handle, left, pool)
+        };
+        let plan = match &self.flows {
+            None => self
+                .queue
+                .at_dequeue(now, || packets.iter().map(move |(&key, handle)| head_of(key, handle))),
+            Some(flows) => self.queue.at_dequeue(now, || {
+                let mut gone = BTreeSet::new();
+                std::iter::from_fn(move || {
+                    let key = next_of_flows(packets, flows, &gone, pool)?;
+                    gone.insert(key);
+                    Some(head_of(key, &packets[&key]))
+                })
+            }),
+        };
         for _ in 0..plan.drop {
             let handle = self.take_first(pool).expect("the plan drops what waits");
             dropped.push((handle, Cause::Sojourn));
@@ -151,7 +158,10 @@ impl Ranked {
     }
 
     fn take_first(&mut self, pool: &PacketPool) -> Option<PacketHandle> {
-        let key = next(&self.packets, self.flows.as_ref(), &BTreeSet::new(), pool)?;
+        let key = match &self.flows {
+            None => *self.packets.first_key_value()?.0,
+            Some(flows) => next_of_flows(&self.packets, flows, &BTreeSet::new(), pool)?,
+        };
         self.take(key, pool)
     }
 
@@ -166,19 +176,16 @@ impl Ranked {
     }
 }
 
-/// Returns the packet that leaves next if those in `gone` have left: the one with the smallest rank, or the first
-/// one of its flow where `flows` are given.
-fn next(
+/// Returns the packet that leaves next if those in `gone` have left: the first one of the flow that has the packet
+/// with the smallest rank.
+fn next_of_flows(
     packets: &BTreeMap<Key, PacketHandle>,
-    flows: Option<&Flows>,
+    flows: &Flows,
     gone: &BTreeSet<Key>,
     pool: &PacketPool,
 ) -> Option<Key> {
-    let (key, handle) = packets.iter().find(|(key, _)| !gone.contains(key))?;
-    match flows {
-        None => Some(*key),
-        Some(flows) => flows.first(pool.get(handle.slot()).flow(handle), gone),
-    }
+    let (_, handle) = packets.iter().find(|(key, _)| !gone.contains(key))?;
+    flows.first(pool.get(handle.slot()).flow(handle), gone)
 }
 
 /// Returns a queued packet in the form in which a discipline sees it. `key` is the sort key of the

@@ -1,10 +1,13 @@
 //! Queue that cuts packets: a packet without room loses its payload, and its header goes on (*trimming*; Cheng et
 //! al., *Catch the Whole Lot in an Action*, NSDI 2014; Handley et al., NDP, SIGCOMM 2017; Ultra Ethernet 1.0). A
 //! [discipline from another crate](super::custom) decides which packets are cut. The receiver learns of the loss
-//! when the header arrives.
+//! when the header arrives. A header that an earlier switch has cut is admitted as a header, and the discipline
+//! is not asked.
 //!
 //! Headers wait among the data packets, in the order of arrival. They have room for as many bytes as data packets
-//! have, counting full packets where the limit counts packets; beyond it, headers are lost.
+//! have, counting full packets where the limit counts packets; beyond it, headers are lost. In a switch memory that
+//! its queues share, the headers of a port count as a queue of their own, and a packet for which the memory has no
+//! room is cut, whatever the discipline would decide.
 //!
 //! Only packets that are [trimmable](super::Arrival::trimmable) can be cut: the receiver must know what a header
 //! without payload means.
@@ -35,16 +38,15 @@ pub struct Trimming {
     room: u64,
 }
 
-/// State of a packet after a queue that cuts packets has admitted it: with its payload, or as a
-/// header without payload.
+/// State of a packet after a queue that cuts packets has admitted it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admitted {
-    /// The packet waits as it came, to be marked or not.
-    Whole {
+    /// The packet waits as it came: with its payload, or as a header that an earlier switch has cut.
+    AsItCame {
         /// Whether the packet must be marked with CE.
         mark: bool,
     },
-    /// The header of the packet waits, which has this number of IP bytes.
+    /// The queue has cut the packet, and its header waits, which has this number of IP bytes.
     Header(u16),
 }
 
@@ -71,6 +73,9 @@ impl Trimming {
 
     /// Admits a packet and queues it, whole or cut. Returns the cause of its drop otherwise.
     pub fn push(&mut self, handle: PacketHandle, arrival: &mut Arrival) -> Result<Admitted, Cause> {
+        if arrival.packet.is_cut() {
+            return self.push_header(handle, arrival);
+        }
         arrival.backlog = self.data;
         let verdict = self.queue.at_enqueue(arrival);
         if let Some(cause) = verdict.loss() {
@@ -78,14 +83,38 @@ impl Trimming {
         }
         if verdict != Verdict::Trim {
             self.append(handle, false);
-            return Ok(Admitted::Whole { mark: verdict == Verdict::Mark });
+            return Ok(Admitted::AsItCame { mark: verdict == Verdict::Mark });
         }
+        self.push_header(handle, arrival)
+    }
+
+    /// Admits the header of a packet that the memory of the switch has no room for; `admits` says whether it
+    /// admits a number of bytes, the second one, to a queue of the length in the first one.
+    pub(crate) fn push_without_memory(
+        &mut self,
+        handle: PacketHandle,
+        arrival: &Arrival,
+        admits: impl FnOnce(u64, u32) -> bool,
+    ) -> Result<Admitted, Cause> {
+        let header = arrival.packet.header_bytes(handle.ip_len());
+        let can_be_cut = arrival.packet.is_cut() || arrival.trimmable();
+        if !can_be_cut || !admits(self.headers.bytes, header.into()) {
+            return Err(Cause::SharedBuffer);
+        }
+        self.push_header(handle, arrival)
+    }
+
+    /// Queues the header of a packet, which may be cut already.
+    fn push_header(&mut self, handle: PacketHandle, arrival: &Arrival) -> Result<Admitted, Cause> {
         let header = arrival.packet.header_bytes(handle.ip_len());
         if !arrival.idle() && self.headers.bytes + u64::from(header) > self.room {
             return Err(Cause::QueueFull);
         }
         self.append(handle.with_ip_len(header), true);
-        Ok(Admitted::Header(header))
+        match arrival.packet.is_cut() {
+            true => Ok(Admitted::AsItCame { mark: false }),
+            false => Ok(Admitted::Header(header)),
+        }
     }
 
     fn append(&mut self, handle: PacketHandle, is_header: bool) {

@@ -305,15 +305,18 @@ impl Routing {
     }
 
     /// Returns the links on which `switch` (counted from 0 among switches) may send a packet with
-    /// the hash `hash` to `dst`. At least one must exist.
+    /// the hash `hash` to `dst`; none if the switch has no route to `dst`.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
         }
         let at = &self.attachments[dst.0 as usize];
-        let entry = self.table.entry(switch, at.column);
+        let entry = match self.table.entry(switch, at.column) {
+            &LOCAL => &at.down,
+            entry => entry,
+        };
         match *entry {
-            LOCAL => from_ref(&at.down),
+            NO_ROUTE => &[],
             group if group & GROUP_BIT != 0 => {
                 self.chooser.possible(dst, self.table.members_of(group))
             }

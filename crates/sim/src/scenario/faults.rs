@@ -111,7 +111,8 @@ impl<'a> Ground<'a> {
         Ok(of_nodes.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
     }
 
-    /// Returns the links of a card or of a range of cards: the hosts and, on each, the cards from the first to the last.
+    /// Returns the links of a card or of a range of cards: the hosts and, on each, the cards from
+    /// the first to the last.
     /// `None` if the text names no card.
     fn of_cards(&self, place: &str) -> Result<Option<Vec<u32>>, places::Wrong> {
         let (first, last) = place.split_once("..").unwrap_or((place, place));

@@ -26,8 +26,9 @@ pub trait StreamTransport {
     /// Returns mutable access to the messages in flight on all connections of this transport.
     fn messages_mut(&mut self) -> &mut Messages;
 
-    /// Opens connection `number` for a workload: `of` is the workload, its name for the connection and the
-    /// traffic class, `ends` are client and server, `cards` their [cards](Network::hashes_of_new). Returns `None` if all slots are in use.
+    /// Opens connection `number` for a workload: `of` is the number of the workload, its name for the
+    /// connection and the traffic class, `ends` are client and server, `cards` their
+    /// [cards](Network::hashes_of_new). Returns `None` if all slots are in use.
     fn open(
         &mut self,
         network: &mut Network,

@@ -167,6 +167,41 @@ fn one_flow_exceeds_one_card_only_in_turn_and_then_with_reordering() {
     assert_eq!(in_turn.u64s("flows", "retransmits")[0], 0);
 }
 
+/// Returns three hosts of which the second has a card only at the first switch.
+fn partly_connected() -> String {
+    let cable = |host, switch| (host, switch, "1 Gbit/s", "1 us");
+    graph(
+        &["a", "b", "c"],
+        &["s0", "s1"],
+        &[cable("a", "s0"), cable("b", "s0"), cable("c", "s0"), cable("a", "s1"), cable("c", "s1")],
+    )
+}
+
+#[test]
+fn a_switch_without_a_route_to_a_card_is_possible() {
+    let text = |more: &str| {
+        format!(
+            "schema = 1\n{more}\n[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '100 KB'\n"
+        )
+    };
+    let context = context_with("g.toml", &partly_connected());
+    let fabric = "[fabric]\nkind = 'graph'\nfile = 'g.toml'\n";
+    for more in ["", "[fabric.pfc]\npriorities = [3]\n"] {
+        let out = finish(&scenario_in(&context, &text(&format!("{fabric}{more}")), &[]));
+        assert_eq!(out.u64s("links", "lost_no_route").iter().sum::<u64>(), 0, "{more}");
+        assert_eq!(out.f64s("flows", "fct_us").len(), 6);
+        out.assert_conserved();
+    }
+    let flow = format!("fidelity = 'flow'\n{fabric}");
+    let out = finish(&scenario_in(&context, &text(&flow), &[]));
+    assert_eq!(out.f64s("flows", "fct_us").len(), 6);
+    // without a bond, connections are bound to a card also where it leads nowhere
+    let off = text(&format!("{flow}bond_mode = 'off'\n"));
+    let why =
+        attempt(&scenario_in(&context, &off, &[]), false).err().expect("lost packets").to_string();
+    assert!(why.contains("has no path from the card that it uses"), "{why}");
+}
+
 /// Two racks with two leaves each; every host has a card at both leaves of its rack.
 const DUAL: &str = "schema = 1\n[fabric]\nleaves = 4\nhosts_per_leaf = 4\nspines = 2\ncards = 2\n\
     homing = 'multi-homed'\nhost_rate = '1 Gbit/s'\nuplink_rate = '4 Gbit/s'\n";

@@ -249,7 +249,7 @@ impl QueuePair {
         let responder = &mut self.responder;
         let position = Packet::widen(packet.seq, responder.expected);
         if packet.payload == 0 {
-            return self.on_trimmed(now, position, sink);
+            return self.on_trimmed(now, position, packet.flags, sink);
         }
         if position > responder.expected {
             self.counters.out_of_sequence += 1;
@@ -278,12 +278,17 @@ impl QueuePair {
 
     /// Handles the header of a data packet whose payload a queue has cut: requests the payload at once if it has
     /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK. Headers do
-    /// not overtake data, so that what was sent before this one has arrived or is lost.
+    /// not overtake data, so that what was sent before this one has arrived or is lost. The header of a packet that
+    /// has arrived before is acknowledged if its sender asks for it, as the packet itself would be.
     #[cold]
-    fn on_trimmed(&mut self, now: Time, position: u64, sink: &mut impl Sink) {
+    fn on_trimmed(&mut self, now: Time, position: u64, flags: u8, sink: &mut impl Sink) {
         self.counters.trimmed += 1;
         let responder = &mut self.responder;
         if position < responder.expected {
+            if flags & rocev2::ASKS != 0 {
+                self.counters.acks += 1;
+                self.acknowledge(now, rocev2::ACK, sink);
+            }
             return;
         }
         let again = position == responder.expected;
