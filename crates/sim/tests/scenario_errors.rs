@@ -392,7 +392,7 @@ fn sleeping_links_need_what_can_sleep() {
     let long = energy("kind = 'coalescing', hold = '50 ms', trigger = '1000 packets'");
     let scenario = read(&long, &context(), &[]).expect("a note, no error");
     let said = "may delay a packet and its ACK by 200 ms in total on 2 links in each direction. \
-                This is more than tcp.min_rto (200 ms)";
+                This is not less than tcp.min_rto (200 ms)";
     assert!(scenario.notes.iter().any(|n| n.contains(said)), "{:?}", scenario.notes);
     assert_eq!(reread(&scenario), scenario);
 }
