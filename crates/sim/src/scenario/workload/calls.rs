@@ -8,7 +8,7 @@
 //! | `transaction` | name of the transaction; a change of the name begins a new transaction |
 //! | `call` | number of the call in its transaction, from 0 |
 //! | `parent` | number of the call that makes this call; empty for call 0 |
-//! | `start_s` | call 0: arrival of a transaction, in s from the start of the recording; else empty |
+//! | `start_s` | call 0: arrival, in s from the start of the recording; other calls: empty |
 //! | `component` | component that answers the call |
 //! | `service`, `operation` | names for the tables of results; optional columns |
 //! | `request_bytes`, `response_bytes` | application bytes, at least 1 |
