@@ -65,7 +65,7 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
 }
 
 /// Returns the sum of the rates of the cards of a host; if hosts differ, the smallest sum. Without
-/// a topology it is 1 Gbit/s.
+/// a topology the result is 1 Gbit/s.
 pub fn rate_of_all_cards(topology: Option<&Topology>) -> Rate {
     let rate = host_rate(topology);
     match topology {

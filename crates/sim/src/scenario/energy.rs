@@ -4,8 +4,8 @@ use eastwest_network::config::PortSet;
 use eastwest_network::energy::{EnergyConfig, LinkRates};
 use eastwest_types::Span;
 
-/// Returns a note if sleeping links may delay a packet and its ACK, on a path of `hops` links each,
-/// by at least `min_rto`; otherwise `None`.
+/// Returns a note if sleeping links may delay a packet and its ACK, on paths of `hops` links each,
+/// by at least `min_rto` in total; otherwise `None`.
 pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let (host, fabric) = (energy.host.policy.hold(), energy.fabric.policy.hold());
     let way =

@@ -1,6 +1,6 @@
 //! Input files of a scenario. A file must be below the directory of the scenario or among the data
-//! that ships with Eastwest, and its size is limited. All files are recorded, so that a result
-//! folder contains all inputs of its run.
+//! that ships with Eastwest, and the size of files is limited. All files are recorded, so that a
+//! result folder contains all inputs of its run.
 
 use eastwest_mechanism::Mechanisms;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The key `goal`: the values that measures in the results of a run should reach.
 //!
-//! Goals do not change a run. The simulator checks only their form, and writes them into the
+//! Goals do not change a run. The simulator checks only the form of goals, and writes them into the
 //! scenario text with all defaults. The Python package compares goals with results
 //! (`python/eastwest/goals`).
 

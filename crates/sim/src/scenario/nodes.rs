@@ -80,7 +80,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
     }
 }
 
-/// Nodes of a topology, with their numbers and names, and the cables between them.
+/// Nodes of a topology with names and numbers, and the cables between the nodes.
 pub struct Nodes {
     topology: Topology,
     tiers: Vec<(&'static str, u64)>,

@@ -71,8 +71,8 @@ pub fn read(
 }
 
 /// Returns the settings `routing` with the explicit `routes`, which the scenario and its file of
-/// routes list. Reports as a problem if another routing ignores them, or if two routes join the
-/// same hosts.
+/// routes list. Reports as a problem if another routing ignores these routes, or if two routes have
+/// the same sender and receiver.
 fn with_routes(
     s: &mut Section,
     routing: RoutingConfig,

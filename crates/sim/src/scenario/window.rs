@@ -22,8 +22,8 @@ pub struct WindowConfig {
     /// Name of a workload: only the time in which this workload is active is counted. `None`: the
     /// whole run.
     pub during: Option<String>,
-    /// Purpose of those flows of the workload `during` that define its activity; `None`: all its
-    /// activity.
+    /// Purpose (such as shuffle) of the flows by which the workload `during` counts as active;
+    /// `None`: flows of all purposes and all other activity.
     pub purpose: Option<Purpose>,
 }
 

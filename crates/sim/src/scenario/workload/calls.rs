@@ -107,8 +107,8 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
     Ok(book)
 }
 
-/// Returns, for each of [`COLUMNS`], its position in the first line of the file; `None` if it is
-/// missing.
+/// Returns, for each of [`COLUMNS`], its position in the first line of the file, from 0; `None` if
+/// the file lacks the column.
 fn header(names: &csv::ByteRecord) -> Result<[Option<usize>; COLUMNS.len()], String> {
     let mut places = [None; COLUMNS.len()];
     for (at, name) in names.iter().enumerate() {

@@ -21,8 +21,8 @@ pub struct Ground<'a> {
     pub mtu: Option<u32>,
     /// Directories, files and mechanisms that the scenario may use.
     pub context: &'a Context,
-    /// Number of further MapReduce jobs that the scenario may have. Each workload that is read
-    /// reduces it by its jobs.
+    /// Number of MapReduce jobs that further workloads of the scenario may have.
+    /// [`Ground::admit_jobs`] reduces this number.
     jobs_left: Cell<usize>,
 }
 

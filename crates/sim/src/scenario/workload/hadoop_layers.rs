@@ -142,7 +142,7 @@ impl Layers {
                     complaints.push((given_name.clone(), reason));
                 }
                 Some(before) if before.fixed && before.value.trim() != given.value.trim() => {
-                    let reason = format!("is final: {}", before.said());
+                    let reason = format!("cannot be set: its value is final: {}", before.said());
                     complaints.push((given_name.clone(), reason));
                 }
                 _ => {

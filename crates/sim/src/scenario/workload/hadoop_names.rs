@@ -1,8 +1,8 @@
 //! Meaning of the properties of Hadoop. There are three kinds: settings of the model, properties
 //! for which the model assumes a fixed value, and properties that are not modelled.
 //!
-//! Names are those of Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
-//! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Deprecated names are in
+//! The names are from Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
+//! `mapred-default.xml`) and, for slots and the jobtracker, from Hadoop 1. Deprecated names are in
 //! `hadoop_renamed.tsv`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ pub enum Form {
     Bytes,
     /// A whole number of MiB.
     Mebibytes,
-    /// Size of a packet of HDFS on the wire in bytes; it is converted to the number of file bytes
-    /// in the packet.
+    /// Size of a packet of HDFS on the wire in bytes, from which the number of file bytes in the
+    /// packet is computed.
     PacketPayload,
     /// Options of a Java virtual machine, of which only the heap size (`-Xmx`) is used.
     Heap,
@@ -56,7 +56,8 @@ const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) 
     Modelled { name, form, keys }
 }
 
-/// All Hadoop properties that are settings of the model, except those that apply only to YARN.
+/// All Hadoop properties that are settings of the model, except the properties that apply only to
+/// YARN.
 pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.framework.name", Form::Framework, &["framework"]),
     // properties of HDFS
@@ -202,8 +203,8 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
-/// Names of the Hadoop properties that give the memory of nodes and containers. They have no effect
-/// if tasks are assigned to slots (Hadoop 1).
+/// Names of the Hadoop properties that set the memory of nodes and containers. These properties
+/// have no effect if tasks are assigned to slots (Hadoop 1).
 pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.nodemanager.resource.memory-mb",
     "mapreduce.map.memory.mb",

@@ -62,7 +62,7 @@ fn sort_buffer(layers: &Layers, found: &mut Found) {
         } else if let Some(heap) = map_heap(layers) {
             if sort_mb << 20 >= heap {
                 let heap_mb = heap >> 20;
-                let message = format!("does not fit into a heap of {heap_mb} MiB");
+                let message = format!("does not fit into a heap of {heap_mb} MiB of a map task");
                 found.push((SORT_MB, message));
             }
         }

@@ -17,7 +17,8 @@ use toml::Value;
 
 /// Maximum size of a machine file in bytes.
 const MOST_BYTES: u64 = 64 << 10;
-/// Name of the table of a machine file that is ignored: it describes the source of the values.
+/// Name of the table of a machine file that describes the source of the values; this table is
+/// ignored.
 const REMARKS: &str = "calibration";
 
 /// Reads the key `machine`. The values in the machine file become presets (defaults) of the keys of

@@ -320,7 +320,7 @@ pub(super) fn read_count(
     count
 }
 
-/// Reads the settings of open-loop flows: they arrive at random at a given load, whether or not
+/// Reads the settings of open-loop flows, which arrive at random at a given load, whether or not
 /// earlier flows have ended. Returns `None` if there is a problem, which is reported.
 pub fn poisson(
     s: &mut Section,

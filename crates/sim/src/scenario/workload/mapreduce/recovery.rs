@@ -12,8 +12,8 @@ const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
 
 /// Reads the former key `failures.dead`, the time without a heartbeat after which a datanode counts
-/// as dead. Sets a preset of `hdfs.recheck` with which this time is equal; it is now defined as 2 ·
-/// `recheck` + 10 · `datanode_heartbeat`.
+/// as dead. This time is now 2 · `recheck` + 10 · `datanode_heartbeat`; unless the scenario sets
+/// `hdfs.recheck`, its preset is computed from the former key.
 pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
     let Some(dead) = time(s, "failures.dead") else { return };
