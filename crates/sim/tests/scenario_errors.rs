@@ -311,7 +311,7 @@ fn impossible_fabrics_are_refused_with_the_reason() {
         (
             "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
           routing='modulo'\nweight=[{from='left',to='near0',weight=2}]",
-            "weights have no effect with a routing",
+            "weights have no effect with this fabric.routing",
         ),
         (
             "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
@@ -392,7 +392,7 @@ fn sleeping_links_need_what_can_sleep() {
     let long = energy("kind = 'coalescing', hold = '50 ms', trigger = '1000 packets'");
     let scenario = read(&long, &context(), &[]).expect("a note, no error");
     let said = "may delay a packet and its ACK by 200 ms in total on 2 links in each direction. \
-                This is more than tcp.min_rto (200 ms)";
+                This is not less than tcp.min_rto (200 ms)";
     assert!(scenario.notes.iter().any(|n| n.contains(said)), "{:?}", scenario.notes);
     assert_eq!(reread(&scenario), scenario);
 }
@@ -767,7 +767,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     assert_eq!(notes_with("profile = 'linux'\ncongestion = 'dctcp'"), Vec::<String>::new());
     let text = text.replace("'9 packets'", "'9 packets', protection='default'");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
-    assert!(found.len() == 1 && found[0].contains("packets are dropped, unless"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("packets are dropped unless"), "{found:?}");
 }
 
 #[test]
@@ -892,7 +892,7 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
             "on = 'leaf0--spine0#2'\nkind = 'down'",
             "the cables of leaf0--spine0 have the numbers 0 to 1",
         ),
-        ("on = 'leaf0--spine0#x'\nkind = 'down'", "where a number is needed"),
+        ("on = 'leaf0--spine0#x'\nkind = 'down'", "not the number of a parallel cable"),
         ("on = []\nkind = 'down'", "must name at least one link"),
         ("on = 'h0'\nkind = 'dwon'", "(did you mean down?)"),
         ("on = 'h0'\nkind = 'loss'", "share: is required"),
@@ -912,7 +912,7 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "has an effect only together with `period`"),
         (
             "on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1",
-            "must leave the link some time up",
+            "must be above 0 and below 1: the link",
         ),
         ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after `from`"),
     ];

@@ -1,4 +1,4 @@
-//! Cables: functions that read their settings, and that list the cables of a topology.
+//! Functions that read the settings of cables, and that list the cables of a topology.
 
 use eastwest_network::energy::LinkRates;
 use eastwest_network::topology::{CableConfig, Topology};
@@ -48,7 +48,7 @@ pub fn cable(rate: Rate, delay: Span) -> CableConfig {
     CableConfig { rate, delay }
 }
 
-/// Returns the rate of the slowest cable of a host; 1 Gbit/s without a topology.
+/// Returns the rate of the slowest cable of any host; 1 Gbit/s without a topology.
 pub fn host_rate(topology: Option<&Topology>) -> Rate {
     match topology {
         Some(
@@ -64,7 +64,8 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
-/// Returns the rate of all cards of a host together, of the host where it is lowest; 1 Gbit/s without a topology.
+/// Returns the sum of the rates of the cards of a host; if hosts differ, the smallest sum. Without
+/// a topology the result is 1 Gbit/s.
 pub fn rate_of_all_cards(topology: Option<&Topology>) -> Rate {
     let rate = host_rate(topology);
     match topology {
@@ -114,7 +115,8 @@ pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     cables
 }
 
-/// Returns the distinct rates of the cables of hosts, and of the cables between switches.
+/// Returns the rates of the cables of hosts, and of the cables between switches; a graph may repeat
+/// a rate.
 pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
     let (host, fabric) = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {

@@ -27,21 +27,21 @@ pub struct Scenario {
     pub seed: u64,
     /// Level of detail: whether packets or flows are simulated.
     pub fidelity: Fidelity,
-    /// Simulated time at which the run ends even if there is work left; `None`: it ends when all
-    /// workloads have finished.
+    /// Simulated time at which the run ends even if workloads have not finished; `None`: it ends
+    /// when all workloads have finished.
     pub duration: Option<Span>,
     /// Settings of the network: nodes, cables, queues, routes.
     pub fabric: FabricConfig,
-    /// Power model of switches.
+    /// Power model of switches, for the energy in the results.
     pub switch_power: SwitchPower,
-    /// Settings of every TCP endpoint that no override matches.
+    /// Settings of every TCP endpoint that matches no override in `tcp_overrides`.
     pub tcp: TcpConfig,
-    /// TCP settings of some endpoints, of which the first that matches applies
-    /// (`[[tcp.override]]`).
+    /// TCP settings of some endpoints (`[[tcp.override]]`). For each endpoint the first override
+    /// applies whose filters match.
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports other than TCP that workloads use.
     pub further: FurtherSettings,
-    /// Settings of the processing of packets by hosts; `None`: hosts take no time.
+    /// Times that hosts need to process packets; `None`: zero.
     pub hosts: Option<ProcessingConfig>,
     /// Traffic classes, indexed by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
@@ -51,8 +51,8 @@ pub struct Scenario {
     pub measure: MeasureConfig,
     /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files that the scenario reads, under the names used in its text with all defaults. Whoever
-    /// stores that text must store these files beside it.
+    /// Files that the scenario reads, under the names in its text with all defaults. A program that
+    /// stores this text must store the files beside it.
     pub attached: Vec<Attached>,
     /// The scenario as TOML text with all defaults.
     pub(super) resolved: String,

@@ -1,7 +1,8 @@
-//! `[[class]]`: traffic classes, which name rows in tables and give packets their codepoint (DSCP).
+//! `[[class]]`: traffic classes. A class names rows in tables, and sets the codepoint (DSCP) of
+//! packets.
 //!
-//! A class exists as soon as a workload names it. The table `[[class]]` is only needed to give it a
-//! priority or a DSCP. Priority p stands for the class selector CSp (RFC 2474, 4.2.2).
+//! A workload may name a class without a table `[[class]]`; the table is only needed to set the
+//! priority or the DSCP of the class. Priority p means the class selector CSp (RFC 2474, 4.2.2).
 
 use eastwest_network::config::FabricConfig;
 use eastwest_network::scheduler::SchedulerConfig;
@@ -12,7 +13,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_settings::resolve::{Body, Out};
 use eastwest_types::ClassId;
 
-/// A traffic class of a scenario: its name and its codepoint.
+/// Traffic class of a scenario: name and codepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficClassConfig {
     /// Name of the class.
@@ -24,12 +25,13 @@ pub struct TrafficClassConfig {
 /// Maximum number of traffic classes of a scenario.
 const MOST: usize = 64;
 
-/// Traffic classes that the scenario has named so far; used while the scenario is read.
+/// Traffic classes that tables `[[class]]` and workloads have named so far, while a scenario is
+/// read.
 pub struct Classes {
     /// Traffic classes, indexed by [`ClassId`].
     pub list: Vec<TrafficClassConfig>,
-    /// Number of classes that the scenario declares with `[[class]]`; the others are named by
-    /// workloads only.
+    /// Number of classes that tables `[[class]]` declare, the first in `list`; only workloads name
+    /// the other classes.
     declared: usize,
     used: Vec<bool>,
 }
@@ -92,13 +94,13 @@ impl Classes {
     }
 
     /// Writes the traffic classes into the scenario text with all defaults, and adds notes about
-    /// settings that look unintended.
+    /// classes and priorities without effect.
     pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;
         }
         if self.list.len() > MOST {
-            s.wrong("class", format!("there are more than {MOST} traffic classes"));
+            s.wrong("class", format!("there are more than {MOST} traffic classes, the maximum"));
         }
         for class in
             self.list.iter().zip(&self.used).take(self.declared).filter(|(_, used)| !**used)

@@ -1,4 +1,4 @@
-//! Checks of data-centre bridging against the rest of a scenario.
+//! Check of the log of PFC pauses against the settings of data-centre bridging.
 
 use eastwest_network::config::PortSet;
 use eastwest_network::dcb::DcbConfig;

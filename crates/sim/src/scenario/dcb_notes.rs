@@ -1,4 +1,4 @@
-//! Checks of data-centre bridging against the rest of a scenario: cycles of pauses (deadlock), and
+//! Checks of data-centre bridging (PFC) against the rest of a scenario: deadlocks, headroom, and
 //! traffic without retransmission.
 
 use super::classes::TrafficClassConfig;
@@ -10,8 +10,8 @@ use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_network::dcb::headroom_pools::{self, OverSubscribed};
 use eastwest_settings::reader::Section;
 
-/// Adds a note if PFC pauses could wait for each other in a cycle (deadlock), or if the fabric is
-/// too large for this check.
+/// Adds a note if PFC allows a deadlock, in which paused packets wait for each other in a cycle of
+/// links, or if the fabric is too large for this check.
 pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     if fabric.dcb.pfc.is_none() {
         return;
@@ -32,19 +32,20 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     }
 }
 
-/// Adds a note if the headroom pool of a switch is smaller than the headrooms of its inputs.
+/// Adds a note if the headroom pool of a switch (buffer for packets that arrive after a pause) is
+/// smaller than the sum of the headrooms of its inputs.
 pub fn note_headroom(fabric: &FabricConfig, notes: &mut Vec<String>) {
     let Some(found) = headroom_pools::most_over_subscribed(fabric) else { return };
     let OverSubscribed { switch, pool, sum, count } = found;
     notes.push(format!(
         "fabric.pfc: the headroom pool of {switch} has {pool} B, but the headrooms of its {count} \
-         lossless priorities of inputs are {sum} B together. If too many of them pause at the same \
-         time, lossless packets are lost (dcb.overflow_drops)"
+         lossless priorities of inputs are {sum} B together. If too many of these priorities are \
+         paused at the same time, lossless packets are lost (dcb.overflow_drops)"
     ));
 }
 
-/// Reports a problem for every workload whose messages travel as raw Ethernet frames in a priority
-/// without PFC, since nothing retransmits lost frames.
+/// Reports a problem for every workload that sends raw Ethernet frames in a priority without PFC:
+/// no transport retransmits lost frames.
 pub fn refuse_lossy(
     s: &mut Section,
     workloads: &[WorkloadSpec],

@@ -4,8 +4,8 @@ use eastwest_network::config::PortSet;
 use eastwest_network::energy::{EnergyConfig, LinkRates};
 use eastwest_types::Span;
 
-/// Returns a note if sleeping links may delay a packet and its ACK, on a path of `hops` links each,
-/// by at least `min_rto`; otherwise `None`.
+/// Returns a note if sleeping links may delay a packet and its ACK, on paths of `hops` links each,
+/// by at least `min_rto` in total; otherwise `None`.
 pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let (host, fabric) = (energy.host.policy.hold(), energy.fabric.policy.hold());
     let way =
@@ -14,7 +14,7 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     (both >= min_rto).then(|| {
         format!(
             "fabric.energy: sleeping links may delay a packet and its ACK by {} ms in total on \
-             {hops} links in each direction. This is more than tcp.min_rto ({} ms): \
+             {hops} links in each direction. This is not less than tcp.min_rto ({} ms): \
              retransmission timers may expire without any loss",
             both.as_us_f64() / 1000.0,
             min_rto.as_us_f64() / 1000.0

@@ -37,8 +37,9 @@ use eastwest_types::{Rate, Span};
 /// Maximum value of the setting `processing_jitter`.
 const MOST_JITTER: Span = Span::from_secs(1);
 
-/// Maximum number of nodes, and of cables, of a fabric.
+/// Maximum number of nodes of a fabric.
 const MOST_NODES: u64 = 1_000_000;
+/// Maximum number of cables of a fabric.
 const MOST_CABLES: u64 = 4_000_000;
 
 #[derive(Clone, Copy)]
@@ -50,7 +51,7 @@ enum Kind {
     Graph,
 }
 
-/// The fabric of a scenario as read, and its properties on which other settings depend.
+/// Settings of the fabric, and properties of the fabric that other settings depend on.
 pub struct Fabric {
     /// Checked settings of the fabric; placeholder values where a problem was reported.
     pub config: FabricConfig,
@@ -79,7 +80,8 @@ pub fn read(
     let cards = CardsConfig::read(s, several);
     let Packets { mtu, framing, min_frame } = read_packets(s);
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
-    let processing_jitter = read_jitter(s, packet.min(MOST_JITTER)); // for rates below 12 kbit/s
+    // at rates below 12 kbit/s a packet takes longer than the maximum of the setting
+    let processing_jitter = read_jitter(s, packet.min(MOST_JITTER));
     let reference_ports = s.get(
         key::<bool>(
             "reference_ports",
@@ -136,8 +138,8 @@ pub fn read(
         routing,
         equal_paths,
         processing_jitter,
-        // filled later, when the section `measure` is read
         energy,
+        // `plan.rs` sets `measured` from `measure.ports`; `top.rs` sets `faults`
         measured: PortSet::default(),
         reference_ports,
         faults: Vec::new(),

@@ -31,14 +31,15 @@ enum Kind {
     Down,
 }
 
-/// Nodes of the fabric and the cables between them, to translate the places of faults into link
-/// numbers.
+/// Nodes and cables of the fabric, by which names of places in faults (nodes, cards, cables) become
+/// numbers of links. The cable with number `c` has the links `2 * c` and `2 * c + 1`.
 struct Ground<'a> {
     nodes: &'a Nodes,
     graph: Graph,
     /// Numbers of the cables between each pair of nodes, the smaller node number first.
     between: BTreeMap<(u32, u32), Vec<u32>>,
-    /// Cables of each host by its cards; `None` if every host has one.
+    /// Numbers of the cables of each host, indexed by host and card; `None` if every host has one
+    /// card.
     cards: Option<Vec<Vec<u32>>>,
 }
 
@@ -53,8 +54,10 @@ impl<'a> Ground<'a> {
         Ground { nodes, graph, between, cards }
     }
 
-    /// Returns the links of a place: a node, a range of nodes `h0..h7`, a card `h0:eth1` or a range of cards
-    /// `h0:eth1..h7:eth1`, a cable `a--b`, or one of its directions `a->b`; `#1` chooses among parallel cables.
+    /// Returns the numbers of the links that `text` names: all links of a node `h0`, of a range of
+    /// nodes `h0..h7`, of a card `h0:eth1`, of a range of cards `h0:eth1..h7:eth1` or of a cable
+    /// `a--b`, or one direction of a cable, `a->b`. `#1` after the names of two nodes chooses the
+    /// second of parallel cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
             None => (text, None),
@@ -62,7 +65,7 @@ impl<'a> Ground<'a> {
                 Ok(number) => (place.trim(), Some(number)),
                 Err(_) => {
                     return Err((
-                        format!("has {number:?} after #, where a number is needed"),
+                        format!("has {number:?} after #, not the number of a parallel cable"),
                         None,
                     ));
                 }
@@ -78,7 +81,7 @@ impl<'a> Ground<'a> {
             return self.choose(place, chosen, a, b);
         }
         if place.contains("--") && self.nodes.number(place).is_none() {
-            // the message about one direction, `a->b`, tells which of the two names is wrong
+            // the check of a single direction, `a->b`, reports which of the two names is wrong
             let one_way = place.replacen("--", "->", 1);
             return match places::port(&one_way, self.nodes) {
                 Err((message, near)) => {
@@ -111,9 +114,9 @@ impl<'a> Ground<'a> {
         Ok(of_nodes.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
     }
 
-    /// Returns the links of a card or of a range of cards: the hosts and, on each, the cards from
-    /// the first to the last.
-    /// `None` if the text names no card.
+    /// Returns the links of a card `h0:eth1`, or of a range of cards `h0:eth1..h7:eth2`: on every
+    /// host of the range, the cards from the first number to the last. `None` if `place` names no
+    /// card.
     fn of_cards(&self, place: &str) -> Result<Option<Vec<u32>>, places::Wrong> {
         let (first, last) = place.split_once("..").unwrap_or((place, place));
         let (Some(first), Some(last)) = (self.card(first.trim())?, self.card(last.trim())?) else {
@@ -131,7 +134,8 @@ impl<'a> Ground<'a> {
         Ok(Some(hosts.iter().flat_map(chosen).collect()))
     }
 
-    /// Returns the host and the number of a card such as `h3:eth1`; `None` if the text names no card.
+    /// Returns the numbers of the host and of the card in a name such as `h3:eth1`; `None` if
+    /// `text` does not name a card.
     fn card(&self, text: &str) -> Result<Option<(u32, usize)>, places::Wrong> {
         let named = text.rsplit_once(":eth").filter(|_| self.nodes.number(text).is_none());
         let Some((host, Ok(number))) = named.map(|(host, n)| (host, n.parse::<usize>())) else {
@@ -141,7 +145,7 @@ impl<'a> Ground<'a> {
         let most = self.cards.as_ref().map_or(1, |cards| cards[host as usize].len());
         if number >= most {
             let message = match most {
-                1 => format!("contains {text}, but the host has one card: name the host"),
+                1 => format!("contains {text}, but this host has one card: write only its name"),
                 _ => format!(
                     "contains {text}, but the cards of this host are eth0 to eth{}",
                     most - 1
@@ -152,8 +156,8 @@ impl<'a> Ground<'a> {
         Ok(Some((host, number)))
     }
 
-    /// Returns the numbers of the two nodes of a cable `a--b`. Names may contain dashes, so every
-    /// `--` is tried.
+    /// Returns the numbers of the two nodes of a cable `a--b`; `None` if `text` does not name a
+    /// cable. Names of nodes may contain dashes, so every `--` is tried as the separator.
     fn cable(&self, text: &str) -> Option<(u32, u32)> {
         text.match_indices("--").find_map(|(at, dashes)| {
             let a = self.nodes.number(text[..at].trim())?;
@@ -162,8 +166,9 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Returns the numbers of the links between two nodes: of all cables, or only of the chosen
-    /// one.
+    /// Returns the numbers of the links between the nodes `a` and `b`, in both directions: of all
+    /// their cables, or only of the cable with the index `chosen`. `place` is the text for
+    /// messages.
     fn choose(
         &self,
         place: &str,
@@ -204,7 +209,8 @@ fn ends_of(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// Reads the faults of links (`[[fault]]`).
+/// Reads all tables `[[fault]]`. Reports as a problem if two faults set the same property of a link
+/// at the same time.
 pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     let nodes = fabric.nodes.as_ref().filter(|_| s.has("fault"));
     let ground = nodes.map(|nodes| Ground::new(&fabric.config.topology, nodes));
@@ -217,7 +223,7 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
             let fault = read_fault(f, ground.as_ref())?;
             let fits = fault.links.len() <= left;
             f.demand(fits, &["on"], || {
-                format!("makes more than {MOST_LINKS} links with faults, which is the most allowed")
+                format!("adds links beyond {MOST_LINKS}, the maximum of all faults together")
             });
             left -= fault.links.len().min(left);
             Some((number, fault))
@@ -235,9 +241,9 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
 /// Begin and end of a fault (simulated time), and its index in the scenario.
 type Stay = (Time, Time, usize);
 
-/// Returns a message for each fault, by index, that overlaps in time with another fault of the same
-/// property (loss, rate or delay) on a link. Failures may overlap: a link is up when no failure is
-/// in effect.
+/// Returns a message for each fault, by index, that begins while another fault sets the same
+/// property (loss, rate or delay) of the same link. Failures may overlap: a link is up when no
+/// failure is in effect.
 fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize, String> {
     let mut times: BTreeMap<(u8, u32), Vec<Stay>> = BTreeMap::new();
     for (number, fault) in faults.iter().copied() {
@@ -254,7 +260,7 @@ fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize
     let mut found = BTreeMap::new();
     for ((_, link), mut times) in times {
         times.sort_unstable();
-        // the fault that lasts longest among those that have begun
+        // the fault with the latest end among the faults that have begun
         let mut longest = times[0];
         for &(from, until, second) in &times[1..] {
             let (_, end, first) = longest;
@@ -415,7 +421,7 @@ fn read_bursts(f: &mut Section) -> LossModel {
         (Some(Fraction(share)), Some(Ratio(mean)), ..) if !chain => {
             f.demand(share / (1.0 - share) <= mean, &["mean_burst", "share"], || {
                 format!(
-                    "is too short for this share of losses: it must be at least {:.3}",
+                    "is too short for share = {share}: it must be at least {:.3} packets",
                     share / (1.0 - share)
                 )
             });
@@ -457,7 +463,7 @@ fn read_degraded(f: &mut Section) -> Degraded {
         (Some(rate), None) => return Degraded::Rate(rate),
         (None, Some(share)) => return Degraded::Share(share.0),
         _ if !f.good(&["rate", "share"]) || f.describing() => {}
-        _ => f.wrong("kind", "needs either rate or share"),
+        _ => f.wrong("kind", "needs either rate or share, and not both keys"),
     }
     Degraded::Share(1.0)
 }
@@ -499,7 +505,7 @@ fn read_down(f: &mut Section) -> Effect {
     let period: Option<Span> = f.find(
         key("period", "Flapping: time from one failure to the next.")
             .optional("the link fails once")
-            // The minimum bounds the work: routes are recomputed for each failure.
+            // The minimum limits the run time: routes are computed again for each failure.
             .range("1 ms", "480 h"),
     );
     let up_share = f.find(
@@ -517,7 +523,7 @@ fn read_down(f: &mut Section) -> Effect {
     let flapping = period.map(|period| {
         let down = Span(whole_part(period.0 as f64 * (1.0 - up)));
         f.demand(down > Span::ZERO && down < period, &["up_share", "period"], || {
-            "must leave the link some time up and some time down in each period".to_owned()
+            "must be above 0 and below 1: the link is up and down in each period".to_owned()
         });
         Flapping { period, down }
     });

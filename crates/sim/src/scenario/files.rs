@@ -1,6 +1,6 @@
-//! Files that a scenario reads. They must be below its directory or among the data that ships with
-//! Eastwest, and their size is limited. They are recorded, so that a result folder contains all
-//! inputs of its run.
+//! Input files of a scenario. A file must be below the directory of the scenario or among the data
+//! that ships with Eastwest, and the size of files is limited. All files are recorded, so that a
+//! result folder contains all inputs of its run.
 
 use eastwest_mechanism::Mechanisms;
 use std::collections::BTreeMap;
@@ -15,9 +15,10 @@ pub struct Context {
     pub base_dir: PathBuf,
     /// Directory of the data that ships with Eastwest.
     pub data_dir: PathBuf,
-    /// Files in memory, by the name that scenarios use; they have priority over files on disk.
+    /// Files in memory, by the name that scenarios use. A file in memory has priority over a file
+    /// on disk with the same name.
     pub files: BTreeMap<String, Arc<[u8]>>,
-    /// Mechanisms that scenarios may name beside the built-in ones.
+    /// Mechanisms of other crates that scenarios may name, in addition to the built-in mechanisms.
     pub mechanisms: Mechanisms,
 }
 
@@ -41,10 +42,10 @@ pub struct Attached {
     pub path: Option<PathBuf>,
 }
 
-/// Folder of input files beside the stored scenario, in which a result folder keeps them.
+/// Name of the folder in a result folder that contains the input files, beside `scenario.toml`.
 const FOLDER: &str = "inputs";
 
-/// Files that the scenario has named and that have been read so far.
+/// Input files that have been read or recorded so far, while a scenario is read.
 #[derive(Default)]
 pub struct Files {
     /// Input files in the order of reading, without duplicates.
@@ -53,8 +54,8 @@ pub struct Files {
 
 impl Files {
     /// Reads the file `name` of the scenario, with at most `most` bytes, and records it as an input
-    /// file. Fails with a message if it does not exist, is too large, or is outside the scenario's
-    /// directory.
+    /// file. Fails with a message if the file does not exist, is larger, or is outside the
+    /// scenario's directory.
     pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
         let bytes = match context.files.get(name) {
             Some(bytes) => bytes.clone(),
@@ -65,7 +66,7 @@ impl Files {
     }
 
     /// Reads a file that ships with Eastwest, with at most `most` bytes, and records it as an input
-    /// file; `name` is its name in scenarios, `file` its path below the data directory.
+    /// file. `name` is the name of the file in scenarios, `file` its path below the data directory.
     pub fn load_shipped(
         &mut self,
         context: &Context,
@@ -81,7 +82,8 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Records an input file, under the name `base` with a number if another file has this name.
+    /// Records an input file as `inputs/base`, or `inputs/2-base` and so on if another file has
+    /// this name. A file with equal content is recorded only once.
     fn attach(&mut self, base: &str, bytes: Arc<[u8]>) -> Attached {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -100,8 +102,8 @@ impl Files {
 }
 
 impl Files {
-    /// Records input files, given as (name, path), in a folder of their own, without reading them.
-    /// Returns the name of the folder.
+    /// Records input files, given as (name, path), in a new folder `inputs/base` or `inputs/2-base`
+    /// …, without reading the files. Returns the name of the folder.
     pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -127,7 +129,7 @@ impl Files {
 }
 
 /// Returns the path of a file or folder below `dir`, with symbolic links resolved. Fails with a
-/// message if it does not exist or is outside `dir`.
+/// message if the path does not exist or is outside `dir`.
 pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => format!("does not exist in {}", dir.display()),
@@ -141,12 +143,12 @@ pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Reads a regular file below `dir`, with at most `most` bytes and symbolic links resolved. Fails
-/// with a message if it is larger, or outside `dir`.
+/// Reads a regular file below `dir`, with symbolic links resolved. Fails with a message if the file
+/// has more than `most` bytes or is outside `dir`.
 pub fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
     let failed = |e: std::io::Error| format!("cannot be read: {e}");
     let path = find_below(dir, name)?;
-    // Opening a named pipe would block for ever, so the type is checked first.
+    // Opening a named pipe would block for ever, so the type of the file is checked first.
     if !path.metadata().map_err(failed)?.is_file() {
         return Err("is not a regular file".to_owned());
     }

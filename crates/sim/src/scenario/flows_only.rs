@@ -7,7 +7,8 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_settings::reader::Section;
 
-/// Returns the settings of a scenario that need packets: key, and the reason.
+/// Returns the settings of a scenario that flow mode does not support, because they need packets:
+/// pairs of the key and the reason.
 fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];
@@ -20,7 +21,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     };
     let bulk = |w: &WorkloadSpec| matches!(w.kind, WorkloadKind::Bulk(_));
     [
-        (own_queue, "fabric", "uses a queue of your own, which works only with packets"),
+        (own_queue, "fabric", "uses a queue of your own"),
         (per_packet, "fabric", "has a routing that chooses a path for every packet"),
         (c.tcp.custom.is_some(), "tcp", "uses a congestion control of your own"),
         (
@@ -29,7 +30,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
             "has other settings for some endpoints (tcp.override)",
         ),
         (c.further.are_used(), "workload", "uses a transport other than TCP"),
-        (c.hosts.is_some(), "hosts", "lets hosts take time for each packet"),
+        (c.hosts.is_some(), "hosts", "delays packets in hosts by their processing time"),
         (!f.faults.is_empty(), "fault", "contains faults of links, which act on packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without a connection"),
         (
@@ -72,7 +73,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
 }
 
 /// In flow mode, reports every setting that needs packets as a problem, and adds notes about
-/// settings without effect. Returns the scenario with these notes.
+/// settings without effect. Returns the scenario with these notes; in packet mode, unchanged.
 pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
     if scenario.fidelity == Fidelity::Packet || s.describing() {
         return scenario;

@@ -1,7 +1,7 @@
-//! The key `goal`: the values that measures of a run should reach.
+//! The key `goal`: the values that measures in the results of a run should reach.
 //!
-//! Goals do not change a run. Only their form is checked here, and they are a part of the scenario
-//! text with all defaults. The Python package compares them with the results
+//! Goals do not change a run. The simulator checks only the form of goals, and writes them into the
+//! scenario text with all defaults. The Python package compares goals with results
 //! (`python/eastwest/goals`).
 
 use eastwest_settings::problem::{nearest, shorten};
@@ -12,21 +12,22 @@ use toml::{Table, Value};
 
 /// Maximum number of goals of a scenario.
 const MOST_GOALS: usize = 16;
-/// Maximum length of the name of a measure, and of the value of a goal, in bytes.
+/// Maximum length of the name of a measure in bytes.
 const LONGEST_MEASURE: usize = 200;
+/// Maximum length of the value of a goal in bytes.
 const LONGEST_VALUE: usize = 60;
-/// Values of a goal that ask for an extreme instead of a limit.
+/// Values of a goal without a limit: the measure should be as small, or as large, as possible.
 const EXTREMES: [&str; 2] = ["minimal", "maximal"];
 const FORM: &str = "write a limit such as \"< 1 ms\" (with <, <=, > or >=), \"minimal\" or \
                     \"maximal\"";
 
-/// Goals of a scenario: the wanted value of each measure, as text.
+/// Goals of a scenario: wanted value (such as `< 1 ms`) by the name of the measure.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 struct Goals(BTreeMap<String, String>);
 
 impl Goals {
-    /// Adds the goals of a TOML table; names of nested tables are joined by dots, with the prefix
-    /// `before`.
+    /// Adds the goals in a TOML table. The name of a measure in nested tables is joined by dots,
+    /// after the prefix `before`.
     fn collect(&mut self, table: &Table, before: &str) -> Result<(), String> {
         for (name, value) in table {
             let name = format!("{before}{name}");
@@ -65,8 +66,8 @@ impl Quantity for Goals {
     }
 }
 
-/// Returns what is wrong with the value of a goal, which must be a limit, `minimal` or `maximal`;
-/// `None` if it is right.
+/// Returns a message about the problem of the value of a goal, which must be a limit, `minimal` or
+/// `maximal`; `None` if the value is correct.
 fn objection(wanted: &str) -> Option<String> {
     let wanted = wanted.trim();
     if EXTREMES.contains(&wanted) {
@@ -80,13 +81,13 @@ fn objection(wanted: &str) -> Option<String> {
     if number.parse::<f64>().is_err()
         || unit.contains(|c: char| c.is_whitespace() || c.is_control())
     {
-        return Some(format!("has no number after its sign; {FORM}"));
+        return Some(format!("has no number after <, <=, > or >=; {FORM}"));
     }
     None
 }
 
-/// Reads the key `goal`. Without goals, also with an empty table, the scenario text with all
-/// defaults does not mention it.
+/// Reads the key `goal`. If there are no goals, also with an empty table, the scenario text with
+/// all defaults does not contain the key.
 pub fn read(s: &mut Section) {
     let goals = s.find(
         key::<Goals>(

@@ -10,9 +10,10 @@ use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum size of a topology file in bytes; the following constants limit its numbers of hosts,
-/// switches and cables.
+/// Maximum size of a topology file in bytes.
 const MOST_BYTES: u64 = 16 << 20;
+/// Maximum number of hosts and switches of a topology file; the maximum number of cables is four
+/// times as large.
 const MOST_NODES: usize = 200_000;
 
 /// Reads the key `file` of a fabric of kind `graph`, and the topology in the file that it names.
@@ -46,7 +47,7 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
             let named =
                 problems.into_iter().map(|p| Problem { path: format!("{prefix}{}", p.path), ..p });
             s.state().problems.extend(named);
-            s.wrong("file", "is not a topology file");
+            s.wrong("file", "is not a topology file: its text is not valid TOML");
             return None;
         }
     };
@@ -67,7 +68,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
     ));
     let switches: Vec<Name> = s.get(key("switches", "Names of the switches."));
     s.demand(hosts.len() + switches.len() <= MOST_NODES, &["hosts", "switches"], || {
-        format!("there are more than {MOST_NODES} nodes")
+        format!("there are more than {MOST_NODES} hosts and switches, the maximum")
     });
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut twice, mut degrees) = (None, vec![0u32; hosts.len()]);
@@ -105,7 +106,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         .collect();
     s.demand(wrong.is_empty(), &["hosts"], || {
         let some = wrong.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        format!("a host must have 1 to {MOST_CARDS} cables, but {some} has another number")
+        format!("a host must have 1 to {MOST_CARDS} cables; hosts with fewer or more: {some}")
     });
     let nodes = hosts.len() + switches.len();
     let reached = reachable(nodes, &cables);
@@ -115,7 +116,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         let some = lost.iter().take(8).copied().collect::<Vec<_>>().join(", ");
         format!("the fabric is not connected: no path leads from {} to {some}", all[0])
     });
-    // a host does not forward packets of others
+    // a host does not forward packets of other hosts
     if degrees.iter().any(|degree| *degree > 1) && s.good(&["hosts"]) {
         let all_reach = reach_each_other(hosts.len(), nodes, &cables);
         s.demand(all_reach, &["hosts"], || {
@@ -168,7 +169,7 @@ fn read_cable(
     c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
 }
 
-/// Returns, for each node, whether it can be reached over cables from the node number 0.
+/// Returns, for each node, whether a path of cables joins the node to node 0.
 fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {
@@ -188,7 +189,8 @@ fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
     reached
 }
 
-/// Whether one network of switches, without hosts between them, has a cable to every host.
+/// Whether one connected network of switches has a cable to every host. Paths through hosts do not
+/// count, because hosts do not forward packets.
 fn reach_each_other(hosts: usize, nodes: usize, cables: &[(u32, u32, CableConfig)]) -> bool {
     let is_host = |node: u32| (node as usize) < hosts;
     let between: Vec<(u32, u32, CableConfig)> =
@@ -201,7 +203,7 @@ fn reach_each_other(hosts: usize, nodes: usize, cables: &[(u32, u32, CableConfig
     reached.values().any(|of_network| of_network.len() == hosts)
 }
 
-/// Returns for each node the number of the network of connected nodes to which it belongs.
+/// Returns the connected component of each node, as the lowest node number of the component.
 fn networks(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<u32> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {

@@ -39,7 +39,7 @@ impl Quantity for HostList {
     }
 }
 
-/// Maximum number of hosts in a list of hosts. It limits the memory of workloads.
+/// Maximum number of hosts in a list of hosts; limits the memory that workloads need.
 pub const MOST_HOSTS: usize = 100_000;
 
 impl HostList {
@@ -61,7 +61,7 @@ impl HostList {
                 return Err(format!("contains the range {item}, which ends before it starts"));
             }
             if hosts.len() + (last - first) as usize >= MOST_HOSTS {
-                return Err(format!("names more than {MOST_HOSTS} hosts"));
+                return Err(format!("names more than {MOST_HOSTS} hosts, the maximum of a list"));
             }
             hosts.extend((first..=last).map(HostId));
         }
@@ -69,8 +69,8 @@ impl HostList {
     }
 }
 
-/// Reads the key `name`, a list of hosts. `said` describes for users what its absence means;
-/// without `said` the key is required. Returns `None` if the key is absent or wrong.
+/// Reads the key `name`, a list of hosts. `said` tells users the meaning of an absent key; without
+/// `said` the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_list(
     s: &mut Section,
     name: &'static str,
@@ -92,8 +92,8 @@ pub fn read_list(
     }
 }
 
-/// Reads the key `name`, one host. `said` describes for users what its absence means; without
-/// `said` the key is required. Returns `None` if the key is absent or wrong.
+/// Reads the key `name`, one host. `said` tells users the meaning of an absent key; without `said`
+/// the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_one(
     s: &mut Section,
     name: &'static str,

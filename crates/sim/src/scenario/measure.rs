@@ -38,7 +38,8 @@ pub struct MeasureConfig {
     pub lpi: LpiConfig,
     /// Ports whose PFC pauses are logged, with the limit of rows.
     pub pauses: PausesConfig,
-    /// Time interval of the run in which the measures of workloads are taken.
+    /// Time interval of the run in which measures of workloads, such as flow completion times, are
+    /// recorded.
     pub window: WindowConfig,
 }
 
@@ -69,10 +70,10 @@ pub struct LpiConfig {
     pub ports: PortSet,
     /// Maximum number of rows of the table `lpi`, over all ports.
     pub rows: u64,
-    /// Simulated time from which periods are logged: a period counts if it ends later.
+    /// Simulated time from which periods are logged: a period is logged if its end is later.
     pub from: Span,
-    /// Simulated time until which periods are logged: a period counts if it begins earlier. `None`:
-    /// until the end of the run.
+    /// Simulated time until which periods are logged: a period is logged if its begin is earlier.
+    /// `None`: until the end of the run.
     pub until: Option<Span>,
 }
 
@@ -111,8 +112,8 @@ impl Senders {
         self.all || self.hosts.contains(&src.0) || self.pairs.contains(&(src.0, dst.0))
     }
 
-    /// Adds to the selection the text of one entry: `*` (all streams), a host (all its streams), or
-    /// a pair such as `h0->h3`.
+    /// Adds the streams that `text` names to the selection: `*` (all streams), a host (all streams
+    /// that it sends), or a pair such as `h0->h3`. Fails if a name is not a host.
     fn add(&mut self, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
         if text == "*" {
             self.all = true;
@@ -129,8 +130,8 @@ impl Senders {
     }
 }
 
-/// Adds to `ports` the text of one entry: `*` (all ports), a node (all its ports), or a port such
-/// as `leaf0->h3`.
+/// Adds the ports that `text` names to `ports`: `*` (all ports), a node (all its egress ports), or
+/// a port such as `leaf0->h3`. Fails if there is no such node or cable.
 fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
     if text == "*" {
         ports.all = true;
@@ -142,7 +143,7 @@ fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), place
     Ok(())
 }
 
-/// Maximum number of rows of a table of single events, and of packets of a capture.
+/// Maximum value of the settings that limit the rows of a table or the packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
 /// Reads the section `measure`. `workloads` are the names of all workloads of the file.
@@ -377,8 +378,8 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
     CaptureConfig { ports, packets, from, until }
 }
 
-/// Reads a list of places (ports, hosts or streams) and passes each of them to `add`; reports the
-/// first wrong one as a problem.
+/// Reads the key `name`, a list of places (ports, hosts or streams), and calls `take` for each
+/// place. Reports the first place for which `take` fails as a problem.
 fn read_places(
     s: &mut Section,
     name: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! | fabric | numbers after the hosts |
 //! |---|---|
-//! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf, or group of leaves, `i / hosts_per_leaf` |
+//! | leaf–spine | `leaf0 …`, `spine0 …`; host `i` is on leaf (or group) `i / hosts_per_leaf` |
 //! | star | `switch0` |
 //! | fat tree | `edge0 …`, `agg0 …` (pod by pod), `core0 …` |
 //! | graph | as listed in its file |
@@ -53,7 +53,8 @@ fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     }
 }
 
-/// Returns the rack of every host: the number of the switch of its first card, counted from 0 among switches.
+/// Returns the rack of every host: the number of the switch to which the first card of the host is
+/// connected, counted from 0 among switches.
 pub fn racks(topology: &Topology) -> Vec<u32> {
     let even = |hosts: u32, per_rack: u32| (0..hosts).map(|h| h / per_rack.max(1)).collect();
     match topology {
@@ -79,7 +80,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
     }
 }
 
-/// Nodes of a topology, with their numbers and names, and the cables between them.
+/// Nodes of a topology with names and numbers, and the cables between the nodes.
 pub struct Nodes {
     topology: Topology,
     tiers: Vec<(&'static str, u64)>,
@@ -115,7 +116,7 @@ impl Nodes {
     }
 
     /// Returns the number of links on the longest of the shortest paths between two hosts. For a
-    /// graph it returns 2, a lower bound: the cables of the two hosts.
+    /// graph the result is 2, a lower bound: the cables of the two hosts.
     pub fn longest_way(&self) -> u64 {
         match self.topology {
             Topology::LeafSpine { leaves, .. } if leaves > 1 => 4,
@@ -124,13 +125,14 @@ impl Nodes {
         }
     }
 
-    /// Returns the rack of every host: the number of the switch to which the host is connected,
-    /// counted from 0 among switches.
+    /// Returns the rack of every host: the number of the switch to which the first card of the host
+    /// is connected, counted from 0 among switches.
     pub fn racks(&self) -> Vec<u32> {
         racks(&self.topology)
     }
 
-    /// Returns a description of the names of hosts, for messages to the user.
+    /// Returns the names of hosts as text for messages: `h0 to h31`, or the first eight names of a
+    /// graph.
     pub fn host_names(&self) -> String {
         match &self.topology {
             Topology::Graph { hosts, .. } => {
@@ -142,7 +144,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the number of the node with this name; `None` if there is none.
+    /// Returns the number of the node with this name; `None` if no node has it.
     pub fn number(&self, name: &str) -> Option<u32> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return self.numbers.get(name).copied();
@@ -176,8 +178,8 @@ impl Nodes {
         format!("node {number}")
     }
 
-    /// Returns the name of the node that is most similar to an unknown name; `None` if none is
-    /// similar.
+    /// Returns the name of the node that is most similar to the unknown `name`; `None` if no name
+    /// is similar.
     pub fn nearest(&self, name: &str) -> Option<String> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return nearest(name, self.numbers.keys().map(String::as_str)).map(str::to_owned);
@@ -190,7 +192,8 @@ impl Nodes {
         Some(format!("{prefix}{}", number.min(size.checked_sub(1)?)))
     }
 
-    /// Returns the lowest number of a node that has a cable to this node; `None` if there is none.
+    /// Returns the lowest number of a node that has a cable to `node`; `None` if `node` has no
+    /// cable.
     pub fn neighbour(&self, node: u32) -> Option<u32> {
         let all = u32::try_from(nodes_of(&self.topology)).unwrap_or(u32::MAX);
         (0..all).find(|&other| other != node && self.adjacent(node, other))

@@ -6,7 +6,7 @@ use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{Quantity, instead};
 use toml::Value;
 
-/// Places as written in the scenario: a list, or a single one.
+/// Places as written in the scenario: a list of texts, or a single text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places(pub Vec<String>);
 
@@ -42,7 +42,7 @@ impl Quantity for Places {
     }
 }
 
-/// Message about a wrong place, and the most similar correct place, if there is one.
+/// Message about a wrong place, and the most similar correct place; `None` if no place is similar.
 pub type Wrong = (String, Option<String>);
 
 /// Returns the texts before and after the arrow of `a->b`; `None` if there is no arrow.
@@ -90,7 +90,8 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     }
     let message =
         format!("contains {}, but there is no cable between these two nodes", shorten(text));
-    // One of the two names is probably right: keep the name of a host rather than that of a switch.
+    // One of the two names is probably right. The hint contains the name of a host rather than that
+    // of a switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))
     } else {

@@ -8,8 +8,8 @@ use eastwest_settings::problem::Problem;
 use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{overrides, syntax};
 
-/// Reads a scenario from its text. `overrides` are (path of a setting, value), as in `--set`.
-/// Returns all problems if there are any.
+/// Reads a scenario from its text. `overrides` are pairs (path of a setting, value), as in `--set`,
+/// which replace values of the text. Returns all problems if there are any.
 pub fn read(
     text: &str,
     context: &Context,
@@ -24,8 +24,8 @@ pub fn read(
     let (problems, set) = overrides::apply(&mut document.table, overrides);
     state.problems = problems;
     let inherited = tcp_overrides::inherit(&mut document.table);
-    // The values of overrides are not written in lines of the file, so that messages must not name
-    // a line.
+    // The file does not contain the values of overrides, so messages about these values must not
+    // contain a line number.
     for path in set {
         state.lines.remove(&path);
     }
@@ -38,8 +38,8 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
-/// Whether the file has a newer format than this program. This is then its only problem, as nothing
-/// else in it can be checked.
+/// Whether the file has a newer format than this program reads. If so, reports this as the only
+/// problem, because the rest of the file cannot be checked.
 fn is_newer(state: &mut State, table: &toml::Table) -> bool {
     let Some(found) = table.get("schema") else { return false };
     let newer = found.as_integer().is_some_and(|version| version > i64::from(SCHEMA));

@@ -1,4 +1,5 @@
-//! The schema of scenario files, as rows, as JSON and as the reference page.
+//! The schema of scenario files (all keys with types, defaults and ranges), as rows, as JSON and as
+//! the reference page.
 
 use super::checked::SCHEMA;
 use super::files::Context;
@@ -15,8 +16,8 @@ pub fn rows() -> &'static [KeyDoc] {
     ROWS.get_or_init(|| rows_with(&Context::default()))
 }
 
-/// Returns all rows of the schema, one for each setting, in the order of reading. The mechanisms of
-/// this context are among the choices.
+/// Returns all rows of the schema, one for each setting, in the order of reading. The choices
+/// include the mechanisms of `context`.
 pub fn rows_with(context: &Context) -> Vec<KeyDoc> {
     describe::rows(|top| {
         read_top(top, context);
@@ -82,7 +83,7 @@ fn write_place(page: &mut String, place: &str, keys: &[&KeyDoc]) {
         r.path() == place.strip_suffix(".*").unwrap_or(place)
             && r.kind_of_value.starts_with("table")
     });
-    // A section of another file is named by the file, a colon and the section.
+    // The path of a section in another file is the file, a colon and the section.
     let (file, section) = match place.rsplit_once(": ") {
         Some((file, section)) => (format!("{file}: "), section),
         None => (String::new(), place),

@@ -1,5 +1,5 @@
-//! The key `routing` and related keys: choice among equal-cost paths, weights of ports, and
-//! explicit routes, in the scenario or in a file.
+//! The key `routing` and related keys of `[fabric]`: choice among equal-cost paths, weights of
+//! ports, and explicit routes, in the scenario or in a file.
 //!
 //! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via`
 //! lists the names of the switches on the path in order, separated by spaces.
@@ -55,8 +55,8 @@ pub fn read(
     if !weights.is_empty() && !routing.weighs() {
         s.wrong(
             "weight",
-            "weights have no effect with a routing that chooses ports by their \
-                           numbers: use another fabric.routing or remove them",
+            "weights have no effect with this fabric.routing, which ignores the weights of \
+             ports: remove them, or choose another routing, such as \"ecmp\"",
         );
     }
     let mut seen = BTreeSet::new();
@@ -70,7 +70,9 @@ pub fn read(
     (with_routes(s, routing, routes, nodes), equal_paths)
 }
 
-/// Adds the routes that the scenario or its file lists to the settings of explicit routing.
+/// Returns the settings `routing` with the explicit `routes`, which the scenario and its file of
+/// routes list. Reports as a problem if another routing ignores these routes, or if two routes have
+/// the same sender and receiver.
 fn with_routes(
     s: &mut Section,
     routing: RoutingConfig,
@@ -138,8 +140,9 @@ fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)
     Some((a, b, weight))
 }
 
-/// Returns what is wrong with a path: two consecutive nodes without a cable, or a node that is
-/// passed twice (with the nodes of the loop). `None` if the path is right.
+/// Returns a message about the first problem of a path, given as node numbers: two consecutive
+/// nodes without a cable, or a node that the path visits twice (with the nodes of the loop). `None`
+/// if the path has no problem.
 fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     let names = |path: &[u32]| path.iter().map(|&n| nodes.name(n)).collect::<Vec<_>>().join(" -> ");
     if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
@@ -152,14 +155,14 @@ fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     })
 }
 
-/// Returns the explicit route from host `from` to host `to` through the nodes `via`, or what is
-/// wrong with it.
+/// Returns the explicit route from host `from` to host `to` through the nodes `via`, or a message
+/// about its problem.
 fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitRoute, String> {
     if from == to {
         return Err("goes from a host to itself, but must join two different hosts".to_owned());
     }
     if via.len() > MAX_HOPS {
-        return Err(format!("has more than {MAX_HOPS} switches"));
+        return Err(format!("has more than {MAX_HOPS} switches, the maximum for a route"));
     }
     let stops: Vec<u32> = [from].into_iter().chain(via.iter().copied()).chain([to]).collect();
     match problem_of_path(nodes, &stops) {
@@ -256,7 +259,7 @@ fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ExplicitRoute>, Vec<Strin
     while reader.read_byte_record(&mut row).map_err(unreadable)? {
         let line = row.position().map_or(0, csv::Position::line);
         if routes.len() == MOST_ROUTES {
-            return Err(one(format!(":{line}: more than {MOST_ROUTES} routes")));
+            return Err(one(format!(":{line}: more than {MOST_ROUTES} routes, the maximum")));
         }
         let cells = columns.map(|c| std::str::from_utf8(&row[c]).unwrap_or("�"));
         match route_of(cells, nodes) {

@@ -1,5 +1,5 @@
-//! Hosts with several cards: how `cards` and `homing` of a regular fabric are read, and settings that are not possible
-//! with several cards.
+//! Hosts with several cards: the keys `cards` and `homing` of a regular fabric, and checks for
+//! settings that are not possible with several cards.
 
 use super::checked::Scenario;
 use super::fidelity::Fidelity;
@@ -28,7 +28,8 @@ pub fn read_number(s: &mut Section) -> u32 {
     cards.unwrap_or(1)
 }
 
-/// Reads the number of cards of each host, and the leaves to which they lead.
+/// Reads the number of cards of each host, and the leaves to which the cards lead. `leaves` is the
+/// number of leaves of the fabric.
 pub fn read(s: &mut Section, leaves: u32) -> HostCards {
     let number = read_number(s);
     let homing = s.choice(
@@ -47,7 +48,7 @@ pub fn read(s: &mut Section, leaves: u32) -> HostCards {
     );
     if number == 1 {
         s.demand(!s.has("homing"), &["homing"], || {
-            "has an effect only with more than one of `cards`".to_owned()
+            "has an effect only if `cards` is above 1".to_owned()
         });
         s.resolve_without("homing");
         return HostCards::ONE;
@@ -59,7 +60,8 @@ pub fn read(s: &mut Section, leaves: u32) -> HostCards {
     cards
 }
 
-/// Returns the settings of a scenario that are not possible with several cards: name of the key, and the reason.
+/// Returns the settings of a scenario that are not possible with several cards, as pairs of the key
+/// and the reason.
 fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let mode = f.cards.bond_mode;
@@ -85,7 +87,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (
             matches!(f.routing, RoutingConfig::Adaptive(_)),
             "fabric.routing",
-            "follows the path of a flow back to the only card of its sender",
+            "sends congestion notifications back to the sender, which must have one card",
         ),
         (
             mode == BondMode::Off && own_queue,
@@ -102,7 +104,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (
             c.workloads.iter().any(frames),
             "workload",
-            "sends Ethernet frames, which one card of a host sends",
+            "sends Ethernet frames, which leave a host by one card only",
         ),
         (
             in_turn && queue_pairs,
@@ -122,7 +124,8 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     .collect()
 }
 
-/// Returns the name of a host with cables of different rates; `None` if there is none.
+/// Returns the name of the first host whose cables have different rates; `None` if there is no such
+/// host.
 fn unequal(topology: &Topology) -> Option<&str> {
     let Topology::Graph { hosts, cables, .. } = topology else { return None };
     let mut rates: Vec<Option<Rate>> = vec![None; hosts.len()];

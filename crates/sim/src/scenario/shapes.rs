@@ -1,4 +1,5 @@
-//! Fabrics that are built as graphs from a few numbers: trees, tori, DCell, a dumbbell, two groups of hosts.
+//! Fabrics that are built as graphs from a few numbers: trees, tori, DCell, a dumbbell, and two
+//! groups of hosts.
 
 use super::cables::{read_host_cable, read_uplink_cable};
 use eastwest_network::topology::xgft::Xgft;
@@ -7,12 +8,13 @@ use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
-/// Maximum number of nodes, and of cables, of a fabric with one of these shapes.
+/// Maximum number of nodes of a fabric that is built from a few numbers.
 const MOST_NODES: u64 = 200_000;
+/// Maximum number of cables of a fabric that is built from a few numbers.
 const MOST_CABLES: u64 = 800_000;
 /// Maximum number of levels of a tree, and of dimensions of a torus.
 const MOST_LEVELS: usize = 16;
-/// Maximum value of a number in a list of sizes.
+/// Maximum value of the numbers in the settings `children`, `parents` and `sizes`.
 const LARGEST: u32 = 100_000;
 
 /// Kinds of fabrics that are built from a few numbers.
@@ -32,8 +34,8 @@ pub enum Shape {
     TwoGroups,
 }
 
-/// Reads the settings of a fabric of this kind, and builds its topology. Returns `None` if there is
-/// a problem, which is reported.
+/// Reads the settings of a fabric of the kind `shape`, and builds its topology. Returns `None` if
+/// there is a problem, which is reported.
 pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     match shape {
         Shape::KAryNTree => read_k_ary_n_tree(s),
@@ -45,8 +47,8 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     }
 }
 
-/// Builds the topology. Reports a problem of the settings `names` if the topology is too large or
-/// cannot be built.
+/// Returns the topology that `build` makes. Reports a problem of the settings `names`, and returns
+/// `None`, if its size `(nodes, cables)` is above the maximum.
 fn lay_out(
     s: &mut Section,
     names: &[&'static str],
@@ -76,8 +78,8 @@ fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
     lay_out(s, &["k", "levels"], (tree.all_nodes(), tree.cables()), || tree.build(host, uplink))
 }
 
-/// Reports a problem unless the list of the setting `name` has one number for every level, each
-/// from `least` to the maximum.
+/// Reports a problem unless the list of the setting `name` has 1 to 16 numbers, each from `least`
+/// to 100,000.
 fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32) {
     s.demand((1..=MOST_LEVELS).contains(&list.len()), &[name], || {
         format!("must be a list of 1 to {MOST_LEVELS} numbers")

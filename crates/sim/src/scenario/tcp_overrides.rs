@@ -1,5 +1,5 @@
-//! `[[tcp.override]]`: TCP settings for the endpoints of some workloads, hosts or sides, which
-//! replace `[tcp]`.
+//! `[[tcp.override]]`: TCP settings that replace `[tcp]` at the endpoints of some workloads, hosts
+//! or sides of connections.
 
 use super::files::Context;
 use super::hosts;
@@ -15,19 +15,19 @@ use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// Keys of a table `[[tcp.override]]` that are not settings of TCP: its name and its filters.
+/// Keys of a table `[[tcp.override]]` that are not settings of TCP: name, inheritance and filters.
 const OWN: [&str; 6] = ["name", "inherit", "workloads", "hosts", "peers", "side"];
 
-/// A table `[[tcp.override]]` that names workloads by text, because it is read before the workloads
-/// are.
+/// Settings of a table `[[tcp.override]]` in which workloads still have names. The table is read
+/// before the workloads; [`place`] then replaces the names by numbers.
 pub struct Unplaced {
     /// Filter: names of the workloads to which the settings apply; `None`: all workloads.
     workloads: Option<Vec<String>>,
     settings: TcpOverride,
 }
 
-/// Adds to every table `[[tcp.override]]` the keys of `[tcp]` that it does not give, unless it has
-/// `inherit = false`. Returns the paths of the added keys.
+/// Adds to every table `[[tcp.override]]` the keys of `[tcp]` that the table does not contain,
+/// unless the table has `inherit = false`. Returns the paths of the added keys.
 pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     let mut added = BTreeSet::new();
     let Some(Value::Table(tcp)) = document.get_mut("tcp") else { return added };
@@ -51,8 +51,8 @@ pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     added
 }
 
-/// Removes problems of keys that a table `[[tcp.override]]` has inherited from `[tcp]`, if `[tcp]`
-/// has a problem of the key too.
+/// Removes the problems of keys that a table `[[tcp.override]]` has inherited from `[tcp]`, if the
+/// key of `[tcp]` has a problem too: each problem is then reported once.
 pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) {
     let original = |path: &str| {
         let name = path.splitn(4, '.').nth(3)?;
@@ -91,7 +91,7 @@ pub fn read(
             names.push(name);
         }
         // The function `inherit` has already added the inherited keys. The text with all defaults
-        // lists every key, so nothing is inherited when it is read again.
+        // lists every key, so its reader must not add keys again.
         let inherits = o.get::<bool>(
             key("inherit", "Whether keys that are not given here have their value from [tcp].")
                 .default("true"),
@@ -130,7 +130,7 @@ pub fn read(
         });
         let mut own_notes = Vec::new();
         let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
-        // a note about [tcp] is not repeated for a key that was only inherited
+        // a note about a key of [tcp] is not repeated for an override that only inherits the key
         own_notes.retain(|note| !notes.contains(&note.replacen(o.path(), "tcp", 1)));
         notes.append(&mut own_notes);
         let set = |hosts: Option<Vec<HostId>>| hosts.map(|all| all.into_iter().collect());

@@ -1,4 +1,5 @@
-//! The top level of a scenario file.
+//! Top level of a scenario file: reads all keys and tables, and checks settings of different tables
+//! against each other.
 
 use super::checked::Scenario;
 use super::files::{Context, Files};
@@ -19,8 +20,8 @@ use eastwest_transport::settings::Below;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
-/// Reads all settings of a scenario from `s`, the top level of its file. Problems are reported in
-/// `s`.
+/// Reads all settings of a scenario from `s`, the top level of its file. Reports problems in `s`;
+/// with problems, the returned scenario has placeholder values.
 pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let (mut notes, mut files) = (Vec::new(), Files::default());
     let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));
@@ -104,7 +105,8 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let hosts = ProcessingConfig::read(s);
     if hosts.is_some() && !used(Transport::Tcp) && !s.describing() {
         notes.push(
-            "[hosts] has no effect: only TCP takes time in hosts, and no workload uses it"
+            "[hosts] has no effect: only packets of TCP are delayed in hosts, and no workload has \
+             transport = \"tcp\""
                 .to_owned(),
         );
     }

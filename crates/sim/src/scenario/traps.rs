@@ -1,4 +1,4 @@
-//! Notes on settings that are valid together but rarely intended.
+//! Notes on combinations of settings that are valid but rarely intended.
 
 use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
@@ -10,12 +10,12 @@ use eastwest_transport::congestion::rules::EcnRule;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{Limit, Rate, Span};
 
-/// Limit of a host's queue, in bytes, above which a note is given: 100 packets of 1,500 B, which
-/// take 1.2 ms at 1 Gbit/s.
+/// Limit of a host's queue, in bytes, above which [`waits_at_hosts`] returns a note: 100 packets of
+/// 1,500 B, whose transmission lasts 1.2 ms at 1 Gbit/s.
 const LONG_QUEUE: u64 = 150_000;
 
 /// Returns notes about TCP settings that do not suit this fabric. `settings` are the TCP settings
-/// of all endpoints; `asks_for_ecn` tells whether any connection uses ECN.
+/// of all endpoints; `asks_for_ecn` is true if any TCP endpoint requests ECN.
 pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let drops_only = |queue: &QueueConfig| matches!(queue, QueueConfig::DropTail(_));
@@ -26,7 +26,7 @@ pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool)
         notes.push(
             "tcp.ecn is on, or tcp.congestion = \"dctcp\", but no switch marks packets: \
              fabric.queue.kind is drop-tail, so that connections behave as without ECN. \
-             step-marking, red, pie and codel mark"
+             Queues of kind step-marking, red, pie and codel mark packets"
                 .to_owned(),
         );
     }
@@ -61,7 +61,7 @@ pub fn note_marks(fabric: &FabricConfig, of_tcp: &[&TcpConfig]) -> Option<String
     let fate = if queues.all(enqueues) {
         "above the threshold, packets are enqueued without a mark until the queue is full"
     } else {
-        "above the threshold, packets are dropped, unless their queue's `protection` spares them"
+        "above the threshold, packets are dropped unless the queue's `protection` spares them"
     };
     let accepts = of_tcp.iter().any(|tcp| tcp.rules.ecn.rule == EcnRule::Accept);
     let why = match (of_tcp.is_empty(), accepts) {
@@ -74,15 +74,15 @@ pub fn note_marks(fabric: &FabricConfig, of_tcp: &[&TcpConfig]) -> Option<String
     Some(format!("queues can mark packets, but {why}. No packet is marked; {fate}"))
 }
 
-/// IP bytes of an acknowledgement with timestamps.
+/// IP bytes of a TCP acknowledgement with timestamps.
 const ACK: u64 = 52;
 
-/// A note is given if a queue at its marking threshold takes more than this many idle round trips
-/// to drain.
+/// Number of idle round trips; if a queue at its marking threshold needs more time to drain,
+/// [`threshold_and_round_trip`] returns a note.
 const LATE: u64 = 4;
 
 /// Returns the rate of the hosts' links, and the largest round-trip time on an idle path for a full
-/// packet and its acknowledgement; `None` for irregular fabrics.
+/// packet and its acknowledgement; `None` for a [`Topology::Graph`].
 fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     let (host, uplink, uplinks) = match &fabric.topology {
         Topology::LeafSpine { leaves, host, uplink, .. } => {
@@ -94,7 +94,7 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
     };
     let packets = [u64::from(fabric.mtu), ACK]
         .map(|ip| (ip + u64::from(fabric.framing)).max(u64::from(fabric.min_frame)));
-    let mut round_trip = fabric.processing_jitter; // on average half at each host
+    let mut round_trip = fabric.processing_jitter; // sum of the means at both hosts
     for bytes in packets {
         for (cable, times) in [(host, 2), (uplink, uplinks)] {
             round_trip += (cable.rate.time_for(bytes) + cable.delay) * times;
@@ -104,7 +104,7 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
 }
 
 /// Returns a note if DCTCP's marking threshold K is below C × RTT / 7 (too low for full
-/// utilization), or if a queue of that length takes several round trips to drain (too high).
+/// utilization), or if a queue of length K needs several round trips to drain (too high).
 fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     let QueueConfig::StepMarking(queue) = &fabric.switch_queue else { return None };
     let (rate, round_trip) = idle_round_trip(fabric)?;
@@ -140,8 +140,8 @@ fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     }
 }
 
-/// Returns a note if packets can wait long in the queue of their own host, which does not mark
-/// packets.
+/// Returns a note if packets of TCP can wait long in the queue of their own host, because this
+/// queue does not mark packets and small queues (a limit of TCP itself) are off.
 fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<String> {
     if settings.iter().all(|tcp| tcp.small_queues.on) {
         return None;
@@ -159,8 +159,9 @@ fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<Stri
     })
 }
 
-/// Returns a note if packets of one flow take several paths, and so arrive out of order, although a
-/// transport in use retransmits all packets after a gap.
+/// Returns a note if the routing sends packets of one flow over several paths, so that they arrive
+/// out of order, and a workload uses RoCEv2, which retransmits all packets after a gap. `used`
+/// tells whether a workload uses a transport.
 pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> Option<String> {
     let name = match routing {
         RoutingConfig::Spray(_) => "spray",
@@ -170,8 +171,8 @@ pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> 
     };
     used(Transport::RoceV2).then(|| {
         format!(
-            "fabric.routing = \"{name}\" reorders the packets of a connection, and rocev2 repeats \
-             everything after a gap (go-back-N): reordered packets count as lost"
+            "fabric.routing = \"{name}\" reorders the packets of a connection, and rocev2 \
+             retransmits all packets after a gap (go-back-N): reordered packets count as lost"
         )
     })
 }

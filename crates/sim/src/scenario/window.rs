@@ -1,5 +1,5 @@
-//! The section `measure.window`: the time interval of a run in which the measures of workloads are
-//! taken.
+//! The section `measure.window`: time interval of a run to which the measures of workloads are
+//! limited.
 
 use eastwest_settings::problem::nearest;
 use eastwest_settings::quantity::Name;
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Time interval of a run in which the measures of workloads are taken. An exchange, flow, job,
+/// Time interval of a run to which the measures of workloads are limited. An exchange, flow, job,
 /// rank, round or transaction counts if its start satisfies all limits that are set.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WindowConfig {
-    /// Simulated time before which nothing is counted; `None`: the begin of the run.
+    /// Simulated time of the earliest start that counts; `None`: the begin of the run.
     pub from: Option<Span>,
-    /// Simulated time from which on nothing is counted; `None`: the end of the run.
+    /// Simulated time from which starts do not count; `None`: the end of the run.
     pub until: Option<Span>,
-    /// Length of the time before the end of the run in which nothing is counted; `None`: zero.
+    /// Length of the time before the end of the run in which starts do not count; `None`: zero.
     pub cool_down: Option<Span>,
     /// Name of a workload: only the time in which this workload is active is counted. `None`: the
     /// whole run.
     pub during: Option<String>,
-    /// Purpose of those flows of the workload `during` that define its activity; `None`: all its
-    /// activity.
+    /// Purpose (such as shuffle) of the flows by which the workload `during` counts as active;
+    /// `None`: flows of all purposes and all other activity.
     pub purpose: Option<Purpose>,
 }
 
@@ -86,12 +86,12 @@ pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
         let found = Purpose::ALL.into_iter().find(|p| p.name() == name);
         s.demand(found.is_some() || s.describing(), &["purpose"], || {
             let all: Vec<&str> = Purpose::ALL.iter().map(|p| p.name()).collect();
-            format!("is not a purpose of flows: {}", all.join(", "))
+            format!("is not a purpose of flows; the purposes are {}", all.join(", "))
         });
         found
     });
     s.demand(purpose.is_none() || during.is_some() || s.describing(), &["purpose"], || {
-        "needs `while`, the name of a workload".to_owned()
+        "needs `while`, the workload whose flows have this purpose".to_owned()
     });
     let start = from.unwrap_or(Span::ZERO);
     s.demand(until.is_none_or(|end| end > start), &["until", "from"], || {

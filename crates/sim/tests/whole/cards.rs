@@ -465,7 +465,7 @@ fn impossible_combinations_are_refused_with_the_reason() {
         ),
         (
             format!("{DUAL}{STRIDE}").replacen("cards = 2\n", "", 1),
-            "has an effect only with more than one",
+            "has an effect only if `cards` is above 1",
         ),
     ] {
         let problems = read(&text, &Context::default(), &[]).expect_err("refused");

@@ -1,5 +1,6 @@
 //! Report of the import of a trace: the file `trace.json` in the folder of the trace. A run repeats
-//! it in its notes, so that readers of a result know what the trace lacks.
+//! the report in its notes, so that readers of a result know which records of the trace were left
+//! out or changed.
 
 use crate::scenario::files::find_below;
 use eastwest_settings::problem::{shorten, shorten_to};
@@ -15,8 +16,8 @@ const MOST_NOTES: usize = 41;
 /// Maximum length, in characters, of a reason or a consequence in a report.
 const MOST_TEXT: usize = 300;
 
-/// Returns the path of the import's report in the folder of a trace, and notes about the trace,
-/// which call it `name`. Without a report it returns `None` and no notes.
+/// Returns the path of the import's report in the folder of a trace, and the notes of the report;
+/// `name` is the name of the trace in the notes. Without a report, returns `None` and no notes.
 pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     let Ok(path) = find_below(folder, FILE) else { return (None, Vec::new()) };
     let read = path
@@ -34,7 +35,8 @@ pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     (Some(path), notes)
 }
 
-/// Returns the notes of an import's report, given as JSON, about the trace `name`.
+/// Returns the notes in an import's report `about`, given as JSON; `name` is the name of the trace
+/// in the notes.
 fn said(name: &str, about: &Value) -> Vec<String> {
     let kinds = [("skipped", "left out"), ("changed", "changed"), ("noted", "noted")];
     let mut notes = Vec::new();

@@ -1,4 +1,5 @@
-//! Workloads whose processes react to messages: the applications of Eastwest and those of users.
+//! Workloads whose processes react to messages: applications of Eastwest, and applications that
+//! users add.
 
 use super::ground::Ground;
 use crate::scenario::hosts;
@@ -14,13 +15,13 @@ use std::sync::Arc;
 pub struct Choice {
     /// Name of the application: the `kind` of a workload.
     pub name: &'static str,
-    /// One line that explains the application.
+    /// Explanation of the application in one line, for the list of kinds.
     pub doc: &'static str,
     roles: Arc<[Role]>,
     read: Arc<ReadApplication>,
 }
 
-/// Returns all applications that scenarios may name: the built-in ones, then `others`.
+/// Returns all applications that scenarios may name: the built-in applications, then `others`.
 pub fn choices(others: &[ApplicationEntry]) -> Vec<Choice> {
     let built_in = BUILT_IN.iter().map(|named| Choice {
         name: named.name,
@@ -37,7 +38,8 @@ pub fn choices(others: &[ApplicationEntry]) -> Vec<Choice> {
     built_in.chain(others).collect()
 }
 
-/// Reads the settings of an application, including the hosts of its processes.
+/// Reads the settings of an application, including the hosts of its processes. `name` and `class`
+/// are the name and the traffic class of the workload.
 pub fn read(
     s: &mut Section,
     choice: &Choice,

@@ -1,4 +1,4 @@
-//! Workloads of `kind = "bulk"`: connections that send for a given time.
+//! Workloads of `kind = "bulk"`: connections that send for a given time, as iperf3 does.
 
 use super::ground::Ground;
 use super::patterns;

@@ -1,24 +1,25 @@
-//! The table of calls from which transactions are replayed. It is tab-separated text whose first
-//! line names the columns, with one call per line. Calls of a transaction are in consecutive lines,
-//! and a caller precedes the calls that it makes. `eastwest observe workload` writes this table;
-//! docs/mechanisms/transactions.md describes it.
+//! The table of calls from which transactions are replayed. The table is tab-separated text whose
+//! first line names the columns, with one call per line. Calls of a transaction are in consecutive
+//! lines, and a caller precedes the calls that it makes. `eastwest observe workload` writes this
+//! table; docs/mechanisms/transactions.md describes it.
 //!
 //! | column | content |
 //! |---|---|
-//! | `transaction` | name of the transaction; a name that differs from the line before begins a new one |
+//! | `transaction` | name of the transaction; a change of the name begins a new transaction |
 //! | `call` | number of the call in its transaction, from 0 |
 //! | `parent` | number of the call that makes this call; empty for call 0 |
-//! | `start_s` | for call 0: arrival of the transaction in seconds since the start of the recording; empty for others |
+//! | `start_s` | call 0: arrival, in s from the start of the recording; other calls: empty |
 //! | `component` | component that answers the call |
-//! | `service`, `operation` | may be left out |
-//! | `request_bytes`, `response_bytes` | at least 1 |
-//! | `after` | numbers of calls of the same parent that must be done before, separated by commas; may be left out |
-//! | `gap_s`, `rest_s` | time of computation before the request, and before the response |
-//! | `waited` | `yes`, or `no` for a call whose answer its caller does not wait for; may be left out |
+//! | `service`, `operation` | names for the tables of results; optional columns |
+//! | `request_bytes`, `response_bytes` | application bytes, at least 1 |
+//! | `after` | calls of the same parent that must be done before: numbers with commas; optional |
+//! | `gap_s` | computing time of the caller before the request, in s |
+//! | `rest_s` | computing time of the component before the response, in s |
+//! | `waited` | `yes`, or `no` if the caller does not wait for the answer; optional column |
 //!
-//! The text is untrusted: it is read line by line, memory is bounded by its length and by the
-//! limits below, and there is no quoting. In names, an apostrophe before a character that begins a
-//! formula in spreadsheets is not part of the name ([`plain`]).
+//! The text is untrusted. It is read line by line, quotes have no meaning, and the length of the
+//! text and the constants of this module limit the memory. In names, an apostrophe before a
+//! character that begins a formula in spreadsheets is not part of the name ([`plain`]).
 
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
@@ -42,7 +43,8 @@ const LATEST_S: f64 = 480.0 * 3600.0;
 /// Maximum length of a name in bytes.
 const MOST_NAME: usize = 4096;
 
-/// Index in [`COLUMNS`] of the column with this name.
+/// Index of the column `transaction` in [`COLUMNS`]; the next constants are the indices of the
+/// other columns.
 const TRANSACTION: usize = 0;
 const CALL: usize = 1;
 const PARENT: usize = 2;
@@ -56,7 +58,7 @@ const AFTER: usize = 9;
 const WAITED: usize = 10;
 const SERVICE: usize = 11;
 const OPERATION: usize = 12;
-/// Names of all columns; the first [`NEEDED`] are required.
+/// Names of all columns; the first nine ([`NEEDED`]) are required.
 const COLUMNS: [&str; 13] = [
     "transaction",
     "call",
@@ -72,8 +74,9 @@ const COLUMNS: [&str; 13] = [
     "service",
     "operation",
 ];
+/// Number of required columns, the first in [`COLUMNS`].
 const NEEDED: usize = 9;
-/// Indices of the columns that hold names.
+/// Indices of the columns that contain names, from which a leading apostrophe may be removed.
 const NAMES: [usize; 4] = [TRANSACTION, COMPONENT, SERVICE, OPERATION];
 
 /// Returns the transactions of a table of calls in order of arrival. Fails with the first problem,
@@ -104,8 +107,8 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
     Ok(book)
 }
 
-/// Returns, for each of [`COLUMNS`], its position in the first line of the file; `None` if it is
-/// missing.
+/// Returns, for each of [`COLUMNS`], its position in the first line of the file, from 0; `None` if
+/// the file lacks the column.
 fn header(names: &csv::ByteRecord) -> Result<[Option<usize>; COLUMNS.len()], String> {
     let mut places = [None; COLUMNS.len()];
     for (at, name) in names.iter().enumerate() {
@@ -137,8 +140,8 @@ fn cell(column: usize, bytes: &[u8]) -> Result<&str, String> {
 }
 
 /// Returns the name in a cell. A name that a spreadsheet would interpret as a formula is written
-/// with an apostrophe before it (`python/eastwest/spreadsheet.py` explains why). Such an apostrophe
-/// is removed; one before any other character is a part of the name.
+/// with an apostrophe before it (`python/eastwest/spreadsheet.py` explains why). This apostrophe is
+/// removed; an apostrophe before any other character is a part of the name.
 fn plain(cell: &str) -> &str {
     let rest = cell.trim_start_matches('\'');
     let guarded = rest.len() < cell.len() && rest.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -164,7 +167,7 @@ impl Names {
     }
 }
 
-/// Data of the table of calls that has been read so far.
+/// Calls that have been read from the table so far, with their numbers for the limits.
 #[derive(Default)]
 struct Table {
     book: Book,
@@ -203,8 +206,8 @@ impl Table {
         self.afters += call.after.len();
         if self.calls > MOST_CALLS || self.afters > MOST_AFTER_IN_ALL {
             return Err(format!(
-                "too many calls: the file may have at most {MOST_CALLS} calls, with \
-                 {MOST_AFTER_IN_ALL} numbers in the column after"
+                "too many calls: the file may have at most {MOST_CALLS} calls, and \
+                 {MOST_AFTER_IN_ALL} numbers in the column after in total"
             ));
         }
         match self.book.transactions.last_mut().filter(|_| !first) {
@@ -217,8 +220,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the call in a row, without its names. `before` are the earlier calls of its
-    /// transaction.
+    /// Returns the call in a row, without the numbers of its component, service and operation.
+    /// `before` are the earlier calls of its transaction.
     fn links(&self, cells: &[&str], before: &[Call]) -> Result<Call, String> {
         let number: u32 = at_most(before.len());
         if cells[CALL].parse() != Ok(number) {
@@ -275,8 +278,8 @@ impl Table {
     }
 }
 
-/// Returns the call number in a cell, which must be less than `number`: only earlier calls can be
-/// named.
+/// Returns the call number in a cell. It must be less than `number`, the number of the call in this
+/// row, because only earlier calls can be named.
 fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
     text.parse().ok().filter(|&n: &u32| n < number).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
@@ -291,7 +294,8 @@ fn bytes(column: usize, text: &str) -> Result<u64, String> {
     })
 }
 
-/// Returns the seconds in a cell. If `absent`, the cell must be empty, and the time is 0.
+/// Returns the time in a cell, which is given in seconds. If `absent` is true, the cell must be
+/// empty, and the result is 0.
 fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     let (name, shown) = (COLUMNS[column], || shorten(text));
     if absent {

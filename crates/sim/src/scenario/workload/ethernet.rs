@@ -1,6 +1,6 @@
 //! Workloads of `kind = "ethernet"`: sources of raw Ethernet frames.
 //!
-//! The default size of a frame, 1500 B, is that of the study of the Ethernet-federated data centre
+//! The default size of a frame is 1500 B, as in the study of the Ethernet-federated data centre
 //! (Gusat et al. 2009).
 
 use super::ground::Ground;
@@ -95,8 +95,8 @@ pub fn read(
     })
 }
 
-/// Reads the rate of a source: the key `rate`, or `load` as a fraction of the rate of the hosts'
-/// links.
+/// Reads the mean rate of a source: the key `rate`, or `load` as a fraction of the rate of the
+/// hosts' links. Exactly one of the two keys is required; without them the result is `None`.
 fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     let rate: Option<Rate> = s.find(
         key(
@@ -113,14 +113,14 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
             .range("0.000001", "1"),
     );
     s.demand(rate.is_some() != load.is_some(), &["rate", "load"], || {
-        "is required: give either `rate` or `load`".to_owned()
+        "give either `rate` or `load`: exactly one of them is required".to_owned()
     });
     let of_load = |load: Fraction| Rate(whole_part(ground.host_rate.0 as f64 * load.0 + 0.5));
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
 }
 
-/// Reads the settings of bursts: the arrival process of frames, and the number of frames generated
-/// at one instant.
+/// Reads the settings of bursts: the distribution of the gaps between bursts, the mean number of
+/// frames in a burst, and the distribution of this number.
 fn read_bursts(s: &mut Section) -> (Arrivals, u32, BurstSpread) {
     let arrivals = s.choice(
         "arrivals",

@@ -1,8 +1,8 @@
 //! Workloads of `kind = "flow-list"`: flows from a CSV file.
 //!
-//! Its columns are `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line;
-//! other columns are ignored. `flows.parquet` has the same columns, so that the flows of one run
-//! can drive another one. Hosts are names (`h3`) or numbers (3).
+//! The file has the columns `src`, `dst`, `bytes` and `start_s` in any order, named in the first
+//! line; other columns are ignored. `flows.parquet` in a result folder has these columns too, so
+//! that the flows of one run can drive another run. Hosts are names (`h3`) or numbers (3).
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -58,7 +58,7 @@ pub fn read(
     }
 }
 
-/// Positions of the columns in the first line of a file of flows.
+/// Positions of the columns in the first line of a file of flows, counted from 0.
 struct Columns {
     src: usize,
     dst: usize,
@@ -76,7 +76,7 @@ fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
         interrupt::steps(16);
         let line = row.position().map_or(0, csv::Position::line);
         if flows.len() == MOST_FLOWS {
-            return Err(format!(":{line}: more than {MOST_FLOWS} flows"));
+            return Err(format!(":{line}: more than {MOST_FLOWS} flows, the maximum"));
         }
         flows.push(flow(&row, &columns, nodes).map_err(|what| format!(":{line}: {what}"))?);
     }

@@ -14,14 +14,15 @@ pub struct Ground<'a> {
     pub nodes: Option<&'a Nodes>,
     /// Hosts and racks; `None` if the topology could not be read.
     pub cluster: Option<Cluster>,
-    /// Rate of all cards of a host together, of the host where it is lowest: "the host rate".
+    /// Sum of the rates of the cards of a host; if hosts differ, the smallest sum. Settings call
+    /// this value the host rate.
     pub host_rate: Rate,
     /// MTU in bytes; `None` if the setting is wrong.
     pub mtu: Option<u32>,
     /// Directories, files and mechanisms that the scenario may use.
     pub context: &'a Context,
-    /// Number of further MapReduce jobs that the scenario may have; reduced while workloads are
-    /// read.
+    /// Number of MapReduce jobs that further workloads of the scenario may have.
+    /// [`Ground::admit_jobs`] reduces this number.
     jobs_left: Cell<usize>,
 }
 
@@ -38,15 +39,15 @@ impl<'a> Ground<'a> {
         Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
     }
 
-    /// Counts `jobs` further MapReduce jobs. Fails with a message if the scenario has more than
-    /// allowed.
+    /// Counts `jobs` further MapReduce jobs. Fails with a message if the scenario has more jobs
+    /// than allowed.
     pub fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
         match self.jobs_left.get().checked_sub(jobs) {
             Some(left) => {
                 self.jobs_left.set(left);
                 Ok(())
             }
-            None => Err(format!("makes too many jobs: a scenario has at most {MOST_JOBS}")),
+            None => Err(format!("leads to too many jobs: a scenario has at most {MOST_JOBS}")),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The keys `hadoop` and `hadoop_files`: a cluster described by Hadoop's own properties.
 //!
-//! Files are layered as in Hadoop: a later file replaces values of earlier ones, unless they are
-//! `final`; properties in the scenario come last, like `-D` on the command line. References
-//! `${name}` are replaced, at most twenty levels deep as in Hadoop. Variables of the environment
-//! and of the Java virtual machine do not exist here.
+//! Files are layered as in Hadoop: a later file replaces values of earlier files, unless the values
+//! are `final`. Properties in the scenario have priority over files, like `-D` on the command line.
+//! References `${name}` are replaced, at most twenty levels deep as in Hadoop. Variables of the
+//! environment and of the Java virtual machine are not replaced.
 //!
-//! [`super::hadoop_names`] defines the meaning of each property. The values become presets of keys
-//! that the scenario does not give, and are checked like those keys. A scenario that gives a key
-//! and its property with different values is refused.
+//! [`super::hadoop_names`] defines the meaning of each property. Its value becomes a preset, the
+//! default of a key that the scenario does not contain, and is checked like this key. A scenario
+//! that contains a key and its property with different values is refused.
 
 use super::ground::Ground;
 use super::hadoop_layers::{DEEPEST, Given, Layers};
@@ -21,16 +21,16 @@ use eastwest_types::Span;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Names of property sets that ship with Eastwest: Hadoop 0.20's values of the properties that Chen
-/// et al. (2012) tune, and the tuned values.
+/// Names of property sets that ship with Eastwest: the values of Hadoop 0.20 for the properties
+/// that Chen et al. (2012) tune, and the tuned values.
 const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 
 /// Maximum number of Hadoop configuration files of a workload.
 const MOST_FILES: usize = 16;
-/// Maximum size in bytes of a Hadoop configuration file on disk, which may be compressed.
+/// Maximum size in bytes of a Hadoop configuration file on disk; the file may be compressed.
 const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
-/// Reads the keys `hadoop` and `hadoop_files`. Their values become presets of the keys of the
-/// workload `s` that the scenario does not give.
+/// Reads the keys `hadoop` and `hadoop_files`. The values of Hadoop properties become presets
+/// (defaults) of the keys of the workload `s` that the scenario does not contain.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
     let inline: Option<Properties> = s.find(
         key(
@@ -70,7 +70,8 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
     judge(s, &layers, notes);
 }
 
-/// Reads the Hadoop configuration files; reports those that cannot be read.
+/// Returns the name and the properties of each Hadoop configuration file in `listed`. Reports files
+/// that cannot be read as problems.
 fn read_files(
     s: &mut Section,
     ground: &Ground,
@@ -79,7 +80,7 @@ fn read_files(
 ) -> Vec<(String, Vec<hadoop_xml::Property>)> {
     let (mut read, mut attached) = (Vec::new(), Vec::new());
     if listed.len() > MOST_FILES {
-        s.wrong("hadoop_files", format!("names more than {MOST_FILES} files"));
+        s.wrong("hadoop_files", format!("names more than {MOST_FILES} files, the maximum"));
         return read;
     }
     for FileName(name) in &listed {
@@ -107,7 +108,8 @@ fn read_files(
     read
 }
 
-/// Reports a problem with a Hadoop property, at the place where the property is given.
+/// Reports a problem with a Hadoop property: at the key `hadoop` if the scenario contains the
+/// property, otherwise at `hadoop_files` with file and line.
 fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>) {
     match &given.place {
         None => s.wrong_below("hadoop", &given.name, message.to_owned(), hint),
@@ -118,8 +120,8 @@ fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>)
     }
 }
 
-/// Checks for every Hadoop property whether it is known, and uses the properties that are settings
-/// of the model.
+/// Checks every Hadoop property. A setting of the model becomes a preset; other properties are
+/// ignored with a note, or are reported if they are unknown or contradict each other.
 fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     let (mut elsewhere, mut strange) = (0usize, Vec::new());
     let yarn = on_yarn(s, layers);
@@ -188,8 +190,8 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     }
 }
 
-/// Whether YARN assigns tasks, according to the workload's key `framework` or to the Hadoop
-/// properties.
+/// Whether the framework that assigns tasks is YARN, according to the workload's key `framework`
+/// or, without the key, to the Hadoop properties.
 fn on_yarn(s: &Section, layers: &Layers) -> bool {
     match s.own("framework") {
         Some(own) => own.as_str() == Some("yarn"),
@@ -214,7 +216,8 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
     ))
 }
 
-/// Uses a Hadoop property as a preset of the keys of `setting`.
+/// Uses a Hadoop property as a preset of the keys of `setting`. Reports a problem if its value is
+/// wrong, or differs from the value of a key in the scenario.
 fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     if setting.form == Form::Heap && !given.value.contains("-Xmx") {
         return; // Java options without a heap size
@@ -225,7 +228,8 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
         Err(message) => return complain(s, given, &message, None),
     };
     for path in setting.keys {
-        // Keys of a single job may differ from the cluster's properties, so they are not compared.
+        // A single job may differ from the properties of the cluster, so keys of jobs are not
+        // compared.
         let own = if path.starts_with("job.") { None } else { s.own(path) };
         match own {
             Some(own) if differs(setting.form, own, &value) => {
@@ -237,7 +241,8 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     }
 }
 
-/// Whether the values of a key and of a Hadoop property can both be read and differ.
+/// Whether the value `own` of a key differs from the value of a Hadoop property; false if one of
+/// the values cannot be read.
 fn differs(form: Form, own: &Value, value: &Value) -> bool {
     fn apart<T: Quantity>(own: &Value, value: &Value) -> bool {
         matches!((T::parse(own), T::parse(value)), (Ok(a), Ok(b)) if a.show() != b.show())
@@ -260,10 +265,10 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
 }
 
 /// Converts the text of a Hadoop property to the value of a scenario key. `form` is the format of
-/// the property. Fails with a description of a valid text.
+/// the property. Fails with a message that describes valid texts.
 pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     let whole = |text: &str| {
-        text.parse::<u64>().map_err(|_| "must be a whole number, not negative".to_owned())
+        text.parse::<u64>().map_err(|_| "must be a whole number, 0 or more".to_owned())
     };
     Ok(match form {
         Form::Count => {
@@ -318,19 +323,19 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "is too large".to_owned())
 }
 
-/// Returns the bytes of a file that a packet of HDFS of `packet` bytes carries. The packet holds
-/// the longest header, 33 B, and as many chunks as fit, each of 512 B with a checksum of 4 B
-/// (Hadoop's `DFSOutputStream.computePacketChunkSize`).
+/// Returns the file bytes in an HDFS packet of `packet` bytes. The packet contains the longest
+/// header, 33 B, and as many chunks as fit, each of 512 B with a checksum of 4 B (Hadoop's
+/// `DFSOutputStream.computePacketChunkSize`).
 fn packet_payload(packet: u64) -> Result<u64, String> {
     const PIECE: u64 = 512;
     match packet.checked_sub(33).map(|room| room / (PIECE + 4)) {
-        None | Some(0) => Err("is too small: there is no room for file bytes".to_owned()),
+        None | Some(0) => Err("is too small: must be at least 549 (bytes)".to_owned()),
         Some(pieces) => Ok(pieces * PIECE),
     }
 }
 
-/// Returns a time as text of the scenario format. Without a unit in `text`, the usual unit of the
-/// property applies, given as its sign and its name.
+/// Returns a time as text of the scenario format, such as `3 s`. A `text` without a unit has the
+/// usual unit of the property, which is given as its sign and its name.
 fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     let form = || format!("must be a number of {name}, or a time such as 3s");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -352,7 +357,7 @@ fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     Ok(format!("{number} {unit}"))
 }
 
-/// Returns the name, in scenarios, of the scheduler that this Java class implements.
+/// Returns the name in scenarios, such as `fair`, of the scheduler that a Java class implements.
 fn scheduler(class: &str) -> Result<&'static str, String> {
     match class.rsplit('.').next().unwrap_or(class) {
         "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),

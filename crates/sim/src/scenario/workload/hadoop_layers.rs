@@ -1,5 +1,5 @@
-//! Layers of Hadoop's properties: a later file replaces values of earlier files, unless they are
-//! `final`.
+//! Layers of Hadoop's properties: a later file replaces values of earlier files, unless the values
+//! are `final`.
 
 use super::hadoop_names as names;
 use super::hadoop_xml;
@@ -14,20 +14,21 @@ const MOST_REFERENCES: usize = 10_000;
 /// Maximum length in bytes of a value after the replacement of references.
 const LONGEST: usize = 4096;
 
-/// The last value that was given for a Hadoop property.
+/// Value in effect of a Hadoop property, and the place that sets it.
 pub struct Given {
     /// Name of the property as given, possibly a deprecated one.
     pub name: String,
     /// Value, with references `${name}` not yet replaced.
     pub value: String,
-    /// File and line in which the property is given; `None` for properties in the scenario itself.
+    /// File and line that set the property; `None` for properties in the scenario.
     pub place: Option<(String, usize)>,
     /// Whether the property is `final`: later files must not replace its value.
     pub fixed: bool,
 }
 
 impl Given {
-    /// Returns the name of a Hadoop property and the place where it is given, for a message.
+    /// Returns the name of a Hadoop property and the place that sets it, for messages:
+    /// `dfs.replication in a.xml, line 3`.
     pub fn said(&self) -> String {
         let name = shorten(&self.name);
         match &self.place {
@@ -37,7 +38,7 @@ impl Given {
     }
 }
 
-/// All Hadoop properties that files and the scenario give.
+/// All Hadoop properties that configuration files and the scenario contain.
 #[derive(Default)]
 pub struct Layers {
     /// The value in effect for each property, by its current name.
@@ -45,25 +46,27 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Returns the last value given for a property, with its place; `None` if none was given.
+    /// Returns the value in effect of the property with the current name `name`, and its place;
+    /// `None` if neither a file nor the scenario sets the property.
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.all.get(name)
     }
 
-    /// Returns the value of a property after the replacement of references `${name}`, or the reason
-    /// why they cannot be replaced; `None` if no value was given.
+    /// Returns the value of a property after the replacement of references `${name}`, or a message
+    /// why references cannot be replaced; `None` if neither a file nor the scenario sets the
+    /// property.
     pub fn value(&self, name: &str) -> Option<Result<String, String>> {
         self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
     }
 
     /// Returns a text after the replacement of references `${name}`, nested at most `depth` levels
-    /// deep, or the reason why they cannot be replaced.
+    /// deep, or a message why references cannot be replaced.
     pub fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
         self.expand_within(text, depth, &mut { MOST_REFERENCES })
     }
 
-    /// Replaces references as [`Layers::expand`] does; `left` is the number of references that may
-    /// still be replaced.
+    /// Replaces references as [`Layers::expand`] does. `left` is the number of references that may
+    /// still be replaced in the whole value.
     fn expand_within(&self, text: &str, depth: usize, left: &mut usize) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -73,7 +76,7 @@ impl Layers {
                     "refers to other properties through more than {DEEPEST} levels"
                 ));
             };
-            // The number of references must be limited: even properties with an empty value can
+            // The number of references must be limited: properties, even with an empty value, can
             // refer to each other exponentially often.
             *left = left.checked_sub(1).ok_or_else(|| {
                 format!("refers to other properties more than {MOST_REFERENCES} times")
@@ -93,7 +96,7 @@ impl Layers {
     }
 
     /// Adds the properties of a file as the top layer. Returns error messages, and the number of
-    /// properties that keep an earlier value because it is `final`.
+    /// properties that keep an earlier value because this value is `final`.
     pub fn add(
         &mut self,
         file: &str,
@@ -124,8 +127,8 @@ impl Layers {
         (complaints, kept)
     }
 
-    /// Adds the properties in the scenario as the top layer. Returns errors: name of the property,
-    /// and the reason.
+    /// Adds the properties in the scenario as the top layer. Returns errors as pairs (name of the
+    /// property, message).
     pub fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
         let mut complaints = Vec::new();
         for (given_name, value) in &properties.0 {
@@ -139,7 +142,7 @@ impl Layers {
                     complaints.push((given_name.clone(), reason));
                 }
                 Some(before) if before.fixed && before.value.trim() != given.value.trim() => {
-                    let reason = format!("is final: {}", before.said());
+                    let reason = format!("cannot be set: its value is final: {}", before.said());
                     complaints.push((given_name.clone(), reason));
                 }
                 _ => {

@@ -1,8 +1,8 @@
 //! Meaning of the properties of Hadoop. There are three kinds: settings of the model, properties
 //! for which the model assumes a fixed value, and properties that are not modelled.
 //!
-//! Names are those of Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
-//! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Deprecated names are in
+//! The names are from Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
+//! `mapred-default.xml`) and, for slots and the jobtracker, from Hadoop 1. Deprecated names are in
 //! `hadoop_renamed.tsv`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ pub enum Form {
     Bytes,
     /// A whole number of MiB.
     Mebibytes,
-    /// Size of a packet of HDFS on the wire in bytes; it is converted to the number of file bytes
-    /// in the packet.
+    /// Size of a packet of HDFS on the wire in bytes, from which the number of file bytes in the
+    /// packet is computed.
     PacketPayload,
     /// Options of a Java virtual machine, of which only the heap size (`-Xmx`) is used.
     Heap,
@@ -32,11 +32,12 @@ pub enum Form {
     Flag,
     /// Name of the Java class of a scheduler.
     Scheduler,
-    /// Framework that assigns tasks to nodes, such as `yarn`.
+    /// Framework that assigns tasks to nodes: `yarn` or `classic` (a jobtracker).
     Framework,
-    /// Condition under which HDFS adds another datanode to a write pipeline that has lost one.
+    /// Policy by which HDFS adds another datanode to a write pipeline that has lost a datanode:
+    /// `DEFAULT`, `ALWAYS` or `NEVER`.
     ReplaceDatanode,
-    /// A number of standard deviations.
+    /// A number with decimals, such as a number of standard deviations.
     Ratio,
 }
 
@@ -46,8 +47,8 @@ pub struct Modelled {
     pub name: &'static str,
     /// Format of the value in Hadoop's files.
     pub form: Form,
-    /// Keys of the workload that get the value of the property: of the workload itself, of a table
-    /// below it, or of every `[[workload.job]]` (`job.reduces`).
+    /// Keys of the workload whose preset is the value of the property: keys of the workload itself,
+    /// of a table below it, or of every `[[workload.job]]` (`job.reduces`).
     pub keys: &'static [&'static str],
 }
 
@@ -55,7 +56,8 @@ const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) 
     Modelled { name, form, keys }
 }
 
-/// All Hadoop properties that are settings of the model, except those that apply only to YARN.
+/// All Hadoop properties that are settings of the model, except the properties that apply only to
+/// YARN.
 pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.framework.name", Form::Framework, &["framework"]),
     // properties of HDFS
@@ -201,8 +203,8 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
-/// Names of the Hadoop properties that give the memory of nodes and containers. They have no effect
-/// if tasks are assigned to slots (Hadoop 1).
+/// Names of the Hadoop properties that set the memory of nodes and containers. These properties
+/// have no effect if tasks are assigned to slots (Hadoop 1).
 pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.nodemanager.resource.memory-mb",
     "mapreduce.map.memory.mb",
@@ -238,13 +240,13 @@ pub const OF_YARN: &[Modelled] = &[
     setting("yarn.nm.liveness-monitor.expiry-interval-ms", Form::Millis, &["failures.expiry"]),
 ];
 
-/// A Hadoop property whose effect is not modelled, with the value that the model assumes.
+/// A Hadoop property that the model does not use, with the value that the model assumes.
 pub struct Granted {
     /// Name of the property in Hadoop.
     pub name: &'static str,
     /// Value that the model assumes.
     pub value: &'static str,
-    /// Behaviour of the model, which does not depend on the property, for a note to the user.
+    /// Behaviour of the model for all values of the property, as text for notes.
     pub about: &'static str,
 }
 
@@ -288,7 +290,8 @@ pub const GRANTED: &[Granted] = &[
 ];
 
 /// Prefixes of the names of Hadoop properties that are not modelled: paths, addresses, security,
-/// logs, limits, other file systems. A prefix that ends with a dot stands for all names below it.
+/// logs, limits, other file systems. A prefix that ends with a dot matches all names that begin
+/// with it.
 const ELSEWHERE: &[&str] = &[
     "adl.",
     "datanode.https.",
@@ -530,7 +533,8 @@ const ELSEWHERE: &[&str] = &[
     "yarn.workflow-id.",
 ];
 
-/// Hadoop properties that are not settings but are compared with other properties.
+/// Hadoop properties that are not settings of the model; [`super::hadoop_rules`] compares most of
+/// them with other properties.
 const JUDGED: &[&str] = &[
     "dfs.namenode.replication.min",
     "dfs.replication.max",
@@ -540,8 +544,8 @@ const JUDGED: &[&str] = &[
     "yarn.scheduler.maximum-allocation-vcores",
 ];
 
-/// First words of the names of Hadoop's own properties. A property with another first word belongs
-/// to a job.
+/// First words (up to a dot) of the names of Hadoop's own properties. A property with another first
+/// word belongs to a job.
 const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
 
 /// Whether the model deliberately ignores a Hadoop property: paths, addresses, security, logs,
@@ -554,14 +558,15 @@ pub fn is_elsewhere(name: &str) -> bool {
     })
 }
 
-/// Whether exactly this name of a Hadoop property is known. A known name is not reported as a
-/// misspelt setting, even if it is similar to one.
+/// Whether exactly this name of a Hadoop property is in the lists of ignored or compared
+/// properties. A name in these lists is not reported as a misspelt setting, even if it is similar
+/// to a setting.
 pub fn is_named(name: &str) -> bool {
     JUDGED.contains(&name) || ELSEWHERE.contains(&name)
 }
 
-/// Whether the name of a property begins with a word of Hadoop, such as `dfs`. Other properties
-/// belong to a job.
+/// Whether the name of a property begins with a word of Hadoop, such as `dfs`. Properties with
+/// other names belong to a job.
 pub fn is_own(name: &str) -> bool {
     name.split('.').next().is_some_and(|first| OWN.contains(&first))
 }
@@ -571,7 +576,7 @@ pub fn current(name: &str) -> &str {
     renamed().get(name).copied().unwrap_or(name)
 }
 
-/// Returns the names of Hadoop properties that may have been meant by an unknown name: settings and
+/// Returns the names of Hadoop properties that are suggested for an unknown name: settings and
 /// properties with an assumed value, with current and deprecated names.
 pub fn candidates() -> &'static [&'static str] {
     static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();

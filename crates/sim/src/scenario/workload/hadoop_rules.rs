@@ -1,5 +1,5 @@
-//! Contradictions among properties of Hadoop: values that Hadoop itself would refuse, or with which
-//! a job would wait for ever.
+//! Contradictions among properties of Hadoop: values that Hadoop itself refuses, or with which a
+//! job never ends.
 
 use super::hadoop_layers::Layers;
 use eastwest_settings::narrow::whole_part;
@@ -24,8 +24,8 @@ const SORT_FACTOR: &str = "mapreduce.task.io.sort.factor";
 const MAP_MB: &str = "mapreduce.map.memory.mb";
 const REDUCE_MB: &str = "mapreduce.reduce.memory.mb";
 
-/// Returns the Java heap of a map task in bytes: from the option `-Xmx`, or as a fraction of its
-/// container; `None` if neither is given.
+/// Returns the Java heap of a map task in bytes: from the option `-Xmx`, or as a fraction (0.8
+/// without a property) of the memory of its container. `None` if the properties contain neither.
 fn map_heap(layers: &Layers) -> Option<u64> {
     for name in ["mapreduce.map.java.opts", "mapred.child.java.opts"] {
         let options = layers.value(name).and_then(Result::ok);
@@ -40,7 +40,7 @@ fn map_heap(layers: &Layers) -> Option<u64> {
 }
 
 /// Returns the heap size in bytes of the last option `-Xmx` among options of a Java virtual
-/// machine; `None` if there is none.
+/// machine; `None` without this option, or if its size is not valid.
 pub fn heap_option(options: &str) -> Option<u64> {
     let last = options.split_whitespace().filter_map(|o| o.strip_prefix("-Xmx")).next_back()?;
     let digits = last.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -58,11 +58,11 @@ pub fn heap_option(options: &str) -> Option<u64> {
 fn sort_buffer(layers: &Layers, found: &mut Found) {
     if let Some(sort_mb) = number(layers, SORT_MB) {
         if !(1..=2047).contains(&sort_mb) {
-            found.push((SORT_MB, "must be 1 to 2047, as in Hadoop".to_owned()));
+            found.push((SORT_MB, "must be 1 to 2047 (MiB), as in Hadoop".to_owned()));
         } else if let Some(heap) = map_heap(layers) {
             if sort_mb << 20 >= heap {
                 let heap_mb = heap >> 20;
-                let message = format!("does not fit into a heap of {heap_mb} MiB");
+                let message = format!("does not fit into a heap of {heap_mb} MiB of a map task");
                 found.push((SORT_MB, message));
             }
         }

@@ -2,9 +2,9 @@
 //! `mapred-site.xml` and the configuration in a job history (Hadoop, class `Configuration`). Files
 //! compressed with gzip are recognized by their first bytes.
 //!
-//! The text is read as a stream of events and no tree is built. A document type is refused, so
-//! there are no entities beyond the five of XML, and nothing outside the file is opened. Hadoop
-//! follows `<include>`; here a file with it is refused, since an include may refer to any file.
+//! The text is read as a stream of events, without a tree. A document type is refused, so that the
+//! text has no entities beyond the five of XML, and no other file is opened. Hadoop follows
+//! `<include>`; this reader refuses it, because it may refer to any file.
 
 use flate2::read::MultiGzDecoder;
 use quick_xml::escape::resolve_predefined_entity;
@@ -33,8 +33,8 @@ pub struct Property {
     pub line: usize,
 }
 
-/// Returns all properties of a Hadoop configuration file (XML, also compressed with gzip) in their
-/// order. Fails with the first problem and its line.
+/// Returns all properties of a Hadoop configuration file (XML, also compressed with gzip) in the
+/// order of the file. Fails with the first problem and its line.
 pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
     let unpacked = unpack(bytes)?;
     let text =
@@ -78,15 +78,15 @@ fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b == b'\n').count()
 }
 
-/// Returns a description of an error of the XML reader. It does not quote the file, whose text must
-/// not be printed.
+/// Returns a description of an error of the XML reader. It does not contain text of the file, which
+/// is untrusted.
 fn said(error: &Error) -> &'static str {
     match error {
         Error::Syntax(_) => "something is not closed, such as a tag, a comment or a reference",
         Error::IllFormed(_) => "tags do not match",
         Error::InvalidAttr(_) => "an attribute is not name=\"value\"",
         Error::Encoding(_) => "a part is not UTF-8",
-        _ => "a part cannot be understood",
+        _ => "a part is not valid XML",
     }
 }
 
@@ -101,9 +101,10 @@ enum Element {
     Other,
 }
 
+/// State of the reader: open elements, and properties found so far.
 struct Walk<'t> {
     text: &'t str,
-    /// Number of bytes of the text in which lines have been counted so far.
+    /// Number of bytes at the start of the text in which lines have been counted.
     counted: usize,
     line: usize,
     open: Vec<Element>,
@@ -183,7 +184,7 @@ impl Walk<'_> {
             let attribute = attribute.map_err(|_| "has an attribute without value".to_owned())?;
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
-                .map_err(|_| "has an attribute that cannot be understood".to_owned())?;
+                .map_err(|_| "has an attribute that is not valid XML".to_owned())?;
             let Some(property) = self.found.last_mut() else { continue };
             match attribute.key.as_ref() {
                 b"name" => property.name = value.trim().to_owned(),

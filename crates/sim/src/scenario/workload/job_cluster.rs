@@ -1,4 +1,4 @@
-//! Properties of a Hadoop cluster that determine the numbers of tasks of a job.
+//! Size of a Hadoop cluster, from which the numbers of tasks of a job follow.
 
 use eastwest_types::HostId;
 

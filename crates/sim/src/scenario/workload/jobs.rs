@@ -13,7 +13,8 @@ use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 use std::sync::Arc;
 
-/// Place that defines a MapReduce job; errors about the job are reported there.
+/// Place in the scenario that defines a MapReduce job; errors about the job are reported at this
+/// place.
 #[derive(Clone, Copy)]
 pub enum Origin {
     /// The table `[[workload.job]]` with this index, counted from 0.
@@ -27,7 +28,8 @@ const MOST_TABLES: usize = 10_000;
 /// Maximum size of a trace file in bytes.
 const MOST_TRACE_BYTES: u64 = 32 << 20;
 
-/// A trace that ships with Eastwest: its name, its file, and the number of nodes on which it was recorded.
+/// Job trace that ships with Eastwest: its name in scenarios, its file, and the number of nodes of
+/// the recorded cluster.
 struct Shipped {
     name: &'static str,
     file: &'static str,
@@ -46,7 +48,7 @@ const SHIPPED: [Shipped; 3] = [
 ];
 
 /// Reads the jobs of a MapReduce workload, from its tables and its trace. Returns each job and the
-/// place that defines it; `None` if there is a problem, which is reported.
+/// place that defines the job; `None` if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -189,7 +191,8 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
     TraceKeys { file, from, to, original, bad_rows }
 }
 
-/// Reads the jobs of the trace, scaled to the size of the cluster and cut to a time window.
+/// Reads the jobs of the trace between `trace_from` and `trace_to`, with bytes scaled to the size
+/// of the cluster. Returns `None` without a trace, or if there is a problem, which is reported.
 fn read_trace(
     s: &mut Section,
     ground: &Ground,
@@ -199,7 +202,7 @@ fn read_trace(
 ) -> Option<Vec<TraceJob>> {
     let TraceKeys { file, from, to, original, bad_rows } = read_trace_keys(s);
     let Some(file) = file else {
-        let needs = || "needs a trace (key `trace`)".to_owned();
+        let needs = || "has an effect only with a trace (key `trace`)".to_owned();
         s.demand(from == Span::ZERO, &["trace_from"], needs);
         s.demand(to.is_none(), &["trace_to"], needs);
         s.demand(original.is_none(), &["original_nodes"], needs);
@@ -279,7 +282,7 @@ fn load(
 }
 
 /// Returns the content of the job table in the folder of an imported trace, and the name under
-/// which the table is kept beside the scenario text. The report of the import is kept too, and
+/// which the table is stored beside the scenario text. The report of the import is stored too, and
 /// becomes notes.
 fn load_folder(
     ground: &Ground,
@@ -316,7 +319,7 @@ fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     }
 }
 
-/// Settings of a table `[[workload.job]]`.
+/// Settings of a table `[[workload.job]]`, which defines `count` equal jobs.
 struct JobTable {
     job: JobSpec,
     count: usize,
@@ -352,7 +355,7 @@ fn read_job(
     );
     let last = submit + interarrival * (u64::from(count) - 1);
     s.demand(last <= Span::from_secs(20 * 86_400), &["interarrival", "count", "submit"], || {
-        "would submit the last job later than 20 days".to_owned()
+        "leads to a submission of the last job after 20 days, the maximum".to_owned()
     });
     let pool: Option<Name> = s.find(
         key(
@@ -388,7 +391,7 @@ fn read_job(
 }
 
 /// Returns the bytes of map output from which a combiner with this `ratio` leaves `shuffle` bytes.
-/// It is computed in integers, with nine decimals of the ratio, to be exact on every machine.
+/// The computation uses integers, with nine decimals of the ratio, to be exact on every machine.
 fn uncombined(shuffle: u64, ratio: f64) -> u64 {
     let billionths = u128::from(whole_part(ratio * 1e9 + 0.5)).max(1);
     u64::try_from(u128::from(shuffle) * 1_000_000_000 / billionths).unwrap_or(u64::MAX)

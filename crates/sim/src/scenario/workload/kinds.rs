@@ -1,5 +1,5 @@
-//! Kinds of MapReduce jobs: the bytes that each kind reads, shuffles and writes. Stand-alone
-//! clients of HDFS count as jobs without tasks.
+//! Kinds of MapReduce jobs: the bytes that each kind reads, shuffles and writes. Clients of HDFS
+//! that run outside of jobs count as jobs without tasks.
 
 use super::ground::Ground;
 use super::job_cluster::Cluster;
@@ -25,8 +25,8 @@ pub enum Kind {
     Custom,
 }
 
-/// Bytes of combined map output of a WordCount over the thousand words of RandomTextWriter: 1,000
-/// records, each of a word of 12 letters with its count and lengths.
+/// Bytes of the output of a WordCount map after the combiner, for the thousand words of
+/// RandomTextWriter: 1,000 records of 20 B, each a word of 12 letters with its count and lengths.
 const WORDS: u64 = 20_000;
 
 /// Reads the kind of a job, such as `terasort`. Returns `None` if there is a problem, which is
@@ -61,7 +61,7 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
 }
 
 /// Reads the number of bytes that a job of this kind reads, shuffles and writes. Returns the name
-/// of the kind and these bytes.
+/// of the kind and these bytes. `rule` determines the number of maps of a WordCount.
 pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
     let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
     let none = JobBytes::default();
@@ -110,8 +110,8 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     JobBytes { input, shuffle, output }
 }
 
-/// Reads the hosts that act as HDFS clients in a job without tasks, and their number; `None` for a
-/// job with tasks.
+/// Reads the hosts that act as HDFS clients in a job without tasks. Returns the hosts and the
+/// number of clients; `None` for a job with tasks.
 pub fn read_clients(
     s: &mut Section,
     kind: Kind,

@@ -2,8 +2,9 @@
 //! writes it.
 //!
 //! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values
-//! are presets of keys that the workload does not give; properties of Hadoop have priority over
-//! them. The table `[calibration]` describes the source of the values and is ignored.
+//! are presets: defaults for the keys that the workload does not contain. Hadoop properties have
+//! priority over the file. The table `[calibration]` describes the source of the values and is
+//! ignored.
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -16,11 +17,12 @@ use toml::Value;
 
 /// Maximum size of a machine file in bytes.
 const MOST_BYTES: u64 = 64 << 10;
-/// Name of the table of a machine file that is ignored: it describes the source of the values.
+/// Name of the table of a machine file that describes the source of the values; this table is
+/// ignored.
 const REMARKS: &str = "calibration";
 
-/// Reads the key `machine`. Values in the file that it names become presets of the keys of the
-/// workload `s` that the scenario does not give.
+/// Reads the key `machine`. The values in the machine file become presets (defaults) of the keys of
+/// the workload `s` that the scenario does not contain.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let file: Option<FileName> = s.find(
         key(
@@ -32,7 +34,7 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     );
     let Some(FileName(name)) = file else { return };
     let loaded = files.load(ground.context, &name, MOST_BYTES).and_then(|attached| {
-        let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
+        let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not UTF-8".to_owned())?;
         let document = syntax::parse_within(text, at_most(MOST_BYTES))
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
         Ok((attached.name, document.table))

@@ -1,7 +1,8 @@
 //! `[[workload]]`: workloads, which generate the traffic.
 //!
-//! Keys have the names of the settings in the crate `eastwest-workload`. Its own checks come last;
-//! their errors are reported at the key that they name.
+//! Keys have the names of the settings in the crate `eastwest-workload`. After a workload has been
+//! read, this crate checks the settings again; each error is reported at the key that the error
+//! names.
 
 mod account;
 mod application;
@@ -79,7 +80,7 @@ pub fn read(
             names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
             let spec = spec.filter(|(_, off)| !off);
             if spec.is_none() {
-                // notes about a workload that is off are dropped
+                // notes about a workload that is switched off are dropped
                 notes.truncate(noted);
                 off += 1;
             }
@@ -92,15 +93,15 @@ pub fn read(
     if s.all_good() && !s.describing() && !read.is_empty() && off == read.len() {
         s.wrong(
             "workload",
-            "at least one workload must not be off, because otherwise there is no \
-                             traffic",
+            "all workloads have off = true, so that there is no traffic: remove `off` from one \
+             of them",
         );
     }
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
-/// Returns the names of all workloads of the scenario, including those that are switched off; `s`
-/// is the top level of the file.
+/// Returns the names of all workloads of the scenario, including the workloads that are switched
+/// off; `s` is the top level of the file.
 pub fn names(s: &Section) -> BTreeSet<String> {
     let items = s.own("workload").and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()
@@ -163,7 +164,7 @@ fn read_kind(w: &mut Section, others: &[ApplicationEntry]) -> Option<Kind> {
 }
 
 /// Reads the transport of a workload's connections. Workloads without connections, such as
-/// datagrams, have none to choose.
+/// datagrams, do not have the key `transport`, and the result is the default.
 fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
@@ -180,7 +181,9 @@ fn read_transport(w: &mut Section, kind: &Kind) -> Transport {
     w.choice("transport", "Transport protocol of the workload's flows.", Some("tcp"), &choices)
 }
 
-/// Reads one workload. Returns it, and whether it is switched off.
+/// Reads one table `[[workload]]`. Returns the workload, and whether it is switched off (`off =
+/// true`); `None` if there is a problem, which is reported. `names` are the names of earlier
+/// workloads.
 fn read_one(
     w: &mut Section,
     ground: &Ground,
@@ -254,8 +257,8 @@ fn read_one(
     Some((WorkloadSpec { name: name.0, class, background, transport, kind }, off))
 }
 
-/// Replaces the beginning of an error message about a job, `jobs[3].maps: …`, by the place that
-/// defines this job in the scenario.
+/// Replaces the beginning of an error message about a job, `jobs[3].maps: …`, by the place of this
+/// job in the scenario: its table `job` or the trace. `origins` are the places of all jobs.
 fn place(objection: String, origins: &[jobs::Origin]) -> String {
     let about = objection.strip_prefix("jobs[").and_then(|rest| rest.split_once(']'));
     let Some((number, rest)) = about else { return objection };

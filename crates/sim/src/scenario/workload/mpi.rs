@@ -1,8 +1,8 @@
 //! Workloads of `kind = "mpi"` and `kind = "mpi-cg"`: ranks of MPI programs.
 //!
-//! A trace is a folder with a file for each rank, in which the last number of a file's name is the
-//! rank, or one file with the lines of all ranks. The defaults and their sources are documented in
-//! the crate `eastwest-workload`.
+//! A trace is a folder with a file for each rank, in which the last number in a file name is the
+//! rank, or one file with the lines of all ranks. The documentation of the crate
+//! `eastwest-workload` contains the defaults and their sources.
 
 use super::account;
 use super::ground::Ground;
@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 /// Maximum size in bytes of a file that lists the hosts of ranks.
 const MOST_HOSTS_FILE_BYTES: u64 = 16 << 20;
 
-/// Maximum number of bytes that all ranks together read from one file. Each rank reads the whole
-/// file.
+/// Maximum number of bytes that all ranks together read from one trace file. Each rank reads the
+/// whole file, so this is the size of the file times the number of ranks.
 const MOST_MERGED_BYTES: u64 = 64 << 30;
 
 /// Reads the settings of the replay of an MPI trace, and checks the trace. Returns `None` if there
@@ -127,8 +127,8 @@ pub fn cg(
     finish(s, ground, settings, Program::Cg(config))
 }
 
-/// Returns a note if a CG workload gives no problem class, but the name of its traffic class
-/// `class` is that of a problem class, as if the two were confused.
+/// Returns a note if a CG workload has no key `problem`, and its traffic class `class` has the name
+/// of a problem class of NAS CG, such as `A`: the user may have confused the two.
 pub fn note_class(s: &Section, class: &str) -> Option<String> {
     let is_problem = CgConfig::CLASSES.iter().any(|(name, ..)| *name == class);
     (is_problem && !s.has("problem")).then(|| {
@@ -150,7 +150,7 @@ const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "9,000,000 rows, 100 iterations",
 ];
 
-/// Settings that replayed traces and the CG program have in common.
+/// Settings that replayed traces and the messages of NAS CG have in common.
 struct Settings {
     placement: Placement,
     per_host: u32,
@@ -233,7 +233,8 @@ fn settings(
     })
 }
 
-/// Reads the bytes of a full frame, if messages travel as raw Ethernet frames; otherwise `None`.
+/// Reads the size of a full Ethernet frame in bytes, for messages that are sent as raw frames;
+/// `None` with another transport.
 fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> {
     let given: Option<Octets> = s.find(
         key(
@@ -346,15 +347,15 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
     }
 }
 
-/// Returns the hosts that a file lists, and the name under which the file is stored beside the
-/// scenario text.
+/// Returns the hosts in the file `name`, in the order of ranks, and the name under which the file
+/// is stored beside the scenario text.
 fn hosts_of(
     name: &str,
     ground: &Ground,
     files: &mut Files,
 ) -> Result<(Vec<HostId>, String), String> {
     let attached = files.load(ground.context, name, MOST_HOSTS_FILE_BYTES)?;
-    let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not text".to_owned())?;
+    let text = std::str::from_utf8(&attached.bytes).map_err(|_| "is not UTF-8".to_owned())?;
     let Some(nodes) = ground.nodes else {
         return Err("hosts cannot be checked, because the fabric has problems".to_owned());
     };
@@ -372,7 +373,8 @@ fn hosts_of(
     Ok((hosts?, attached.name))
 }
 
-/// Returns the MPI program of a trace, and its files as (name beside the scenario text, path).
+/// Returns the MPI program of the trace at `path`, and its files as (name beside the scenario text,
+/// path).
 #[allow(clippy::type_complexity)]
 fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>), Vec<String>> {
     let wrong = |message: String| vec![message];
@@ -383,8 +385,9 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
         let bytes = path.metadata().map_or(0, |about| about.len());
         if bytes.saturating_mul(u64::from(ranks)) > MOST_MERGED_BYTES {
             return Err(wrong(format!(
-                "has {ranks} ranks in one file of {bytes} B, which every rank would have to read: \
-                 split it with eastwest trace import"
+                "has {ranks} ranks in one file of {bytes} B, which every rank has to read \
+                 (maximum in total: {MOST_MERGED_BYTES} B): split the file with eastwest trace \
+                 import"
             )));
         }
         let listed = vec![(base.to_owned(), path.to_owned())];
@@ -399,7 +402,7 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
             continue;
         }
         let Some(rank) = last_number(&file) else { continue };
-        // Symbolic links are resolved: a trace may consist of links, but only to files below its
+        // Symbolic links are resolved: the files of a trace may be links, but only to files in its
         // folder.
         let place = find_below(path, &file).map_err(wrong)?;
         if let Some((other, _)) = by_rank.insert(rank, (file.clone(), place)) {
@@ -432,8 +435,7 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
 
 /// Returns the last number in a file's name, without its extension.
 fn last_number(file: &str) -> Option<u32> {
-    // If the part after the last dot contains a digit, it belongs to the name: `cg.S.4_0` is rank
-    // 0.
+    // A part after the last dot that contains a digit is not an extension: `cg.S.4_0` is rank 0.
     let stem = match file.rsplit_once('.') {
         Some((stem, ending)) if !ending.contains(|c: char| c.is_ascii_digit()) => stem,
         _ => file,
@@ -442,8 +444,8 @@ fn last_number(file: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Assigns the ranks of the program to hosts, and returns the workload; reports a problem if they
-/// do not fit.
+/// Assigns the ranks of the program to hosts, and returns the workload. Reports a problem if the
+/// ranks do not fit on the hosts.
 fn finish(
     s: &mut Section,
     ground: &Ground,

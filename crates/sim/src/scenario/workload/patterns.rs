@@ -1,7 +1,7 @@
 //! Workloads other than MapReduce and MPI: regular patterns, incast, open-loop flows, services,
 //! datagrams.
 //!
-//! The defaults and their sources are documented in the crate `eastwest-workload`.
+//! The documentation of the crate `eastwest-workload` contains the defaults and their sources.
 
 use super::ground::Ground;
 use crate::scenario::hosts;
@@ -27,8 +27,8 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// Reads the key `start_window`: the length of the interval in which the first flows start, at
-/// random times.
+/// Reads the key `start_window`: the length of the interval from 0 s in which the first flows
+/// start, at uniform random times.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key(
@@ -214,8 +214,8 @@ impl Quantity for SizesName {
     }
 }
 
-/// A point of a cumulative distribution of flow sizes: a size, and the fraction of flows that are
-/// not larger.
+/// Point of a cumulative distribution of flow sizes: a size, and the fraction of flows that are at
+/// most as large.
 #[derive(Clone)]
 struct Point(Bytes, Fraction);
 
@@ -301,7 +301,7 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
 }
 
 /// Reads the key `name`: the number of flows or requests after which a workload stops. The key is
-/// required unless the workload runs in the background or the scenario has a duration.
+/// required unless the workload runs in the background or has the key `duration`.
 pub(super) fn read_count(
     s: &mut Section,
     name: &'static str,
@@ -315,13 +315,13 @@ pub(super) fn read_count(
     );
     let required = count.is_none() && !background && !s.has("duration");
     s.demand(!required, &[name, "background"], || {
-        "is required, unless the workload runs in the background".to_owned()
+        "is required, unless the workload runs in the background: it would not end".to_owned()
     });
     count
 }
 
-/// Reads the settings of open-loop flows that arrive at random at a given load. Returns `None` if
-/// there is a problem, which is reported.
+/// Reads the settings of open-loop flows, which arrive at random at a given load, whether or not
+/// earlier flows have ended. Returns `None` if there is a problem, which is reported.
 pub fn poisson(
     s: &mut Section,
     ground: &Ground,

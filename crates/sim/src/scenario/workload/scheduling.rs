@@ -1,8 +1,8 @@
 //! Settings of the scheduler of a MapReduce cluster, except its kind: `[workload.delay]`,
 //! `[[workload.pool]]`, `[[workload.queue]]` and `[workload.quincy]`.
 //!
-//! The defaults are documented with the scheduling settings in the crate `eastwest-workload`, which
-//! name Hadoop's properties.
+//! The documentation of the scheduling settings in the crate `eastwest-workload` contains the
+//! defaults, with the names of Hadoop's properties.
 
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::{Fraction, Name, Ratio};
@@ -12,7 +12,7 @@ use eastwest_workload::mapreduce::{
     DelayConfig, PoolConfig, PoolOrder, QueueConfig, QuincyConfig, SchedulerKind, Scheduling, WHOLE,
 };
 
-/// Maximum number of pools, and of queues, of a scheduler.
+/// Maximum number of pools of a scheduler, and of queues.
 const MOST: usize = 10_000;
 
 /// Reads the kind of scheduler of a Hadoop cluster.
@@ -93,7 +93,7 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
         .optional("the value of `node`")
         .range("0 s", "1 h"),
     );
-    s.demand(rack.is_none() || node.is_some(), &["rack", "node"], || "needs node".to_owned());
+    s.demand(rack.is_none() || node.is_some(), &["rack", "node"], || "needs `node`".to_owned());
     node.map(|node| DelayConfig { node, rack: rack.unwrap_or(node) })
 }
 
@@ -156,7 +156,7 @@ fn read_queue(s: &mut Section, before: &[String]) -> QueueConfig {
     let number = parent.and_then(|parent| {
         let found = before.iter().position(|name| *name == parent.0);
         if found.is_none() && !s.describing() {
-            s.wrong("parent", format!("must be the name of a queue that comes before {}", name.0));
+            s.wrong("parent", format!("must be the name of a queue that precedes {}", name.0));
         }
         found.map(at_most)
     });

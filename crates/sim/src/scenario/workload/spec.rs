@@ -44,7 +44,7 @@ pub enum WorkloadKind {
     AllToAll(AllToAllConfig),
     /// Synchronized reads of one receiver from many senders (incast).
     Incast(IncastConfig),
-    /// Connections that send for a certain time.
+    /// Connections between given hosts that send for a given time, as iperf3 does.
     Bulk(BulkConfig),
     /// Open-loop flows between random hosts at a given load.
     Poisson(PoissonConfig),
@@ -52,24 +52,24 @@ pub enum WorkloadKind {
     Service(ServiceConfig),
     /// Flows of a list in a file.
     FlowList(FlowListConfig),
-    /// Packets without a connection.
+    /// Packets without a connection (UDP datagrams).
     Datagrams(DatagramsConfig),
     /// Raw Ethernet frames without a transport.
     Ethernet(EthernetConfig),
     /// Replay of recorded transactions.
     Transactions(Box<TransactionsConfig>),
-    /// A Hadoop cluster with its jobs.
+    /// A Hadoop cluster with its MapReduce jobs.
     MapReduce(Box<MapReduceConfig>),
-    /// Ranks of an MPI program.
+    /// Ranks of an MPI program, which exchange messages.
     Mpi(Box<MpiConfig>),
-    /// Processes that react to messages.
+    /// An application: processes on hosts that react to messages.
     Application(Box<ApplicationConfig>),
 }
 
 impl WorkloadKind {
-    /// Returns the state machine of this workload on a cluster. Fails with all errors, each of
-    /// which starts with the setting concerned. A scenario that has been read without problems has
-    /// no errors.
+    /// Returns the state machine of this workload on the hosts of `cluster`. Fails with all errors,
+    /// each of which starts with the setting concerned. A scenario that has been read without
+    /// problems has no errors.
     pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
         Ok(match self {
             WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),

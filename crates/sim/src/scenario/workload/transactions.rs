@@ -1,7 +1,7 @@
 //! Workloads of `kind = "transactions"`: replay of recorded transactions.
 //!
-//! [`calls`] reads the table of calls. This file reads the settings: arrival times of transactions,
-//! and hosts of components.
+//! [`calls`] reads the table of recorded calls. This file reads the settings: arrival times of
+//! transactions, and hosts of components (the programs that answer calls).
 
 use super::calls;
 use super::ground::Ground;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Maximum size in bytes of a file with calls of transactions.
 const MOST_FILE_BYTES: u64 = 512 << 20;
-/// Maximum size in bytes of a file that assigns components to hosts.
+/// Maximum size in bytes of the file `places`, which assigns components to hosts.
 const MOST_PLACES_BYTES: u64 = 16 << 20;
 /// Name of the file with the calls, in a folder that `eastwest observe workload` wrote.
 const FILE: &str = "transactions.tsv";
@@ -112,7 +112,7 @@ enum Spread {
     Periodic,
 }
 
-/// Settings of the arrival times of transactions, as read.
+/// Settings of the arrival times of transactions, before the table of calls is read.
 struct ArrivalKeys {
     spread: Spread,
     drawn: bool,
@@ -151,14 +151,15 @@ fn read_arrivals(s: &mut Section) -> ArrivalKeys {
         ],
     );
     s.demand(spread != Spread::Recorded || mean_gap.is_none(), &["mean_gap", "arrivals"], || {
-        "needs arrivals = \"poisson\" or \"periodic\"".to_owned()
+        "has an effect only with arrivals = \"poisson\" or \"periodic\"".to_owned()
     });
     ArrivalKeys { spread, drawn, speed: speed.0, mean_gap }
 }
 
 impl ArrivalKeys {
-    /// Returns the arrival process of the transactions in `book`, whose recorded times are scaled
-    /// by the speed. The flag tells whether transactions are drawn at random.
+    /// Returns the arrival process of the transactions in `book`, and whether transactions are
+    /// drawn at random. Recorded times are divided by the speed. Reports a missing `mean_gap` as a
+    /// problem.
     fn of(self, book: &mut Book, s: &mut Section) -> Option<(Arrivals, bool)> {
         let faster = |span: Span| Span::from_secs_f64_nearest(span.as_secs_f64() / self.speed);
         let recorded = book.transactions.last().map_or(Span::ZERO, |last| last.start);
@@ -195,7 +196,7 @@ enum Rule {
     File,
 }
 
-/// Settings of the hosts of components, as read.
+/// Settings of the hosts of components, before the table of calls is read.
 struct PlacementKeys {
     rule: Rule,
     hosts: Option<Vec<HostId>>,
@@ -303,14 +304,14 @@ fn by_name(nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     book.components.iter().map(|component| host(nodes, component)).collect()
 }
 
-/// Returns the host of each component, from a file, or the first problem of the file, as `:line:
-/// message`.
+/// Returns the host of each component of `book` from the file `places`, or the first problem of the
+/// file, as `:line: message`.
 fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let headers = reader.byte_headers().map_err(|e| rows::broken(&e))?.clone();
     let column = |names: &[&str]| {
         headers.iter().position(|h| names.iter().any(|n| n.as_bytes() == h)).ok_or_else(|| {
-            format!(":1: has no column {}; it has the columns component and host", names[0])
+            format!(":1: has no column {}; it needs the columns component and host", names[0])
         })
     };
     let (of, at) = (column(&["component", "instance"])?, column(&["host"])?);

@@ -5,7 +5,8 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::CoarseConfig;
 
-/// Reads which traffic of Hadoop is left out: none, or the traffic that the table `coarse` names.
+/// Reads the keys `detail` and `coarse`, which determine the traffic of Hadoop that is left out:
+/// none, or the traffic that the table `coarse` names.
 pub fn read(s: &mut Section) -> CoarseConfig {
     let coarse = s.choice(
         "detail",

@@ -1,6 +1,6 @@
-//! The table `[workload.failures]`: task attempts that fail on their own, and Hadoop's timeouts for
-//! data that the network loses. Failures of nodes, links and switches are configured with
-//! `[[fault]]`.
+//! The table `[workload.failures]`: task attempts that fail without a fault of the network, and
+//! Hadoop's timeouts for lost data. The tables `[[fault]]` configure failures of nodes, links and
+//! switches.
 
 use super::fields::{Range, count, share, span};
 use eastwest_settings::quantity::Name;
@@ -45,7 +45,7 @@ pub fn read(s: &mut Section) -> FailureConfig {
     }
 }
 
-/// Reads the timeouts of Hadoop, and the list of tasks that fail.
+/// Reads the timeouts after which Hadoop detects failures, and the list of tasks that fail.
 fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
     let doc = "Time without a heartbeat after which a worker counts as lost, with its tasks and \
                map outputs (mapred.tasktracker.expiry.interval; \

@@ -1,4 +1,5 @@
-//! Functions that read settings of Hadoop: keys whose default is the value that the model assumes.
+//! Functions that read keys of Hadoop tables. The default of each key is the value that the model
+//! assumes.
 
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
 use eastwest_settings::reader::{Section, key};

@@ -1,8 +1,8 @@
 //! Settings of workloads of kind `mapreduce`: the Hadoop cluster, in one file per group of tables.
-//! The jobs are read in [`super::jobs`].
+//! [`super::jobs`] reads the jobs.
 //!
-//! The defaults and their sources are documented with the settings of MapReduce in the crate
-//! `eastwest-workload`.
+//! The documentation of the MapReduce settings in the crate `eastwest-workload` contains the
+//! defaults and their sources.
 
 mod coarse;
 mod control;
@@ -27,8 +27,9 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 
-/// Reads the settings of a Hadoop cluster with its jobs. Returns them with the place that defines
-/// each job; `None` if there is a problem, which is reported.
+/// Reads the settings of a Hadoop cluster with its jobs. Returns the settings, and the place in the
+/// scenario that defines each job; `None` if there is a problem, which is reported. `class` is the
+/// name and the number of the workload's traffic class.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -58,8 +59,8 @@ pub fn read(
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
     if framework == Framework::Yarn {
-        // The scenario text with all defaults also gives these keys, so only a value other than the
-        // default was set by a user.
+        // The scenario text with all defaults contains these keys too, so only a value other than
+        // the default shows that a user has set the key.
         let usual = MapReduceConfig::default();
         let slots = [
             ("map_slots", map_slots, usual.map_slots),
@@ -108,7 +109,7 @@ pub fn read(
     Some((config, origins))
 }
 
-/// Reads the tables of the workload (`hdfs`, `shuffle` …), whose defaults depend on the framework.
+/// Reads the tables of the workload (`hdfs`, `shuffle` …). The framework determines their defaults.
 fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapReduceConfig {
     let usual = match framework {
         Framework::Mr1 => MapReduceConfig::default(),
@@ -177,7 +178,7 @@ fn read_framework(s: &mut Section) -> Framework {
     )
 }
 
-/// Maximum number of tables that give nodes a speed of their own.
+/// Maximum number of tables `slow_nodes` of a workload.
 const MOST_SPEEDS: usize = 10_000;
 
 fn read_slow_nodes(s: &mut Section, ground: &Ground) -> Vec<SlowNode> {

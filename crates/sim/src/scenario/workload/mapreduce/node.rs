@@ -5,8 +5,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 
-/// Hardware of a worker as far as it is known before the disk rate of the table `costs` has been
-/// read.
+/// Hardware of a worker before `costs.disk_rate` has been read, on which the disk rates depend.
 pub struct Found {
     /// Hardware of a worker, with the disk rates of the chosen preset.
     pub node: NodeConfig,
@@ -16,8 +15,8 @@ pub struct Found {
 
 impl Found {
     /// Returns the hardware of a worker with its disk rates. A rate that the table `node` does not
-    /// give is `disk_rate`, the value of `costs.disk_rate`. Exception: if the preset reads at
-    /// `disk_rate`, its write rate remains.
+    /// contain is `disk_rate`, the value of `costs.disk_rate`. Exception: if `disk_rate` is the
+    /// read rate of the preset, the write rate is that of the preset.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
         let write_rate = if preset { self.node.write_rate } else { disk_rate };
@@ -29,8 +28,8 @@ impl Found {
     }
 }
 
-/// Reads the number of units of a resource (cores or disks); `None`: the resource is not shared,
-/// each user has its own.
+/// Reads the number of units of a resource (cores or disks); `None`: each task or stream has a unit
+/// of its own, and `without` describes this for the reference page.
 fn servers(
     s: &mut Section,
     name: &'static str,

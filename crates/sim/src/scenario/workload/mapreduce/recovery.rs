@@ -1,4 +1,5 @@
-//! Keys of the table `hdfs` about lost datanodes.
+//! Keys of the table `hdfs` for the time after the loss of datanodes: detection, re-replication,
+//! and the retries of readers and writers.
 
 use super::fields::{Range, count, flag, span};
 use eastwest_settings::quantity::Quantity;
@@ -10,9 +11,9 @@ use toml::Value;
 const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
 
-/// Reads the former key `failures.dead`, the time after which a silent datanode counts as dead, and
-/// sets `hdfs.recheck` to give the same time. The time is now defined as twice `recheck` plus ten
-/// times `datanode_heartbeat`.
+/// Reads the former key `failures.dead`, the time without a heartbeat after which a datanode counts
+/// as dead. This time is now 2 · `recheck` + 10 · `datanode_heartbeat`; unless the scenario sets
+/// `hdfs.recheck`, its preset is computed from the former key.
 pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
     let Some(dead) = time(s, "failures.dead") else { return };
@@ -24,7 +25,7 @@ pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     }
 }
 
-/// Reads the keys of the table `hdfs` about lost datanodes. `usual` are the defaults.
+/// Reads the keys of the table `hdfs` about the loss of datanodes. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let doc = "Time between two checks of the datanodes by the namenode. A datanode counts as \
                dead after 2 · recheck + 10 · datanode_heartbeat without a heartbeat \

@@ -45,7 +45,7 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-/// Reads the settings of the memory of a reduce task.
+/// Reads the key `keep_alive`, and the settings of the memory of a reduce task.
 fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     ShuffleConfig {
         keep_alive: s.get(
@@ -180,8 +180,8 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
     }
 }
 
-/// Reads the table `costs`: rates and delays of the computation of tasks. Returns them, and the
-/// rate of a disk. `usual` and `disk_rate` are the defaults.
+/// Reads the table `costs`: rates and delays of the computation of tasks. Returns these costs, and
+/// the rate of a disk. `usual` and `disk_rate` are the defaults.
 pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (CostConfig, Rate) {
     let (low, high) = ("1 KB/s", "1000 GB/s");
     let costs = CostConfig {
@@ -254,8 +254,8 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
     (costs, disk_rate.0)
 }
 
-/// Reads the rate of one step of a task. Without a default, a missing key means that the step is a
-/// part of another rate; `without` describes this for the reference page.
+/// Reads the rate of one step of a task, the key `name`. Without a default in `usual`, an absent
+/// key means that another rate includes the step; `without` describes this for the reference page.
 fn own_rate(
     s: &mut Section,
     name: &'static str,
