@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
-/// Returns the fraction of the run during which a link was sending.
+/// Returns the bytes that a link has carried as a fraction of its capacity at `rate_bps` in the
+/// time `run`; 0 for a run without duration.
 fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     if run == Span::ZERO {
         return 0.0;
