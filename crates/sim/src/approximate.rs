@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 /// Measured errors of flow mode against packet mode, as JSON.
 const MEASURED: &str = include_str!("flow_validation.json");
 
-/// Counts of a run in flow mode (without packets) that show whether its times are too short.
+/// Counts of a run in flow mode (without packets) that show whether its completion times are too
+/// short.
 #[derive(Clone, Debug)]
 pub struct Approximate {
     /// Number of flow starts at which packets would have been lost, and number of all flow starts.

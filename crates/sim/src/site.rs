@@ -43,7 +43,7 @@ pub struct Site {
 
 impl Site {
     /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
-    /// because a switch has no route to a host.
+    /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         let mut network = Network::new(fabric, plan.classes.clone(), plan.hosts, plan.seed);

@@ -42,7 +42,7 @@ const LINKS_PER_CHECK: usize = 1 << 22;
 
 impl World {
     /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
-    /// because a switch has no route to a host.
+    /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<World, String> {
         Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
