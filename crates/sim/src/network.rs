@@ -218,8 +218,8 @@ impl Network {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
 
-    /// Returns the flow hash of a datagram, which belongs to no connection. Equal values of `tuple`
-    /// lead to equal hashes.
+    /// Returns the flow hash of a datagram, which belongs to no connection. `tuple` distinguishes
+    /// the datagrams between two hosts.
     pub fn hash_of_datagram(&self, from: HostId, to: HostId, tuple: u64) -> u16 {
         let hash = self.fabric.flow_hash(from, to, tuple);
         self.fabric.bind_to_cards(hash, (from, to), self.fabric.draw_cards(hash))

@@ -34,8 +34,8 @@ use eastwest_workload::Event;
 /// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Length of a byte stream in bytes from which on the 32 bits that a promise stores of a stream
-/// position are ambiguous.
+/// Length of a byte stream in bytes from which on the 32 bits of a stream position in the log of
+/// lost packets are ambiguous.
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
@@ -44,12 +44,12 @@ impl World {
     /// # Panics
     /// If the run is not divided into parts.
     pub(crate) fn part_state(&self) -> &PartState {
-        self.part_state.as_deref().expect("it is a part")
+        self.part_state.as_deref().expect("the run is partitioned")
     }
 
     /// Returns mutable access to the state of this part of a partitioned run.
     pub(crate) fn part_state_mut(&mut self) -> &mut PartState {
-        self.part_state.as_deref_mut().expect("it is a part")
+        self.part_state.as_deref_mut().expect("the run is partitioned")
     }
 
     /// Returns how the fabric is divided among the parts of a partitioned run.
@@ -57,12 +57,12 @@ impl World {
     /// # Panics
     /// If the run is not divided into parts.
     pub(crate) fn partition(&self) -> &Partition {
-        self.site.network.fabric.partition.as_deref().expect("it is a part")
+        self.site.network.fabric.partition.as_deref().expect("the run is partitioned")
     }
 
     /// Returns mutable access to the division of the fabric among parts; see [`World::partition`].
     pub(crate) fn partition_mut(&mut self) -> &mut Partition {
-        self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
+        self.site.network.fabric.partition.as_deref_mut().expect("the run is partitioned")
     }
 
     /// Whether this part of a partitioned run simulates the host of an endpoint.
@@ -351,7 +351,7 @@ impl World {
     /// Merges the parts `others` of a partitioned run, which ended with the event `last` (key,
     /// source), into this part. The result equals the state of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
-        let partition = self.site.network.fabric.partition.as_ref().expect("it is a part");
+        let partition = self.site.network.fabric.partition.as_ref().expect("the run is partitioned");
         let part_of = |host: HostId| partition.part_of(host);
         for (other, part) in others.iter_mut().zip(1..) {
             self.site.transports.tcp.messages.take_over(
@@ -372,9 +372,9 @@ impl World {
                     part_of(host) == part
                 });
         }
-        let mut part_state = self.part_state.take().expect("it is a part");
+        let mut part_state = self.part_state.take().expect("the run is partitioned");
         for other in &mut others {
-            let of_other = other.part_state.take().expect("it is a part");
+            let of_other = other.part_state.take().expect("the run is partitioned");
             self.site.events += other.site.events - of_other.repeated;
             part_state.rows.extend(of_other.rows);
             part_state.events.extend(of_other.events);

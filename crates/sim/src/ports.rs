@@ -67,7 +67,7 @@ table! {
     /// packets that arrived at the other end of the link; their sum over all links is `packet_hops`
     packets: u64 = link.counters.packets;
 
-    /// bytes of these packets on the link, including framing
+    /// bytes of the `packets` on the link, including framing
     bytes: u64 = link.counters.bytes;
 
     /// `bytes` as a share of the bytes that the link could carry at its rate in the whole run; a

@@ -159,7 +159,7 @@ pub struct Frame {
 pub struct Spent {
     /// Processing time of the work.
     pub processing: Span,
-    /// Time at which the core last ended to be idle, because of an interrupt or of a segment to
+    /// Time at which the core last left the idle state, because of an interrupt or of a segment to
     /// send. Frames that arrived earlier waited for the core from their arrival until this time.
     pub woken: Time,
 }
@@ -202,7 +202,7 @@ struct Core {
     busy: Span,
     /// Processing time of the core's current work.
     takes: Span,
-    /// Time at which the core last ended to be idle, because of an interrupt or of a segment to
+    /// Time at which the core last left the idle state, because of an interrupt or of a segment to
     /// send.
     woken: Time,
 }

@@ -200,7 +200,7 @@ impl Parts {
 
     /// Returns the state of the first part.
     pub(crate) fn first(&self) -> &World {
-        self.worlds.first().expect("there are parts")
+        self.worlds.first().expect("the run has parts")
     }
 
     /// Returns mutable access to the states of all parts.

@@ -43,7 +43,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
                 first,
             )
         });
-        let (.., part, first) = firsts.min().expect("there are parts");
+        let (.., part, first) = firsts.min().expect("the run has parts");
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
         if sample < first.0 && sample.time() <= until {
             sample_all(worlds, sample.time());
@@ -114,7 +114,7 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
         world.site.network.fabric.count_remote(last, world.site.network.sources.order());
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(true));
-    let (first, others) = worlds.split_first_mut().expect("there are parts");
+    let (first, others) = worlds.split_first_mut().expect("the run has parts");
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
