@@ -1,5 +1,5 @@
-//! Checkpoints: a run is saved between two events. It can be continued later, in another process,
-//! with exactly the same results as without the interruption.
+//! Checkpoints: a run is saved between two events. The run can be continued later, in another
+//! process, with results exactly equal to an uninterrupted run.
 //!
 //! **The rule.** The complete state of a [`World`] is saved, including the plan's values. Every
 //! type in it derives its serialization, so a new field is saved automatically or does not compile.
@@ -9,10 +9,10 @@
 //! each port; on loading, these copies become one object again. Nothing is recomputed on loading.
 //!
 //! **The file.** It consists of [`MAGIC`], the number of the format, the [`Identity`] of the run,
-//! the world (or all parts of a run on several threads), and the SHA-256 of all this. Identity and
-//! worlds are in the format of postcard: integers have a variable length, and fields have no names.
-//! A build with other types cannot interpret the file. Therefore only the build that wrote the file
-//! loads it, and only for the plan of the saved run.
+//! the world (or all parts of a run on several threads), and the SHA-256 of all preceding bytes.
+//! Identity and worlds are in the format of postcard: integers have a variable length, and fields
+//! have no names. A build with other types cannot interpret the file. Therefore only the build that
+//! wrote the file loads it, and only for the plan of the saved run.
 //!
 //! **Trust.** A file is loaded only if its hash is correct, so a truncated or damaged file is
 //! refused before it is interpreted. Lengths in the file never determine the size of an allocation.

@@ -33,7 +33,7 @@
 //!   continues the path of its last frame. A message that ends in an earlier frame of this segment
 //!   has the path of that frame.
 //!
-//! One point differs from the paper. There, the path of a loss goes through the duplicate
+//! One point differs from the paper. In the paper, the path of a loss contains the duplicate
 //! acknowledgements that report it. In Eastwest, all time from the first transmission to the
 //! retransmission counts as retransmission.
 

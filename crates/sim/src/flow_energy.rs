@@ -3,8 +3,8 @@
 //! Poisson arrivals (S. Herrería-Alonso et al., IEEE Trans. Commun. 60(11), 2012;
 //! python/eastwest/models/eee.py has the same formulas with their sources).
 //!
-//! Flows give the load of a link, not the arrival times of packets. The bursts of TCP within a flow
-//! are therefore replaced by Poisson arrivals of full packets.
+//! Flows determine the load of a link, but not the arrival times of packets. The bursts of TCP
+//! within a flow are therefore replaced by Poisson arrivals of full packets.
 
 use eastwest_fluid::share::{LOADS, LoadTimes};
 use eastwest_network::energy::eee::{Policy, StateTimes, Trigger};

@@ -1,5 +1,6 @@
-//! Simulation in flow mode, with rates of flows instead of packets (crate `eastwest-fluid`).
-//! Workloads, routes and records are those of packet mode. Results that need packets stay empty.
+//! Simulation in flow mode, with rates of flows instead of packets (crate `eastwest-fluid`). Flow
+//! mode and packet mode share workloads, routes and records. Results that need packets are empty in
+//! flow mode.
 
 use crate::approximate::Approximate;
 use crate::flow_energy;

@@ -351,7 +351,7 @@ impl World {
     /// Merges the parts `others` of a partitioned run, which ended with the event `last` (key,
     /// source), into this part. The result equals the state of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
-        let partition = self.site.network.fabric.partition.as_ref().expect("the run is partitioned");
+        let partition = self.site.network.fabric.partition.as_ref().expect("the run has parts");
         let part_of = |host: HostId| partition.part_of(host);
         for (other, part) in others.iter_mut().zip(1..) {
             self.site.transports.tcp.messages.take_over(

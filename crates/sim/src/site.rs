@@ -202,7 +202,8 @@ impl Site {
         )
     }
 
-    /// Returns the digest of the run, 32 hexadecimal digits; to be called once, at the end.
+    /// Returns the digest of the run, 32 hexadecimal digits. This function must be called only
+    /// once, at the end of the run.
     pub fn digest(&mut self) -> String {
         let digest = std::mem::take(&mut self.probes.records.digest);
         digest.finish(&self.network.fabric.links, self.network.now)

@@ -31,7 +31,8 @@ use std::time::Duration;
 use step::in_step;
 use windows::{Coordinator, Exchange, PartReport, Windows, windows};
 
-/// Options of a partitioned run. They change the run time, not the results.
+/// Options of a partitioned run. The options change the wall-clock time of the run, not the
+/// results.
 #[derive(Clone, Copy, Debug)]
 pub struct ParallelOptions {
     /// Number of unfinished flows from which on the rest of the run is executed in step, event by
@@ -88,7 +89,7 @@ pub struct Parallel {
 }
 
 impl Finished {
-    /// Returns the results, which are bit for bit those of a run on one thread.
+    /// Returns the results, which are bit for bit equal to the results of a run on one thread.
     pub fn into_results(self) -> Results {
         Results::new(self.world)
     }

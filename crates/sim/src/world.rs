@@ -1,4 +1,4 @@
-//! Event loop of a run in packet mode: removes the next event from the event list, calls the layer
+//! Event loop of a run in packet mode: selects the next event in the event list, calls the layer
 //! (network, transport or workload) that handles it, and passes the requests of this layer to the
 //! other layers.
 
@@ -58,8 +58,8 @@ impl World {
         self.site.progress()
     }
 
-    /// Returns the digest of the run, 32 hexadecimal digits. It must be called only once, at the
-    /// end.
+    /// Returns the digest of the run, 32 hexadecimal digits. This function must be called only
+    /// once, at the end of the run.
     pub fn digest(&mut self) -> String {
         self.site.digest()
     }
@@ -148,7 +148,7 @@ impl World {
     /// whether the run is over.
     ///
     /// `Tournament::winner` returns the source (link, timers …) with the next event and does not
-    /// remove the event: its handler sets the next event of this source.
+    /// remove the event: the handler of the event sets the next event of this source.
     ///
     /// This function is separate from the loop that calls it, so that the compiler optimizes the
     /// path of packets alone.

@@ -94,7 +94,7 @@ const _: () = assert!(Transport::STREAMS.len() <= 1 + 4);
 
 impl Transport {
     /// Returns the number of the transport that carries the connections of a workload. For raw
-    /// frames, which have no connections, it returns the number of TCP.
+    /// Ethernet frames, which have no connections, the number is that of TCP.
     pub fn number(self) -> TransportNumber {
         match self {
             Transport::Ethernet => TransportNumber::TCP,

@@ -297,7 +297,7 @@ impl Coordinator<'_> {
     }
 
     /// Writes a checkpoint if the observer has requested one. Returns [`Windows::Interrupted`] if
-    /// the run stops after it, otherwise `None`.
+    /// the run stops after the checkpoint, otherwise `None`.
     pub fn checkpoint_if_requested(&mut self, worlds: &[&mut World]) -> Option<Windows> {
         if !self.request.checkpoint {
             return None;
