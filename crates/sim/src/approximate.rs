@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 /// Measured errors of flow mode against packet mode, as JSON.
 const MEASURED: &str = include_str!("flow_validation.json");
 
-/// Counts of a run in flow mode (without packets) that show whether its times are too short.
+/// Counts of a run in flow mode (without packets) that show whether its completion times are too
+/// short.
 #[derive(Clone, Debug)]
 pub struct Approximate {
     /// Number of flow starts at which packets would have been lost, and number of all flow starts.
@@ -58,15 +59,15 @@ impl Approximate {
         if starts as f64 > limit * of as f64 {
             return Some(format!(
                 "loss-dominated: {starts} of {of} flows start at a queue that has no room for \
-                 their window. With fidelity = \"packet\" they would lose whole windows and need \
-                 longer"
+                 their window. With fidelity = \"packet\" these flows would lose whole windows \
+                 and last longer"
             ));
         }
         (at_full as f64 > 0.01 * of as f64).then(|| {
             format!(
-                "{at_full} of {of} flows start at a full queue. With fidelity = \"packet\" some \
-                 would lose their first packets and wait for a timeout, so that the slowest flows \
-                 would need longer"
+                "{at_full} of {of} flows start at a full queue. With fidelity = \"packet\" some of \
+                 these flows would lose their first packets and wait for a timeout, so that the \
+                 slowest flows would last longer"
             )
         })
     }

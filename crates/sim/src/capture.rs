@@ -1,9 +1,10 @@
 //! Packet capture: taps at the receiving ends of links record packets, which are written to
 //! `capture.pcapng`.
 //!
-//! A tap sees a packet when the event of its arrival is executed. At a host, this can be up to one
-//! processing jitter after the arrival of its last bit. Captured packets are held for that time, so
-//! that the file is in order of arrival.
+//! A tap captures a packet when the simulator executes the event of its arrival. At a host, this
+//! event can be up to one `processing_jitter` later than the arrival of the last bit. Captured
+//! packets are held for this duration before they are written, so that the file is in order of
+//! arrival.
 
 use crate::network::Network;
 use crate::scenario::CaptureConfig;
@@ -28,7 +29,7 @@ pub struct Headers {
     pub trailer: u32,
 }
 
-/// A captured packet that is held until no earlier packet can follow.
+/// A captured packet that is held until no packet with an earlier arrival can follow.
 #[derive(Serialize, Deserialize)]
 struct Waiting {
     headers: Vec<u8>,
@@ -58,7 +59,8 @@ pub struct Capture {
 
 impl Capture {
     /// Puts taps at the far ends of the links that `config` names. `hold` is the longest time from
-    /// the arrival of a packet to its event at a host. Returns `None` if no link is captured.
+    /// the arrival of a packet at a host to the event of this arrival. Returns `None` if no link is
+    /// captured.
     pub fn new(config: &CaptureConfig, hold: Span, fabric: &mut Fabric) -> Option<Capture> {
         let chosen = |from: u32, to: u32| config.ports.contains(&(from, to));
         let links: Vec<u32> = (0..fabric.links.len() as u32)
@@ -105,8 +107,8 @@ impl Capture {
         self.file.into_bytes()
     }
 
-    /// Writes the held packets that arrived before `time`. The caller guarantees that no more of
-    /// them can follow.
+    /// Writes the held packets that arrived before `time`. The caller guarantees that all packets
+    /// with an arrival before `time` have been captured.
     fn write_before(&mut self, time: Time, names: &[String]) {
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 < time
@@ -122,7 +124,7 @@ impl Capture {
     }
 
     /// Adds a packet that a tap has captured, if the time and the number of packets are within the
-    /// limits of the capture; `headers` returns its headers.
+    /// limits of the capture. The function `headers` returns the headers of the packet.
     pub fn take(&mut self, network: &Network, seen: &Seen, headers: impl FnOnce() -> Headers) {
         if seen.at < self.from || seen.at >= self.until {
             return;

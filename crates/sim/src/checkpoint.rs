@@ -1,21 +1,21 @@
-//! Checkpoints: a run is saved between two events. It can be continued later, in another process,
-//! with exactly the same results as without the interruption.
+//! Checkpoints: a run is saved between two events. The run can be continued later, in another
+//! process, with results exactly equal to an uninterrupted run.
 //!
 //! **The rule.** The complete state of a [`World`] is saved, including the plan's values. Every
 //! type in it derives its serialization, so a new field is saved automatically or does not compile.
-//! Fields are marked `#[serde(skip)]` in two cases: they are empty between two events, or they
-//! belong to mechanisms of other crates, whose state is unknown. A run with such mechanisms cannot
-//! be saved, and [`obstacle`] explains why. The memory that the ports of a switch share is saved
-//! with each port, and becomes one object again on loading. Nothing is recomputed on loading.
+//! A field is marked `#[serde(skip)]` in two cases: it is empty between two events, or it belongs
+//! to a mechanism of another crate, whose state is unknown. A run with such mechanisms cannot be
+//! saved, and [`obstacle`] explains why. The memory that the ports of a switch share is saved with
+//! each port; on loading, these copies become one object again. Nothing is recomputed on loading.
 //!
 //! **The file.** It consists of [`MAGIC`], the number of the format, the [`Identity`] of the run,
-//! the world (or all parts of a run on several threads), and the SHA-256 of all this. Identity and
-//! worlds are in the format of postcard: integers have a variable length, and fields have no names.
-//! A build with other types cannot interpret the file. It is therefore loaded only by the build
-//! that wrote it, for the plan for which it was written.
+//! the world (or all parts of a run on several threads), and the SHA-256 of all preceding bytes.
+//! Identity and worlds are in the format of postcard: integers have a variable length, and fields
+//! have no names. A build with other types cannot interpret the file. Therefore only the build that
+//! wrote the file loads it, and only for the plan of the saved run.
 //!
-//! **Trust.** A file is loaded only if its hash is right, so a truncated or damaged file is refused
-//! before it is interpreted. Lengths in the file never determine the size of an allocation.
+//! **Trust.** A file is loaded only if its hash is correct, so a truncated or damaged file is
+//! refused before it is interpreted. Lengths in the file never determine the size of an allocation.
 
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use crate::site::Site;
@@ -42,8 +42,8 @@ const FORMAT: u32 = 3;
 /// Length of a SHA-256 hash in bytes.
 const HASH: usize = 32;
 
-/// Identity of a checkpoint: the build that wrote it, and the plan of its run. A checkpoint is
-/// loaded only if both are equal.
+/// Identity of a checkpoint: the build of the simulator that wrote the file, and the plan of the
+/// saved run. A checkpoint is loaded only by an equal build for an equal plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version and build of the simulator.
@@ -57,13 +57,13 @@ pub struct Identity {
 pub enum Refused {
     /// The file is not a checkpoint: it does not begin with [`MAGIC`].
     Foreign,
-    /// The file has another layout, with this version number.
+    /// The file has another layout; the value is the version number of the layout.
     Format(u32),
     /// The file is truncated or damaged.
     Damaged,
-    /// The file was written by another build of the simulator, which is given.
+    /// Another build of the simulator, which the value names, wrote the file.
     Build(String),
-    /// The file belongs to a run with another plan, whose hash is given.
+    /// The file belongs to a run with another plan; the value is the [hash](plan) of that plan.
     Plan(String),
 }
 
@@ -78,16 +78,16 @@ impl fmt::Display for Refused {
                      {FORMAT}"
                 )
             }
-            Refused::Damaged => write!(f, "the file is damaged or incomplete"),
-            Refused::Build(build) => write!(f, "another build of Eastwest wrote it: {build:?}"),
-            Refused::Plan(plan) => write!(f, "it belongs to another scenario: {plan:?}"),
+            Refused::Damaged => write!(f, "the file is damaged or truncated"),
+            Refused::Build(build) => write!(f, "another Eastwest build wrote the file: {build:?}"),
+            Refused::Plan(plan) => write!(f, "the file belongs to another scenario (hash {plan})"),
         }
     }
 }
 
-/// Returns a hash of everything that determines the results of a scenario: its text with all
-/// defaults, the files it reads, and `reference`, whether all ports are forced into the two-event
-/// mode.
+/// Returns a hash (hexadecimal SHA-256) of everything that determines the results of a scenario:
+/// its text with all defaults, the files that it reads, and `reference`, whether all ports are
+/// forced into the two-event mode.
 pub fn plan(scenario: &Scenario, reference: bool) -> String {
     let mut hash = Sha256::new();
     hash.update(scenario.resolved());
@@ -121,14 +121,14 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns the reason why a run of this scenario cannot be saved as a checkpoint; `None` if it can
-/// be saved.
+/// Returns the reason why a run of this scenario cannot be saved as a checkpoint, as a clause for
+/// the user; `None` if the run can be saved.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if !cfg!(feature = "checkpoints") {
-        return Some("it uses a mechanism crate that was compiled without checkpoints");
+        return Some("a mechanism crate of the scenario was compiled without checkpoints");
     }
     if scenario.fidelity == Fidelity::Flow {
-        return Some("it has fidelity = \"flow\", whose state cannot be saved yet");
+        return Some("the state of a run with fidelity = \"flow\" cannot be saved yet");
     }
     let FabricConfig { switch_queue, host_queue, scheduler, routing, .. } = &scenario.fabric;
     let classes = match scheduler {
@@ -148,7 +148,7 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     });
     let own_mechanism =
         own_queue || matches!(routing, RoutingConfig::Custom(_)) || own_control || own_application;
-    own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be saved")
+    own_mechanism.then_some("the state of a mechanism of your own cannot be saved")
 }
 
 /// Writer that forwards bytes to another writer and adds them to a hash.
@@ -169,8 +169,8 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// State to save in a checkpoint: the world of a run between two events, or all parts of a run on
-/// several threads between two windows of time.
+/// State to save in a checkpoint: the [`World`] of a run between two events, or all parts of a run
+/// on several threads between two windows of simulated time.
 #[derive(Serialize)]
 pub enum Keep<'a> {
     /// A run on one thread.
@@ -207,8 +207,8 @@ impl Kept {
         }
     }
 
-    /// Returns the state that all transports share (network, workloads, tables) of a run on one
-    /// thread, or of the first part of a run on several threads.
+    /// Returns network, transports, workloads and records of a run on one thread, or of the first
+    /// part of a run on several threads.
     pub fn first(&self) -> &Site {
         match self {
             Kept::One(world) => &world.site,
@@ -243,8 +243,8 @@ pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     to.write_all(&hash.finalize())
 }
 
-/// Loads the run of a checkpoint from the bytes of its file. Fails if the file is damaged, or if
-/// its format, build or plan differs from `identity`.
+/// Loads the run of a checkpoint from the bytes of its file. Fails if the file is damaged or has
+/// another format, or if its build or plan differs from `identity`.
 pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
     let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;
@@ -273,8 +273,8 @@ pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     Ok(run)
 }
 
-/// Writes the state of a run. The code that serializes all types takes a third of the compile time of
-/// this crate, so builds of mechanism crates under development leave it out.
+/// Writes the state of a run. The code that serializes all types needs a third of the compile time
+/// of this crate, so builds of mechanism crates under development omit the feature `checkpoints`.
 #[cfg(feature = "checkpoints")]
 fn write_run(run: &Keep, to: impl Write) -> io::Result<()> {
     postcard::to_io(run, to).map_err(io::Error::other)?;

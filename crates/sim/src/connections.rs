@@ -1,8 +1,8 @@
 //! Numbers of connections, in order of opening, and the hosts at their ends.
 //!
-//! The slot of an endpoint is reused by later connections. Its generation, which increases by two
-//! at each reuse, distinguishes the current connection from the previous one, whose last packets
-//! may still be in flight.
+//! The slot of an endpoint is reused by later connections. The generation of the endpoint, which
+//! increases by two at each reuse, distinguishes the current connection from the previous
+//! connection, whose last packets may still be in flight.
 
 use eastwest_types::{EndpointId, HostId, Side};
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,8 @@ impl Opened {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Connections {
     opened: u64,
-    /// Two connections for each slot of an endpoint pair: the current one and the previous one. The
-    /// second bit of the generation is the index.
+    /// Two connections for each slot of an endpoint pair: the current and the previous one, at the
+    /// index that is the second-lowest bit of the generation.
     slots: Vec<[Opened; 2]>,
 }
 
@@ -45,7 +45,7 @@ fn place(end: EndpointId) -> (usize, usize) {
 }
 
 impl Connections {
-    /// Returns the number of the next connection, from 0, and counts it.
+    /// Returns the number of the next connection, from 0, and counts this connection.
     pub fn number(&mut self) -> u64 {
         self.opened += 1;
         self.opened - 1
@@ -69,8 +69,8 @@ impl Connections {
         self.slots[slot][generation] = new;
     }
 
-    /// Returns the connection to which an endpoint belongs. After the connection has closed, it is
-    /// still found until its slot has been reused twice.
+    /// Returns the connection to which an endpoint belongs. A closed connection is found until its
+    /// slot has been reused twice.
     pub fn of(&self, end: EndpointId) -> Opened {
         let (slot, generation) = place(end);
         self.slots[slot][generation]

@@ -1,38 +1,41 @@
 //! Critical paths of messages (Barford and Crovella, *Critical path analysis of TCP transactions*,
 //! SIGCOMM 2000): the chain of packets from the write of a message to the in-order arrival of its
 //! last byte. Each packet of the chain was sent because the packet before it had arrived. The
-//! completion time of a message is the length of this path, and every instant of it belongs to one
-//! of [`Parts`].
+//! completion time of a message is the length of this path, and every instant of the path belongs
+//! to one of the [`Parts`] (queueing, transmission …).
 //!
-//! The path is not searched at the end. Each packet in flight carries the path up to its
-//! transmission. Rules:
+//! Paths are not searched after the run. For each packet in flight, the path up to its transmission
+//! is recorded. Rules:
 //!
-//! * A packet sent on the arrival of another packet is caused by it and continues its path. A path
-//!   through an acknowledgement is the path of the data that it acknowledges, in both directions.
-//! * An acknowledgement sent on the expiry of a timer was deferred until then. Data sent on the
-//!   expiry of a timer for pacing, or for space in the network card, continues the path of the data
-//!   sent before it, which set the timer. A packet sent because the application writes begins a
-//!   path.
-//! * Data of a message that is sent on an acknowledgement of the same message ends a round trip, in
+//! * A packet sent on the arrival of another packet continues the path of that packet. The path of
+//!   an acknowledgement is the path of the data that it acknowledges. Both rules hold in both
+//!   directions of a connection.
+//! * An acknowledgement sent on the expiry of a timer was deferred from the arrival of the data to
+//!   the expiry. Data sent on the expiry of a timer for pacing, or for space in the network card,
+//!   continues the path of the preceding data, whose transmission set the timer. A packet sent
+//!   because the application writes begins a path.
+//! * Data of a message that is sent on an acknowledgement of the same message ends a round trip in
 //!   which the window was full.
 //! * A retransmission continues the path of the first transmission; the time between them is
 //!   retransmission. This also holds for SYN and SYN-ACK.
 //! * A path belongs to one message. The first packet of a message may be sent because of earlier
-//!   packets, when the window was full of other messages. It then begins the path of its message,
-//!   which was held since its write. A handshake that began with the message or later is part of
-//!   its path.
-//! * The packet that completes a message may not carry a path of that message: it carries the end
-//!   of the message behind the end of another one, or fills a gap before it. The message was then
-//!   held until that packet was sent or, if the packet is a retransmission, waited for the
-//!   retransmission.
+//!   packets, when the window was full of other messages. This packet then begins the path of its
+//!   message, and the time since the write of the message counts as waiting for earlier messages. A
+//!   handshake that began when the message was written, or later, is part of the path of the
+//!   message.
+//! * The packet that completes a message may have no path of that message: it contains the end of
+//!   another message before the end of this one, or it fills a gap before this message. The time
+//!   from the write of the message to the transmission of the packet then counts as waiting for
+//!   earlier messages or, if the packet is a retransmission, as retransmission.
 //!
-//! * If hosts take time for packets (`[hosts]`), a packet also waits for the core that sends it and for
-//!   the core that receives it. A segment that a core has merged from several frames continues the path
-//!   of its last frame. A message that ends in an earlier frame of it has the path of that frame.
+//! * With `[hosts]` (processing time of hosts), a packet also waits for the CPU core that sends it
+//!   and for the core that receives it. A segment that a core has merged from several frames
+//!   continues the path of its last frame. A message that ends in an earlier frame of this segment
+//!   has the path of that frame.
 //!
-//! One point differs from the paper. There, the path of a loss goes through the duplicate
-//! acknowledgements that report it. Here, all time from the first transmission to the next counts
-//! as retransmission.
+//! One point differs from the paper. In the paper, the path of a loss contains the duplicate
+//! acknowledgements that report it. In Eastwest, all time from the first transmission to the
+//! retransmission counts as retransmission.
 
 use crate::messages::{Message, Messages};
 use crate::network::Network;
@@ -51,8 +54,8 @@ use std::collections::VecDeque;
 /// Value of `Path::message` for a path of a handshake, or of packets without a known cause.
 const NO_MESSAGE: u64 = u64::MAX;
 
-/// A critical path (chain of packets, each caused by the arrival of the one before) from its begin
-/// to a certain time.
+/// A critical path (chain of packets, each caused by the arrival of the preceding packet) from its
+/// begin to the time [`Path::end`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Path {
     /// Simulated time at which the path begins.
@@ -75,17 +78,17 @@ impl Path {
         self.origin + self.parts.sum()
     }
 
-    /// Returns the critical path extended to the time `now`. The time since its end is added to the
-    /// part that `part` selects.
+    /// Returns the critical path extended to the time `now`. The time from the end of the path to
+    /// `now` is added to the part that the function `part` selects.
     fn continued(mut self, now: Time, part: impl FnOnce(&mut Parts) -> &mut Span) -> Path {
         let time = now.since(self.end());
         *part(&mut self.parts) += time;
         self
     }
 
-    /// Returns this critical path, which ends at `now`, as a path of `message`, whose packet is
-    /// sent now. `limit` is the window that limited the sender before, if an acknowledgement lets
-    /// the packet be sent.
+    /// Returns this critical path, which ends at `now`, as a path of `message`, of which a packet
+    /// is sent now. `limit` is the window that was full before an acknowledgement opened it for
+    /// this packet; `None` if the packet did not wait for an acknowledgement.
     fn of(mut self, message: &Message, now: Time, limit: Option<WindowLimit>) -> Path {
         if self.message == message.start {
             if let Some(limit) = limit {
@@ -108,8 +111,7 @@ impl Path {
     }
 }
 
-/// Returns, among the parts of a completion time, the count of round trips in which the window
-/// `limit` was full.
+/// Returns the part of a completion time for round trips in which the window `limit` was full.
 fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
     match limit {
         WindowLimit::SlowStart => &mut parts.slow_start,
@@ -118,8 +120,8 @@ fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
     }
 }
 
-/// Critical paths that a packet in flight continues: of its data, and of the data that it
-/// acknowledges. Both end at the transmission of the packet.
+/// Critical paths of a packet in flight: of its data, and of the data that it acknowledges. Both
+/// paths end at the transmission of the packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
     /// Critical path to the transmission of the packet's data.
@@ -129,29 +131,31 @@ struct Sent {
     ack: Path,
     /// Whether the packet is a retransmission.
     again: bool,
-    /// Waiting for a core of the sending host, and processing by it; zero if hosts take no time.
+    /// Time that the packet waited for a CPU core of the sending host, and processing time of this
+    /// core; zero without `[hosts]`.
     core: (Span, Span),
 }
 
-/// A segment that has reached its host and is complete for TCP, with its paths.
+/// A received frame on its way from the network card to TCP, with its critical paths.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Arrived {
-    /// Positions in the stream: the first one, and the one after the last one.
+    /// Stream positions of the frame: the first one, and the one after the last one.
     positions: (u64, u64),
-    /// Paths until it was sent.
+    /// Critical paths up to the transmission of the frame.
     sent: Sent,
-    /// Parts of its journey since then.
+    /// Parts of the time from the transmission to the arrival at the host (and at TCP, after a core
+    /// has processed the frame), and the queueing delays by switch.
     way: (Parts, Waits),
 }
 
-/// A segment at a core of a host.
-// A box for the larger variant would cost an allocation for each received frame.
+/// A segment that waits for a CPU core of its host or is being processed by this core.
+// A box for the larger variant would need an allocation for each received frame.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum AtCore {
-    /// The segment waits until the core sends it.
+    /// A segment to send; its critical paths end when TCP created it.
     Sending(Sent),
-    /// The segment has reached its host at this time and waits until the core takes it.
+    /// A received segment, with the time at which it reached its host.
     Received(Arrived, Time),
 }
 
@@ -159,19 +163,19 @@ enum AtCore {
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     id: EndpointId,
-    /// Critical path through the packet that has arrived last, seen as an acknowledgement: data
-    /// that this endpoint sends now continues it.
+    /// Critical path through the latest arrived packet, regarded as an acknowledgement. Data that
+    /// this endpoint sends now continues this path.
     told: Path,
-    /// Critical path through the latest packet that this endpoint has to acknowledge: its
-    /// acknowledgement continues it. `None` before the first one.
+    /// Critical path through the latest arrived packet that this endpoint has to acknowledge. The
+    /// acknowledgement continues this path. `None` before the first such packet.
     given: Option<Path>,
     /// Critical paths to the first transmissions of unacknowledged data, each with its first
     /// position in the stream.
     first: VecDeque<(u64, Path)>,
     /// Stream position after the last byte that has been sent.
     next: u64,
-    /// Critical path to the SYN that the first SYN-ACK of this endpoint answers; `None` if it has
-    /// sent none.
+    /// Critical path to the SYN that the first SYN-ACK of this endpoint answers, up to the
+    /// transmission of the SYN-ACK; `None` if the endpoint has sent no SYN-ACK.
     asked: Option<Path>,
 }
 
@@ -194,14 +198,15 @@ pub enum Prompt {
     /// The application has written data.
     #[default]
     Application,
-    /// A packet has arrived. The window given here limited the outstanding data before.
+    /// A packet has arrived. The value is the window that limited the outstanding data before the
+    /// arrival.
     Arrival(WindowLimit),
-    /// A timer has expired. `SendWait` tells whether data waited for it; the window given here
-    /// limits the outstanding data.
+    /// A timer has expired. The values are the reason why data waited for the expiry
+    /// ([`SendWait`]), and the window that limits the outstanding data.
     Timer(SendWait, WindowLimit),
 }
 
-/// Recorder of the critical paths of the messages of selected senders.
+/// Recorder of the critical paths of the messages of selected senders, for the table `flow_parts`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
     senders: Senders,
@@ -215,7 +220,8 @@ pub struct CriticalPaths {
     /// Endpoint at which a segment arrives in the current event, and the frames of this segment in
     /// the order of their positions: one, or several that a core has merged.
     arriving: (Option<EndpointId>, Vec<Arrived>),
-    /// Segments at cores, by the number of their path minus 1.
+    /// Segments at CPU cores, indexed by the number of their path minus 1. `None`: the index is
+    /// free.
     at_cores: Vec<Option<AtCore>>,
     /// Indices in `at_cores` that are free.
     free: Vec<u32>,
@@ -234,8 +240,8 @@ fn positions(packet: &Packet) -> u64 {
 }
 
 /// Returns the parts (queueing, transmission …) of a packet's journey through the network, which
-/// took `latency`, and the queueing delays by switch. `core`: waiting time for the core of the sending
-/// host and processing time there, both contained in `journey.at_host`.
+/// lasted `latency`, and the queueing delays by switch. `core` are the waiting time for a core of
+/// the sending host and the processing time of this core; both are contained in `journey.at_host`.
 fn travel(journey: &Journey, latency: Span, core: (Span, Span)) -> (Parts, Waits) {
     let mut rest = latency;
     let mut part = |time: Span| {
@@ -261,15 +267,15 @@ fn travel(journey: &Journey, latency: Span, core: (Span, Span)) -> (Parts, Waits
 }
 
 impl CriticalPaths {
-    /// Returns the recorder before the run. Critical paths are recorded for the messages of
-    /// `senders`; their table has at most `most` rows.
+    /// Returns the recorder at the begin of a run. Critical paths are recorded for the messages of
+    /// `senders`; the table `flow_parts` has at most `most` rows.
     pub fn new(senders: Senders, most: u64) -> CriticalPaths {
         let on = !senders.is_empty();
         let rows = PartsTable::new(most);
         CriticalPaths { senders, on, rows, ..CriticalPaths::default() }
     }
 
-    /// Whether critical paths are recorded: at least one sender is selected.
+    /// Whether critical paths are recorded, because at least one sender is selected.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on
@@ -281,7 +287,8 @@ impl CriticalPaths {
     }
 
     /// Records that a timer of this endpoint expires at `now`; called before TCP handles the
-    /// expiry. It is not inlined, to keep the event loop fast for runs without critical paths.
+    /// expiry. This function is not inlined, so that the event loop remains fast in runs without
+    /// critical paths.
     #[cold]
     #[inline(never)]
     pub fn timer_expires(&mut self, stack: &Stack, endpoint: EndpointId, now: Time) {
@@ -301,9 +308,9 @@ impl CriticalPaths {
         end
     }
 
-    /// Records a packet that TCP sends at `now`. `slot` is its index in the packet pool; `None` if the
-    /// packet first waits for a core of its host. Returns the number of the path of a packet that
-    /// waits for a core, otherwise 0.
+    /// Records a packet that TCP sends at `now`. `slot` is the index of the packet in the packet
+    /// pool; `None` if the packet first waits for a core of its host. Returns the number of the
+    /// packet's path if the packet waits for a core, otherwise 0.
     pub fn sends(
         &mut self,
         now: Time,
@@ -364,7 +371,8 @@ impl CriticalPaths {
         self.under_way[slot] = Some(sent);
     }
 
-    /// Stores the path of a segment at a core. Returns its number, which is not 0.
+    /// Stores the critical path of a segment at a core. Returns the number of the path, which is
+    /// not 0.
     fn store(&mut self, at_core: AtCore) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.at_cores.push(None);
@@ -374,7 +382,8 @@ impl CriticalPaths {
         index + 1
     }
 
-    /// Removes and returns the path with a number; `None` for number 0.
+    /// Removes the critical path with the number `path` of a segment at a core, and returns it;
+    /// `None` for number 0.
     fn remove(&mut self, path: u32) -> Option<AtCore> {
         let index = path.checked_sub(1)?;
         let found = self.at_cores.get_mut(index as usize)?.take();
@@ -382,13 +391,14 @@ impl CriticalPaths {
         found
     }
 
-    /// Removes the path of a segment that the full ring of a core has lost.
+    /// Removes the critical path with the number `path` of a segment that was lost because the ring
+    /// of a core was full.
     pub fn lose(&mut self, path: u32) {
         self.remove(path);
     }
 
-    /// Records that a core has sent a segment to the card of its host after the time `spent`; `slot` is its
-    /// place in the packet pool.
+    /// Records that a core, after the time `spent`, has passed a segment to the network card of its
+    /// host. `slot` is the index of the segment in the packet pool.
     pub fn leaves_core(&mut self, now: Time, path: u32, spent: Spent, slot: u32) {
         if let Some(AtCore::Sending(mut sent)) = self.remove(path) {
             let all = now.since(sent.data.end());
@@ -397,7 +407,8 @@ impl CriticalPaths {
         }
     }
 
-    /// Returns the paths of a packet that has reached its host now.
+    /// Returns the critical paths of a packet that reaches its host now, and removes them; `None`
+    /// if there are none.
     fn reaches_host(&mut self, network: &Network, packet: &Packet) -> Option<Arrived> {
         let (slot, journey) = network.fabric.journeys.latest();
         let sent = self.under_way.get_mut(slot as usize).and_then(Option::take)?;
@@ -406,8 +417,8 @@ impl CriticalPaths {
         Some(Arrived { positions, sent, way })
     }
 
-    /// Records that a packet has reached its host and waits for a core. Returns the number of its path; 0 if it
-    /// has none.
+    /// Records that a packet has reached its host and waits for a core. Returns the number of the
+    /// packet's path; 0 if there is no path.
     pub fn reaches_core(&mut self, network: &Network, packet: &Packet) -> u32 {
         match self.reaches_host(network, packet) {
             Some(arrived) => self.store(AtCore::Received(arrived, network.now)),
@@ -415,7 +426,8 @@ impl CriticalPaths {
         }
     }
 
-    /// Records that a core passes a segment, merged from these frames, on to TCP after the time `spent`.
+    /// Records that a core, after the time `spent`, passes a segment that was merged from `frames`
+    /// to TCP.
     pub fn core_passes_on(
         &mut self,
         now: Time,
@@ -444,7 +456,7 @@ impl CriticalPaths {
         self.arrive(now, stack, to);
     }
 
-    /// Records that TCP processes the frames in `arriving` now, which have reached the endpoint `to`.
+    /// Records that TCP now processes the frames in `arriving` at the endpoint `to`.
     fn arrive(&mut self, now: Time, stack: &Stack, to: EndpointId) {
         if !stack.is_live(to) {
             return;
@@ -460,7 +472,7 @@ impl CriticalPaths {
         self.prompted(Prompt::Arrival(stack.window_limit(to)));
     }
 
-    /// Removes critical paths of data before the stream position `position`, which has been
+    /// Removes the critical paths of data before the stream position `position`: the data has been
     /// acknowledged.
     fn forget(&mut self, id: EndpointId, position: u64) {
         let Some(Some(end)) = self.ends.get_mut(id.slot()) else { return };
@@ -469,17 +481,18 @@ impl CriticalPaths {
         }
     }
 
-    /// Returns the completion time of a message, which the arriving packet completes, divided into
-    /// parts, and its queueing delays by switch.
+    /// Returns the completion time of a message, divided into parts, and its queueing delays by
+    /// switch. The packet that arrives in the current event completes the message.
     fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> (Parts, Waits) {
         let all = now.since(message.sent);
         let frames = if self.arriving.0 == Some(receiver) { &self.arriving.1[..] } else { &[] };
-        // Byte number n of a stream, counted from 0, has position n + 1.
+        // Byte number n of a stream, counted from 0, has position n + 1, because the SYN has
+        // position 0.
         let ends_in =
             |frame: &&Arrived| frame.positions.0 <= message.end && message.end < frame.positions.1;
         let frame = frames.iter().find(ends_in).or(frames.last());
         let Some(&Arrived { sent, way: (way, waits), .. }) = frame else {
-            // A message without bytes is completed by no packet.
+            // A message without bytes is complete without the arrival of a packet.
             return (Parts { earlier: all, ..Parts::default() }, Waits::default());
         };
         let left = sent.data.end();

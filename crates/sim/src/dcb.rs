@@ -116,9 +116,9 @@ pub fn summary(network: &Network) -> Option<Value> {
     Some(summary)
 }
 
-/// Returns the use of the memories of switches, for which inputs and lossy queues compete: the
-/// largest use of any switch during the run, and the use of all switches at its end. `None` if
-/// inputs share no memory.
+/// Returns the section `dcb.memory` of the summary, on the memory that the inputs and lossy queues
+/// of a switch share: the maximum bytes in one switch during the run, and the bytes in all switches
+/// at the end of the run. `None` if inputs share no memory.
 fn memory(fabric: &Fabric) -> Option<Value> {
     let counts = fabric.memory_counts();
     let most = |of: fn(&MemoryCounts) -> u64| counts.iter().map(of).max();

@@ -1,7 +1,7 @@
-//! The digest of a run, a SHA-256 hash that shows whether two runs treated every packet equally. It
-//! covers every flow, job, task, round and transaction when it finishes, and at the end the
-//! counters of every port (with a running hash over the fate of each packet) and the final
-//! simulated time.
+//! The digest of a run, a SHA-256 hash that shows whether two runs treated every packet equally.
+//! The digest covers every flow, job, task, round, transaction, MPI rank and MPI message when it
+//! finishes, and at the end the counters of every port (with a running hash over the arrival or
+//! loss of each packet) and the final simulated time.
 
 use eastwest_engine::interrupt;
 use eastwest_measure::flows::FlowRow;
@@ -94,8 +94,8 @@ impl Digest {
         self.words(13, &times);
     }
 
-    /// Adds the counters of all ports and the final simulated time `clock`. Returns the digest of
-    /// the run: 32 hexadecimal digits.
+    /// Adds to the digest the counters of all ports and the final simulated time `clock`. Returns
+    /// the digest of the run: 32 hexadecimal digits.
     pub fn finish(mut self, links: &[Link], clock: Time) -> String {
         for l in links {
             interrupt::steps(4);
@@ -112,7 +112,7 @@ impl Digest {
     }
 }
 
-/// Serialization of the state of a hash in checkpoints.
+/// Serialization of the state of an unfinished SHA-256 hash in checkpoints.
 mod state {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -127,6 +127,6 @@ mod state {
         let bytes = Vec::<u8>::deserialize(from)?;
         let state = SerializedState::<Sha256>::try_from(bytes.as_slice());
         let state = state.map_err(|_| Error::custom("the state of a hash has another length"))?;
-        Sha256::deserialize(&state).map_err(|_| Error::custom("no state of a hash"))
+        Sha256::deserialize(&state).map_err(|_| Error::custom("the saved hash state is invalid"))
     }
 }

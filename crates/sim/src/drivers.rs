@@ -8,7 +8,7 @@ use eastwest_types::Time;
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
 
-/// A workload of a run: its state machine, name and role.
+/// A workload of a run: its state machine, its name, and its role in the run.
 #[derive(Serialize, Deserialize)]
 pub struct Driver {
     /// Name of the workload in the tables of results.
@@ -30,10 +30,10 @@ pub struct Drivers {
     pub all: Vec<Driver>,
     /// Scheduled wake-ups of the workloads.
     pub wakes: Wakes,
-    /// Number of unfinished workloads for which the run waits. It is 1 if all workloads run in the
-    /// background and only the configured end time ends the run.
+    /// Number of unfinished workloads for which the run waits. The number is 1 if all workloads run
+    /// in the background, so that only the configured end time ends the run.
     pub unfinished: usize,
-    /// Error that ends the run after the current event, if any.
+    /// Error that ends the run after the current event; `None` if the run continues.
     #[serde(skip)]
     pub stuck: Option<RunError>,
 }
@@ -67,7 +67,7 @@ impl Drivers {
         actions
     }
 
-    /// Marks a workload as finished: the run no longer waits for it.
+    /// Marks a workload as finished: the run no longer waits for this workload.
     pub fn finish(&mut self, workload: u16) {
         let driver = &mut self.all[usize::from(workload)];
         if !driver.finished && !driver.background {
@@ -78,14 +78,14 @@ impl Drivers {
 
     /// Schedules a wake-up of a workload at time `at`. The event of the wake-up carries `token`.
     pub fn wake(&mut self, network: &mut Network, workload: u16, at: Time, token: u64) {
-        debug_assert!(at >= network.now, "a wake-up in the past");
+        debug_assert!(at >= network.now, "a wake-up is scheduled before the current time");
         if self.wakes.push(workload, at.max(network.now), token) {
             network.set(Source::Wakes, self.wakes.first());
         }
     }
 
-    /// Whether only the end time `until` can end the run: it is finite, and all workloads run in
-    /// the background.
+    /// Whether only the end time `until` can end the run: the time is finite, and all workloads run
+    /// in the background.
     pub fn await_the_end(&self, until: Time) -> bool {
         until < Time::NEVER && self.all.iter().all(|d| d.background)
     }
@@ -97,7 +97,7 @@ impl Drivers {
         of_each.filter(|p| p.1 > 0).fold((0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1))
     }
 
-    /// Returns the names of the unfinished workloads that the run waits for, separated by commas.
+    /// Returns the names of the unfinished workloads for which the run waits, separated by commas.
     pub fn waiting(&self) -> String {
         let waiting = self.all.iter().filter(|d| !d.finished && !d.background);
         waiting.map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
@@ -108,8 +108,8 @@ impl Drivers {
         self.stuck = Some(RunError::Stuck(why));
     }
 
-    /// Ends the run after the current event with [`RunError::Limit`]: the limit `what` of the
-    /// program was reached.
+    /// Ends the run after the current event with [`RunError::Limit`]; `what` describes the limit of
+    /// the simulator that was reached.
     pub fn stop_at_limit(&mut self, what: String) {
         self.stuck = Some(RunError::Limit(what));
     }

@@ -1,5 +1,5 @@
-//! TCP settings of an endpoint: those of the first table `[[tcp.override]]` that matches the
-//! endpoint, or those of `[tcp]` if none matches.
+//! TCP settings of an endpoint: the first table `[[tcp.override]]` that matches the endpoint, or
+//! the table `[tcp]` if no override matches.
 
 use eastwest_transport::tcp::MAX_SETTINGS;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Maximum number of tables `[[tcp.override]]`. Two ends with different settings use the options
-/// that both offer, so a connection between two ends with different settings may need two more
-/// entries in the list of settings, whose length is limited.
+/// that both offer, so each pair of different settings may need two more entries in the stack's
+/// list of settings, whose length is limited.
 pub const MOST_OVERRIDES: usize = 10;
 const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MAX_SETTINGS);
 
@@ -42,15 +42,16 @@ impl TcpOverride {
 #[derive(Serialize, Deserialize)]
 pub struct EndpointSettings {
     overrides: Vec<TcpOverride>,
-    /// `agreed[i][j]` is the number, in the TCP stack, of the settings of an endpoint with own
-    /// settings i whose peer has own settings j. Index 0 stands for `[tcp]`, index k for the k-th
-    /// override.
+    /// `agreed[i][j]` is the number, in the TCP stack, of the settings of an endpoint with the
+    /// settings i whose peer has the settings j, after both have agreed on their options. Index 0
+    /// stands for `[tcp]`, index k for the k-th override.
     agreed: Vec<Vec<u8>>,
 }
 
 impl EndpointSettings {
     /// Returns the assignment of TCP settings to endpoints, and the list of all TCP settings of the
-    /// run. Their index is their number in the TCP stack; number 0 is `base`.
+    /// run. The index of settings in this list is their number in the TCP stack; number 0 is
+    /// `base`.
     pub fn new(base: &TcpConfig, overrides: &[TcpOverride]) -> (EndpointSettings, Vec<TcpConfig>) {
         let own: Vec<&TcpConfig> =
             std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();

@@ -1,6 +1,5 @@
-//! Energy of links for tables, time series and summary: the energy used, the energy of links that
-//! are always awake, and the energy of ideal links that sleep and wake in no time, for the same
-//! traffic.
+//! Energy of links for tables, time series and summary: the energy used, the energy that always-on
+//! links would use for equal traffic, and the energy of ideal links whose transitions take no time.
 
 use crate::network::Network;
 use crate::switch_power::SwitchPower;
@@ -41,7 +40,7 @@ pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) ->
     sums
 }
 
-/// Energy and traffic summed over links.
+/// Energy, times in power states and number of wake-ups, summed over links.
 #[derive(Default)]
 struct Sum {
     used: Used,
@@ -80,8 +79,8 @@ fn share(part: f64, whole: f64) -> f64 {
 }
 
 /// Returns the section `energy_j` of the summary: energy of all links, of links of hosts, of links
-/// between switches, and of switches. `bytes` is the payload that has arrived, `jobs` the number of
-/// finished jobs; energy per byte and per job use them.
+/// between switches, and of switches. The energy of links per gigabyte and per job is computed with
+/// `bytes`, the payload that has arrived, and `jobs`, the number of finished jobs.
 pub fn summary(
     network: &Network,
     switch_power: &SwitchPower,

@@ -2,13 +2,13 @@
 //! lossless network.
 //!
 //! The messages of a workload from one host to another form a stream, or several streams if the
-//! workload requests it. A message is split into full frames and a rest. While less than
-//! [`MAX_QUEUED_BYTES`] bytes are queued at the NIC of a host, the NIC accepts frames from the
-//! streams of the host, one from each in turn. It polls the streams again when half of the queued
-//! bytes may have left. So the NIC is never idle while frames wait, and a long message does not
-//! fill memory. The network determines how fast frames leave: at line rate, at the rate of QCN, or
-//! not at all while the priority is paused. Frames that QCN limits have a separate queue, so they
-//! delay no other stream.
+//! workload requests them. A message is split into full frames and a last, shorter frame. While
+//! less than [`MAX_QUEUED_BYTES`] bytes are queued at the NIC of a host, the NIC accepts frames
+//! from the streams of the host, one frame per stream (round robin). The NIC polls the streams
+//! again after the time in which half of these bytes can be sent. Therefore the NIC is never idle
+//! while frames wait, and a long message does not occupy memory. The network determines how fast
+//! frames leave: at line rate, at the rate of QCN, or not at all while the priority is paused.
+//! Frames whose rate QCN limits have a separate queue, so they do not delay other streams.
 //!
 //! Receivers put frames in order. A message has arrived when its last frame and all frames before
 //! it have arrived, so the messages of a stream keep their order. A lost frame is not
@@ -23,8 +23,8 @@ use eastwest_workload::ethernet::EthernetConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Number of queued bytes from which a NIC accepts no more frames: 32 full frames, 38 µs at 10
-/// Gbit/s.
+/// Number of queued bytes from which on a NIC accepts no more frames: 32 full frames, or 38 µs at
+/// 10 Gbit/s.
 const MAX_QUEUED_BYTES: u64 = 48_000;
 /// Number of frames that all streams of a NIC together may have in flight even if the queue of the
 /// NIC is full.
@@ -54,16 +54,16 @@ struct MessageStream {
     taken: usize,
 }
 
-/// Streams of a host that wait until its NIC accepts frames.
+/// Streams of a host that wait until the NIC of the host accepts frames.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct NicQueue {
     /// Streams with bytes that the NIC has not accepted yet, in the order of service.
     ready: VecDeque<u32>,
-    /// Whether a poll of these streams by the NIC is scheduled.
+    /// Whether the next poll of the waiting streams by the NIC is scheduled.
     poll_pending: bool,
 }
 
-/// All streams of messages that travel as raw Ethernet frames, and the NICs that send them.
+/// All streams of messages over raw Ethernet, and the NICs that send their frames.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EthernetMessages {
     /// Number of the first stream of messages; lower numbers are streams of open-loop Ethernet
@@ -86,8 +86,8 @@ impl EthernetMessages {
         &mut self.streams_state[(stream - self.first) as usize]
     }
 
-    /// Accepts a message that travels as raw Ethernet frames. Returns the host whose NIC must then
-    /// be [fed](EthernetMessages::feed), or the reason why the message cannot be sent.
+    /// Appends a message to its stream. Returns the sending host, for whose NIC the caller must
+    /// then call [`EthernetMessages::feed`], or the reason why the message cannot be sent.
     pub fn take(
         &mut self,
         streams: &mut Streams,
@@ -108,7 +108,7 @@ impl EthernetMessages {
         Ok(parcel.from.0)
     }
 
-    /// Returns the number of the stream of a message; creates the stream if it is new.
+    /// Returns the number of the stream of a message; creates the stream for the first message.
     fn stream_of(
         &mut self,
         streams: &mut Streams,
@@ -122,8 +122,8 @@ impl EthernetMessages {
         }
         if self.streams_state.len() >= MAX_STREAMS {
             return Err(format!(
-                "the messages over Ethernet need too many streams (pairs of hosts): at most \
-                 {MAX_STREAMS} are possible"
+                "the messages over raw Ethernet need more than {MAX_STREAMS} streams (pairs of \
+                 hosts), which is the maximum of the simulator"
             ));
         }
         let stream = streams.rows.len() as u32;
@@ -207,8 +207,8 @@ impl EthernetMessages {
 }
 
 /// Whether a NIC accepts a frame of a stream; `streams` is the number of streams that wait at this
-/// NIC. If other traffic, such as connections, keeps the NIC full, the streams share a window of
-/// frames, so that each of them progresses.
+/// NIC. If other traffic, such as TCP, fills the queue of the NIC, the streams share a window of
+/// [`WINDOW`] frames in flight, so that each stream progresses.
 fn has_room(network: &Network, row: &StreamRow, streams: u64) -> bool {
     row.under_way() * streams < WINDOW
         || network.fabric.bytes_ahead(row.src, row.dst, network.dscp(row.class)) < MAX_QUEUED_BYTES

@@ -1,18 +1,18 @@
-//! Times in the power states of links that sleep, in flow mode (without packets). For the time that
-//! a link spent at each load, they follow from the closed forms of Energy-Efficient Ethernet under
+//! Times in the power states of links that sleep, in flow mode (without packets). The times follow
+//! from the time that a link spent at each load, by closed forms of Energy-Efficient Ethernet under
 //! Poisson arrivals (S. Herrería-Alonso et al., IEEE Trans. Commun. 60(11), 2012;
 //! python/eastwest/models/eee.py has the same formulas with their sources).
 //!
-//! Flows give the load of a link, not the arrival times of packets. The bursts of TCP within a flow
-//! are therefore replaced by Poisson arrivals of full packets.
+//! Flows determine the load of a link, but not the arrival times of packets. The bursts of TCP
+//! within a flow are therefore replaced by Poisson arrivals of full packets.
 
 use eastwest_fluid::share::{LOADS, LoadTimes};
 use eastwest_network::energy::eee::{Policy, StateTimes, Trigger};
 use eastwest_network::energy::phy::Phy;
 use eastwest_types::{Rate, Span};
 
-/// Maximum number of frames after which a coalescing link wakes, in the sums of this file; it
-/// bounds their cost.
+/// Maximum number of waiting frames at which a coalescing link wakes, in the sums of this file. The
+/// maximum limits the length of the sums.
 const MOST_FRAMES: u32 = 10_000;
 /// Load (fraction of the link rate) below which a link counts as idle.
 const NO_LOAD: f64 = 1e-9;
@@ -26,8 +26,8 @@ struct Rest {
     wakes_per_s: f64,
 }
 
-/// Returns when a sleeping link begins to wake: the number of waiting frames that wakes it, and the
-/// maximum time for which the first frame is held, in seconds.
+/// Returns the conditions on which a sleeping link begins to wake: the number of waiting frames,
+/// and the maximum time for which the first frame is held, in seconds.
 fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
     let frames = match policy.trigger {
         Trigger::Packets(n) => n,
@@ -49,22 +49,22 @@ fn at_most(mean: f64) -> impl Iterator<Item = f64> {
 }
 
 /// Returns the mean time in seconds from the end of the transition to sleep until the link begins
-/// to wake, with `arrivals` frames per second. It is the integral of the probability that waking
-/// has not begun.
+/// to wake, with `arrivals` frames per second. The mean is the integral over time of the
+/// probability that waking has not begun.
 fn off_s(policy: &Policy, frame_bytes: f64, arrivals: f64, sleep_s: f64) -> f64 {
     let (frames, hold_s) = holding(policy, frame_bytes);
     if frames == 1 || hold_s == 0.0 {
         return libm::exp(-arrivals * sleep_s) / arrivals;
     }
-    // until `hold_s` after the begin of the transition: the link sleeps as long as fewer than
-    // `frames` have arrived
+    // until `hold_s` after the begin of the transition to sleep: the link sleeps as long as fewer
+    // than `frames` frames have arrived
     let mut off = 0.0;
     if hold_s > sleep_s {
         let pairs = at_most(arrivals * sleep_s).zip(at_most(arrivals * hold_s));
         off = pairs.take(frames as usize).map(|(from, to)| from - to).sum::<f64>() / arrivals;
     }
-    // later: the link sleeps if no frame arrived before the last `hold_s` (its hold timer would
-    // have expired), and fewer than `frames` since
+    // later: the link sleeps if no frame arrived before the last `hold_s` (the hold timer of this
+    // frame would have expired), and fewer than `frames` frames within the last `hold_s`
     let late = libm::exp(-arrivals * (sleep_s - hold_s).max(0.0)) / arrivals;
     let fewer = at_most(arrivals * hold_s).nth(frames as usize - 1);
     off + late * fewer.expect("there is one for every number")

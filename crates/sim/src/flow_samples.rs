@@ -1,8 +1,8 @@
 //! Throughput over time at the receivers of selected senders: the table `flow_samples`.
 //!
-//! Every byte counts once, when it first arrives and its receiver keeps it, also if bytes before it
-//! are missing. Queue pairs (RoCEv2) discard data after a missing packet. For streams of raw
-//! frames, the bytes of every frame that has arrived count.
+//! Every byte counts once, when the receiver first stores it, even if earlier bytes are missing.
+//! Queue pairs (RoCEv2) discard data after a missing packet, so this data counts after its
+//! retransmission. For streams of raw frames, the bytes of every frame that has arrived count.
 
 use crate::connections::Opened;
 use crate::scenario::{FlowSamplesConfig, Senders};
@@ -51,7 +51,7 @@ impl Sampler {
     }
 
     /// Registers a connection or queue pair that a workload has opened; the stream in each
-    /// direction is sampled if its sender is selected. `of` is the number of the workload, and the
+    /// direction is sampled if its sender is selected. `of` are the number of the workload and the
     /// traffic class.
     pub fn open(
         &mut self,
@@ -85,7 +85,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the sampled receiver at this endpoint, and the rows; `None` if it is not sampled.
+    /// Returns the sampled receiver at this endpoint, and the rows of the table; `None` if the
+    /// endpoint is not sampled.
     fn receiver(
         &mut self,
         over: TransportNumber,

@@ -1,5 +1,6 @@
-//! Simulation in flow mode, with rates of flows instead of packets (crate `eastwest-fluid`).
-//! Workloads, routes and records are those of packet mode. Results that need packets stay empty.
+//! Simulation in flow mode, with rates of flows instead of packets (crate `eastwest-fluid`). Flow
+//! mode and packet mode share workloads, routes and records. Results that need packets are empty in
+//! flow mode.
 
 use crate::approximate::Approximate;
 use crate::flow_energy;
@@ -18,10 +19,10 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// Number of events between two calls of `look`. It is small because one event may change the rates
-/// of all flows.
+/// Number of events between two calls of the caller of the run ([`FlowWorld::run`]). The number is
+/// small because one event may change the rates of all flows.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
-/// Minimum simulated time between two computations of rates, about a round trip.
+/// Minimum simulated time between two computations of the rates of flows: about one round trip.
 const LEAST_PACE: Span = Span::from_us(20);
 /// Additional simulated time between two computations of rates, for each flow and host:
 /// computations take longer with many flows in a large fabric.
@@ -29,15 +30,15 @@ const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
 /// A run in flow mode: a simulated data centre with rates of flows instead of packets.
 pub struct FlowWorld {
-    /// Workloads, routes and records. The packets and transport timers in it are not used in flow
-    /// mode.
+    /// Workloads, routes and records. Flow mode does not use the packets and transport timers of
+    /// this state.
     site: Site,
     net: Network,
     /// Number, client and server of every connection, by its index in the fluid network `net`.
     opened: Vec<(u64, HostId, HostId)>,
     connections: u64,
-    /// Target queueing delay of every port, by link number; `None` if its queue discipline has no
-    /// target.
+    /// Target queueing delay of every port, by link number; `None` if the queue discipline of the
+    /// port has no target.
     targets: Vec<Option<Span>>,
     /// Bytes of a full packet on a link, with framing.
     full: f64,
@@ -94,7 +95,8 @@ fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
 }
 
 impl FlowWorld {
-    /// Builds the state of a run in flow mode from its plan. Fails if routes cannot be followed.
+    /// Builds the state of a run in flow mode from its plan. Fails if the fabric cannot be built,
+    /// for example because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<FlowWorld, String> {
         let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
         let site = Site::new(plan)?;
@@ -146,7 +148,7 @@ impl FlowWorld {
                 }
             } else if wake == now {
                 let (workload, token) =
-                    self.site.drivers.wakes.pop().expect("there was a first one");
+                    self.site.drivers.wakes.pop().expect("the list has a wake-up");
                 self.tell(workload, Event::Wake { token });
             } else {
                 self.count_bytes();
@@ -225,8 +227,8 @@ impl FlowWorld {
                 }
             })
             .collect();
-        // with `both_directions` a link sleeps only while both directions do; their sleep is
-        // assumed to be independent
+        // with `both_directions` a link sleeps only while both directions sleep; the sleep times of
+        // the two directions are assumed to be independent
         let both = |i: usize| {
             let (a, b) = (always[i], always[i ^ 1]);
             let share = b.asleep.0 as f64 / run.0.max(1) as f64;
@@ -237,7 +239,7 @@ impl FlowWorld {
             .collect();
     }
 
-    /// Delivers a message that has arrived: records it and notifies its workload.
+    /// Delivers a message that has arrived: records the message and notifies its workload.
     fn deliver(&mut self, delivered: Delivered) {
         let client = EndpointId::new(2 * delivered.conn as usize, 0);
         let receiver = match delivered.from {
@@ -317,8 +319,8 @@ impl FlowWorld {
                 self.site.transports.tcp.messages.gone(client);
             }
             Action::Ask { conn } => {
-                // the workload may have closed the connection in its reaction to an earlier answer,
-                // as in packet mode
+                // as in packet mode, the workload may have closed the connection when it was
+                // notified of an earlier answer
                 let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
                     return;
                 };
@@ -329,7 +331,7 @@ impl FlowWorld {
             | Action::Frame { .. }
             | Action::Parcel(_)
             | Action::Truncate { .. } => {
-                unreachable!("the scenario reader refuses datagrams and transfers for a time")
+                unreachable!("flow mode has no datagrams and no transfers that end at a time")
             }
             Action::Fail(why) => {
                 let (name, drivers) =

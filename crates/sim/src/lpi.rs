@@ -50,7 +50,7 @@ impl Naps {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }
 
-    /// Returns the table of low-power idle periods, `lpi`.
+    /// Returns the table `lpi` of low-power idle periods.
     pub fn table(&self) -> Table {
         Lpi::of(&self.rows, ())
     }
@@ -59,9 +59,9 @@ impl Naps {
 table! {
     /// Low-power idle periods of the links whose ports `measure.lpi` names, ordered by link and
     /// time. The table has at most `measure.lpi_rows` rows; each port has an equal share of them,
-    /// for its first periods. A period that lasts beyond the run ends with the run. Periods are
-    /// those of one direction, even with `both_directions`; `links` and `power` then count only the
-    /// time in which both directions sleep.
+    /// at least one row, for its first periods. A period that lasts beyond the run ends with the
+    /// run. Periods are those of one direction, even with `both_directions`; `links` and `power`
+    /// then count only the time in which both directions sleep.
     pub Lpi = "lpi" since 5
     of (link, nap) in &'a (u32, LpiPeriod), _at: ();
 

@@ -1,4 +1,4 @@
-//! Estimate of the minimum memory of a run, made from its scenario before anything is built.
+//! Estimate of the minimum memory of a run, made from its scenario before the run is built.
 //!
 //! Each crate knows the size of its own data; this file adds them up. It counts the data that
 //! exists before the first packet, the flows that a pattern starts together, and the tables of
@@ -64,8 +64,8 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     parts
 }
 
-/// Whether the fabric may be divided, so that each thread has its own copy of the state. Other
-/// conditions are not checked.
+/// Whether the topology, faults and routing of the scenario allow a partitioned run, in which each
+/// thread has its own copy of the state. Other conditions for such a run are not checked.
 fn may_be_divided(scenario: &Scenario) -> bool {
     let fabric = &scenario.fabric;
     scenario.fidelity != Fidelity::Flow
@@ -80,8 +80,8 @@ fn cores(scenario: &Scenario, hosts: u64) -> u64 {
     scenario.hosts.map_or(0, |c| Processing::bytes(hosts.saturating_mul(c.cores())))
 }
 
-/// Returns the bytes of flows that input files list: one copy as read from the file, and one in the
-/// workload.
+/// Returns the bytes of the flows that input files list: each flow is in memory twice, as read from
+/// the file and in the workload.
 fn listed(scenario: &Scenario) -> u64 {
     let of = |kind: &WorkloadKind| match kind {
         WorkloadKind::FlowList(c) => 2 * c.flows.len() as u64 * size_of::<ListedFlow>() as u64,

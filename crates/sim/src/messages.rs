@@ -1,5 +1,5 @@
-//! Messages of applications on top of byte streams: the stream positions at which messages end, and
-//! the numbers by which workloads name their connections.
+//! Messages of applications on byte streams: the stream positions at which messages begin and end,
+//! and the numbers by which workloads identify their connections.
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_transport::tcp::Endpoint;
@@ -44,11 +44,12 @@ impl LossCounts {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message {
     /// Position of the first byte of the message in the stream: the number of bytes written before
-    /// it.
+    /// this byte.
     pub start: u64,
     /// Position after the last byte of the message in the stream.
     pub end: u64,
-    /// Number that identifies the message to the workload; it is returned on delivery.
+    /// Number that identifies the message to the workload, which receives it with the notification
+    /// of the delivery.
     pub tag: u64,
     /// Payload bytes of the message, without the header of the application.
     pub payload: u64,
@@ -60,8 +61,8 @@ pub struct Message {
     pub record: bool,
     /// Time at which the message was written.
     pub sent: Time,
-    /// Loss counts of the sender at the time when the message was written, to count only losses
-    /// after it.
+    /// Loss counts of the sender at the time when the message was written. The row of the message
+    /// contains only later losses.
     pub before: LossCounts,
 }
 
@@ -69,7 +70,8 @@ pub struct Message {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     workload: u16,
-    /// Name of the connection, chosen by its workload; `None` after it is closed.
+    /// Name of the connection, chosen by its workload; `None` after the workload has closed the
+    /// connection.
     name: Option<u32>,
     class: ClassId,
     /// Undelivered messages: sent by the client, and sent by the server, each in order of sending.
@@ -91,8 +93,8 @@ impl Messages {
         Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
     }
 
-    /// Registers a connection that a workload has opened. `name` is the workload's number for it,
-    /// `client` the endpoint at the client.
+    /// Registers a connection that a workload has opened. `name` is the workload's number for the
+    /// connection, `client` the endpoint at the client.
     pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
         let index = client.slot() / 2;
         if self.connections.len() <= index {
@@ -112,16 +114,16 @@ impl Messages {
     }
 
     /// Returns the client's endpoint of the connection with the workload's number `name`; `None` if
-    /// it is not open.
+    /// no open connection has this number.
     pub fn find(&self, workload: u16, name: u32) -> Option<EndpointId> {
         self.names[usize::from(workload)].get(name as usize).copied().flatten()
     }
 
     /// Returns the client's endpoint of the connection with the workload's number `name`. Panics if
-    /// it is not open.
+    /// no open connection has this number.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
         self.find(workload, name).unwrap_or_else(|| {
-            panic!("workload {workload} uses connection {name}, which is closed")
+            panic!("workload {workload} uses connection {name}, which is not open")
         })
     }
 
@@ -137,20 +139,22 @@ impl Messages {
     }
 
     /// Returns the workload that opened the connection of an endpoint, and the workload's number
-    /// for it, which is `None` after the workload has closed it. `None` if there is no connection.
+    /// for the connection, which is `None` after the workload has closed it. `None` if there is no
+    /// connection.
     pub fn owner(&self, end: EndpointId) -> Option<(u16, Option<u32>)> {
         let c = self.connections.get(end.slot() / 2)?.as_ref()?;
         Some((c.workload, c.name))
     }
 
-    /// Whether the connection of this endpoint must be kept: the workload has not closed it yet, or
-    /// messages on it are in flight.
+    /// Whether the connection of this endpoint is still needed: its workload has not closed it, or
+    /// messages on the connection are in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
     }
 
-    /// Removes the connection of the endpoint `client`; called after its slot has become free.
+    /// Removes the connection of the endpoint `client`. Must be called when the transport has freed
+    /// the slot of the connection.
     pub fn gone(&mut self, client: EndpointId) {
         self.connections[client.slot() / 2] = None;
     }
@@ -164,8 +168,8 @@ impl Messages {
         queue.len() == 1
     }
 
-    /// Cuts the messages that the side `from` has written at the stream position `end`: bytes after
-    /// it were discarded before they were sent.
+    /// Cuts the messages that the side `from` has written at the stream position `end`: the bytes
+    /// from this position on were discarded before they were sent.
     pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         for message in &mut c.in_flight[from as usize] {
@@ -204,9 +208,9 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Moves messages from another part of a partitioned run (one run on several threads), which
-    /// knows the same connections, into this one. Moved are the messages of the senders (slot of
-    /// the client's endpoint, side) for which `theirs` is true.
+    /// Moves messages from `other`, another part of a partitioned run (one run on several threads)
+    /// with equal connections, into this part. Only messages of senders (slot of the client's
+    /// endpoint, side) for which `theirs` returns true are moved.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()

@@ -33,13 +33,14 @@ impl<T> Default for Rows<T> {
 /// Records of all MPI programs of a run.
 #[derive(Default, Serialize, Deserialize)]
 pub struct MpiRecords {
-    /// Maximum number of rows of the table of messages, and of the table of states.
+    /// Maximum number of rows of each of two tables: messages, and states of ranks.
     most: u64,
     ranks: Vec<(u16, MpiRank)>,
     states: Rows<MpiState>,
     messages: Rows<MpiMessage>,
-    /// Counts of messages between ranks: number, bytes, number sent over the network, number sent
-    /// with the rendezvous protocol.
+    /// Counts of received messages between ranks. This field is their number; the next fields are
+    /// their bytes, the number sent over the network, and the number sent with the rendezvous
+    /// protocol.
     count: u64,
     bytes: u64,
     over_network: u64,

@@ -46,8 +46,8 @@ pub struct Network {
     pub timers: Timers,
     /// Traffic classes of the run, indexed by [`ClassId`].
     pub classes: Vec<ClassPlan>,
-    /// Number of connections and datagrams opened so far. Flow hashes use it in place of the
-    /// client's port number.
+    /// Number of connections opened and datagrams sent so far. Flow hashes use this number in place
+    /// of the client's port number.
     pub opened: u64,
     /// CPU cores of all hosts; `None` if the processing time of hosts is not simulated.
     pub processing: Option<Box<Processing>>,
@@ -63,7 +63,7 @@ impl Network {
     ) -> Network {
         let links = fabric.links.len();
         let processing = hosts.map(|c| Box::new(Processing::new(c, fabric.graph.hosts, seed)));
-        // If no cores are simulated, their source is left out, which makes the event list shorter
+        // Without simulated CPU cores the event list has no source for them, which makes it shorter
         // and faster.
         let others = Source::ALL.len() - usize::from(processing.is_none());
         fabric.halt_with(links as u32 + Source::Faults as u32);
@@ -80,8 +80,8 @@ impl Network {
         network
     }
 
-    /// Returns the event source with this number in the event list; `None` if the number is that of
-    /// a link.
+    /// Returns the event source with this number in the event list; `None` if a link has this
+    /// number.
     pub fn source(&self, number: u32) -> Option<Source> {
         let number = number.checked_sub(self.fabric.links.len() as u32)?;
         Some(Source::ALL[number as usize])
@@ -106,10 +106,10 @@ impl Network {
         }
     }
 
-    /// Removes the earliest timer of a transport, which has expired. Returns the identifier with
-    /// which it was armed.
+    /// Removes the earliest timer of all transports, which has expired. Returns the identifier that
+    /// was passed to [`Network::arm`].
     pub fn take_timer(&mut self) -> u64 {
-        let id = self.timers.pop().expect("the timer list stood in the tree");
+        let id = self.timers.pop().expect("a timer is due, so the list has one");
         self.set(Source::Timers, self.timers.first());
         id
     }
@@ -128,8 +128,8 @@ impl Network {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
     }
 
-    /// Calls `act` with the CPU cores of hosts, then updates their next event in the event list.
-    /// Returns `None` if no cores are simulated.
+    /// Calls the function `act` with the CPU cores of all hosts, then updates the next event of the
+    /// cores in the event list. Returns the result of `act`; `None` if no cores are simulated.
     fn process<R>(&mut self, act: impl FnOnce(&mut Processing, Time) -> R) -> Option<R> {
         let processing = self.processing.as_mut()?;
         let answer = act(processing, self.now);
@@ -138,7 +138,8 @@ impl Network {
         Some(answer)
     }
 
-    /// Enqueues a segment until a CPU core of its host processes and sends it.
+    /// Enqueues a segment at a CPU core of its host, which later processes the segment and sends
+    /// it.
     pub fn send_by_core(&mut self, from: HostId, segment: Segment) {
         self.process(|cores, now| cores.send(now, from, segment));
     }
@@ -169,21 +170,21 @@ impl Network {
         self.process(Processing::next).flatten()
     }
 
-    /// Returns the differentiated services codepoint (DSCP) of a traffic class.
+    /// Returns the differentiated services codepoint (DSCP, 0–63) of a traffic class.
     pub fn dscp(&self, class: ClassId) -> u8 {
         self.classes[usize::from(class.0)].dscp
     }
 
-    /// Returns the flow hashes of a new connection, from client to server and back. Switches use
-    /// them to choose among equal paths. `cards` are the numbers of the cards of client and server, for hosts whose
-    /// cards have addresses; `None`: any.
+    /// Returns the flow hashes of a new connection, from client to server and back. Switches choose
+    /// among equal paths by these hashes. `cards` are the numbers of the network cards of client
+    /// and server, for hosts whose cards have addresses; `None`: the hash chooses the cards.
     pub fn hashes_of_new(
         &mut self,
         client: HostId,
         server: HostId,
         cards: Option<(u32, u32)>,
     ) -> (u16, u16) {
-        assert_ne!(client, server, "a host never talks to itself over the network");
+        assert_ne!(client, server, "a connection has two different hosts");
         // `opened` replaces the client's port number: connections of the same pair of hosts have
         // different hashes.
         self.opened += 1;
@@ -211,13 +212,14 @@ impl Network {
         }
     }
 
-    /// Whether this process state simulates the host. Always true, except in a partitioned run (one
-    /// run on several threads), where each part simulates its own hosts.
+    /// Whether this network simulates the host. False only in a partitioned run (one run on several
+    /// threads) for the hosts of other parts.
     pub fn owns(&self, host: HostId) -> bool {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
 
-    /// Returns the flow hash of a datagram of a host that belongs to no connection.
+    /// Returns the flow hash of a datagram, which belongs to no connection. `tuple` distinguishes
+    /// the datagrams between two hosts.
     pub fn hash_of_datagram(&self, from: HostId, to: HostId, tuple: u64) -> u16 {
         let hash = self.fabric.flow_hash(from, to, tuple);
         self.fabric.bind_to_cards(hash, (from, to), self.fabric.draw_cards(hash))
@@ -228,8 +230,8 @@ impl Network {
         self.fabric.port_name(link)
     }
 
-    /// Returns the end of an error message, a clause that names the links that are down; empty if
-    /// none is down.
+    /// Returns the last clause of an error message: the names of at most six links that are down,
+    /// and the number of further ones. Empty if no link is down.
     pub fn describe_failures(&self) -> String {
         let links = &self.fabric.links;
         let mut down = (0..links.len()).filter(|l| links[*l].is_down());

@@ -1,5 +1,5 @@
-//! State of one part of a partitioned run (one run on several threads): rows and events kept until
-//! the parts are united, and data of consistency checks.
+//! State of one part of a partitioned run (one run on several threads): rows and events that are
+//! stored until the parts are united, and data of consistency checks.
 
 use eastwest_measure::events::EventRow;
 use eastwest_measure::flows::FlowRow;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Default, Serialize, Deserialize)]
 pub struct PartState {
     /// Rows of delivered messages whose sender is in this part: (row, number of the link that
-    /// delivered the last byte, number of packets that had arrived on this link before). The last
-    /// two order the rows of all parts.
+    /// delivered the last byte, number of packets that had arrived on this link before). Link and
+    /// packet count determine the order of the rows of all parts.
     pub rows: Vec<(FlowRow, u32, u64)>,
     /// Recorded events of connections (drops, timeouts …), each with its order among the events of
     /// all parts.
@@ -25,11 +25,12 @@ pub struct PartState {
     /// For each slot of a receiving endpoint in this part: the arrival time of the last byte of a
     /// message that this part has promised to the part of the sender; `None` if none is promised.
     pub promised: Vec<Option<Time>>,
-    /// Reason for which the run must be repeated on one thread; `None` if it can continue.
+    /// Reason for which the run must be repeated on one thread; `None` if the partitioned run can
+    /// continue.
     #[serde(skip)]
     pub abort_reason: Option<&'static str>,
-    /// Number of events that every part executes (wake-ups of workloads). They count only once for
-    /// the run.
+    /// Number of events that every part executes (wake-ups of workloads). For the whole run, such
+    /// an event counts once.
     pub repeated: u64,
     /// Number of time windows that this part has executed.
     pub windows: u64,
@@ -46,9 +47,9 @@ pub struct PartState {
 }
 
 impl PartState {
-    /// Records an event of a connection; at most `most` events of this part are kept. Events of one
-    /// part are in order, so the first `most` events of the whole run are among the kept events of
-    /// all parts.
+    /// Records an event of a connection; at most `most` events of this part are stored. Events of
+    /// one part are in order, so the first `most` events of the whole run are among the stored
+    /// events of all parts.
     pub fn keep_event(&mut self, most: usize, row: EventRow, order: EventOrder) {
         if self.events.len() < most {
             self.events.push((order, row));

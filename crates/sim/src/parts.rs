@@ -1,19 +1,22 @@
 //! Behaviour of a world (the state of a run) that is one part of a partitioned run: it simulates
-//! its own hosts, and informs other parts in time.
+//! its own hosts, and informs the other parts of events that concern them before these events
+//! occur.
 //!
 //! All parts open the same connections in the same order, so that slots and hashes are those of an
-//! undivided run. An endpoint is simulated in the part of its host. Two effects reach the peer's
-//! part at once, faster than any packet:
+//! undivided run. An endpoint is simulated in the part of its host. Two effects reach the part of
+//! the peer without the delay of a packet:
 //!
-//! * The arrival of a message makes a row with the sender's counters, and the workload closes both
-//!   ends. The part of the receiver knows of the arrival early: when the packet that completes the
-//!   message is enqueued at the last port, at least the delay of a cable before. It *promises* the
-//!   time to the part of the sender, where the arrival is an event of that link.
-//! * A timeout of a sender inspects the data of the receiver. The expiry of such a timer is known
-//!   in advance: a window ends at this time, and one thread executes the event with access to all
-//!   parts ([`crate::threads`]).
+//! * The arrival of a message adds a row with the sender's counters to the table of flows, and the
+//!   workload closes both endpoints. The part of the receiver knows of the arrival early: when the
+//!   packet that completes the message is enqueued at the last port, at least the delay of a cable
+//!   before. It announces the arrival time to the part of the sender (a *promise*), where the
+//!   arrival becomes an event of this last link.
+//! * A timeout of a sender inspects the data of the receiver. The expiry of a retransmission timer
+//!   is known in advance: a window ends at this time, and one thread executes the event with access
+//!   to all parts ([`crate::threads`]).
 //!
-//! Any other effect that is faster than a packet is detected, and the run is repeated undivided.
+//! Any other effect on another part without the delay of a packet is detected, and the run is
+//! repeated undivided.
 
 use crate::messages::Delivered;
 use crate::network::Source;
@@ -31,7 +34,8 @@ use eastwest_workload::Event;
 /// Number of time windows between two counts of packet transmissions for the progress display.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Length of a stream in bytes beyond which 32 bits of a position no longer identify lost data.
+/// Length of a byte stream in bytes from which on the 32 bits of a stream position in the log of
+/// lost packets are ambiguous.
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
@@ -40,12 +44,12 @@ impl World {
     /// # Panics
     /// If the run is not divided into parts.
     pub(crate) fn part_state(&self) -> &PartState {
-        self.part_state.as_deref().expect("it is a part")
+        self.part_state.as_deref().expect("the run is partitioned")
     }
 
     /// Returns mutable access to the state of this part of a partitioned run.
     pub(crate) fn part_state_mut(&mut self) -> &mut PartState {
-        self.part_state.as_deref_mut().expect("it is a part")
+        self.part_state.as_deref_mut().expect("the run is partitioned")
     }
 
     /// Returns how the fabric is divided among the parts of a partitioned run.
@@ -53,12 +57,12 @@ impl World {
     /// # Panics
     /// If the run is not divided into parts.
     pub(crate) fn partition(&self) -> &Partition {
-        self.site.network.fabric.partition.as_deref().expect("it is a part")
+        self.site.network.fabric.partition.as_deref().expect("the run is partitioned")
     }
 
     /// Returns mutable access to the division of the fabric among parts; see [`World::partition`].
     pub(crate) fn partition_mut(&mut self) -> &mut Partition {
-        self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
+        self.site.network.fabric.partition.as_deref_mut().expect("the run is partitioned")
     }
 
     /// Whether this part of a partitioned run simulates the host of an endpoint.
@@ -91,8 +95,8 @@ impl World {
         }
     }
 
-    /// Handles the arrival of a message at a receiver that this part of a partitioned run
-    /// simulates.
+    /// Handles the arrival of a message at `receiver`, which this part of a partitioned run
+    /// simulates. If the sender is in another part, checks that the arrival was promised.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
         let down = self
             .site
@@ -101,7 +105,8 @@ impl World {
             .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
-        // actions of both ends belong to the event of this arrival, also those at the sender's host
+        // actions of both endpoints belong to the event of this arrival, also the actions at the
+        // sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
         if here {
             let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
@@ -126,8 +131,9 @@ impl World {
         }
     }
 
-    /// Handles the arrival of a message at a receiver in another part of a partitioned run, which
-    /// has promised its time. The sender is in this part.
+    /// Handles the arrival of a message at `receiver` in another part of a partitioned run, which
+    /// has promised the arrival time. The sender is in this part. `number` is the number of packets
+    /// that the last link had delivered before.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
         let link = self
             .site
@@ -150,7 +156,7 @@ impl World {
         }
         let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
             return self.abort_partitioned(
-                "the arrival of a message was announced to another thread and did not happen",
+                "a message did not arrive at the time announced to another thread",
             );
         };
         self.complete(receiver, &d, number);
@@ -177,7 +183,7 @@ impl World {
             Source::Wakes => (Class::Wake, network.opened),
             Source::Samples | Source::Faults | Source::Processing => {
                 return self.abort_partitioned(
-                    "samples, faults and cores of hosts concern the racks of all threads",
+                    "samples, faults and CPU cores of hosts need the state of all threads",
                 );
             }
         };
@@ -195,8 +201,8 @@ impl World {
         self.set_other(None);
     }
 
-    /// Sets the order of the current event among those of all parts if it is not an event of a
-    /// link; `None` after the event.
+    /// Sets the order of the current event among the events of all parts. Events of links need no
+    /// call: their order follows from the link. `None`: the event has ended.
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.other = order;
@@ -240,9 +246,9 @@ impl World {
             .fold(bound, Time::min)
     }
 
-    /// Checks whether a packet has arrived at a finished endpoint whose peer is in another part. If
-    /// so, requests that the run is repeated undivided: the end of a connection depends on both
-    /// endpoints, and each part knows only one in time.
+    /// Requests that the run is repeated undivided if a packet has arrived at a finished endpoint
+    /// whose peer is in another part: the end of a connection depends on both endpoints, and each
+    /// part knows only one in time.
     pub(crate) fn check_late(&mut self) {
         if self
             .site
@@ -298,7 +304,7 @@ impl World {
         }
     }
 
-    /// Makes this complete world (the state of a run) one part of a partitioned run.
+    /// Makes this world, the complete state of a run, one part of a partitioned run.
     pub(crate) fn become_part(&mut self) {
         self.part_state = Some(Box::default());
         self.site.transports.tcp.stack.record_late_arrivals();
@@ -342,10 +348,10 @@ impl World {
         self.site.probes.records.samples.next()
     }
 
-    /// Unites the parts of a partitioned run that has ended with the event `last` (key, source).
-    /// The result equals the state of an undivided run.
+    /// Merges the parts `others` of a partitioned run, which ended with the event `last` (key,
+    /// source), into this part. The result equals the state of an undivided run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
-        let partition = self.site.network.fabric.partition.as_ref().expect("it is a part");
+        let partition = self.site.network.fabric.partition.as_ref().expect("the run has parts");
         let part_of = |host: HostId| partition.part_of(host);
         for (other, part) in others.iter_mut().zip(1..) {
             self.site.transports.tcp.messages.take_over(
@@ -366,9 +372,9 @@ impl World {
                     part_of(host) == part
                 });
         }
-        let mut part_state = self.part_state.take().expect("it is a part");
+        let mut part_state = self.part_state.take().expect("the run is partitioned");
         for other in &mut others {
-            let of_other = other.part_state.take().expect("it is a part");
+            let of_other = other.part_state.take().expect("the run is partitioned");
             self.site.events += other.site.events - of_other.repeated;
             part_state.rows.extend(of_other.rows);
             part_state.events.extend(of_other.events);

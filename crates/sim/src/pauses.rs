@@ -57,9 +57,9 @@ impl Pauses {
 table! {
     /// Pauses by [PFC](../mechanisms/pfc.md) of the ports that `measure.pauses` names, ordered by
     /// link, start and priority. The table has at most `measure.pauses_rows` rows; each port has an
-    /// equal share of them, for the pauses that ended first. If no share is full, the number of
-    /// rows of a link and priority equals `pauses` in the table `pfc`, and their durations add up
-    /// to `paused_s` there.
+    /// equal share of them, at least one row, for the pauses that ended first. If no share is full,
+    /// the number of rows of a link and priority equals `pauses` in the table `pfc`, and their
+    /// durations add up to `paused_s` there.
     pub PauseRows = "pauses" since 7
     of (link, pause) in &'a (u32, Pause), _at: ();
 

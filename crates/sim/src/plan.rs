@@ -1,4 +1,5 @@
-//! Plan of a run: the checked scenario after all choices, as the simulation needs it.
+//! Plan of a run: the settings and workloads that the simulation needs, made from a checked
+//! scenario.
 
 #![cfg_attr(
     not(test),
@@ -18,7 +19,7 @@ use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
 use serde::{Deserialize, Serialize};
 
-/// A traffic class: its name and its codepoint.
+/// A traffic class: its name, and the codepoint (DSCP) of its packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassPlan {
     /// Name of the traffic class in the tables of results.
@@ -27,7 +28,8 @@ pub struct ClassPlan {
     pub dscp: u8,
 }
 
-/// A workload and its role in a run: name, transport, and whether the run waits for it.
+/// A workload and its role in a run: name, transport, and whether the run waits for the end of the
+/// workload.
 pub struct WorkloadPlan {
     /// Name of the workload in the tables of results.
     pub name: String,
@@ -52,13 +54,14 @@ pub struct Plan {
     pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints that no override matches.
     pub tcp: TcpConfig,
-    /// Overrides of TCP settings for some endpoints, of which the first that matches applies.
+    /// Overrides of TCP settings for some endpoints; the first override that matches an endpoint
+    /// applies.
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports beside TCP that workloads use, such as RoCEv2.
     pub further: FurtherSettings,
-    /// Settings of the processing of packets by hosts; `None`: hosts take no time.
+    /// Settings of the processing of packets by hosts; `None`: hosts process packets in zero time.
     pub hosts: Option<ProcessingConfig>,
-    /// Traffic classes; workloads name them by index.
+    /// Traffic classes; workloads refer to a class by its index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
     pub workloads: Vec<WorkloadPlan>,

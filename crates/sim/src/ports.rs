@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
-/// Returns the fraction of the run during which a link was sending.
+/// Returns the bytes that a link has carried as a fraction of its capacity at `rate_bps` in the
+/// time `run`; 0 for a run without duration.
 fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     if run == Span::ZERO {
         return 0.0;
@@ -66,7 +67,7 @@ table! {
     /// packets that arrived at the other end of the link; their sum over all links is `packet_hops`
     packets: u64 = link.counters.packets;
 
-    /// bytes of these packets on the link, including framing
+    /// bytes of the `packets` on the link, including framing
     bytes: u64 = link.counters.bytes;
 
     /// `bytes` as a share of the bytes that the link could carry at its rate in the whole run; a

@@ -24,12 +24,13 @@ pub struct Probes {
     pub flow_samples: Sampler,
     /// Capture of packets at selected ports; `None` if no port is selected.
     pub capture: Option<Capture>,
-    /// Time interval of the run in which the measures of workloads are taken.
+    /// Simulated time interval in which the measures of workloads count (measurement window).
     pub window: WindowConfig,
 }
 
 impl Probes {
-    /// Returns the probes (recorders) that a plan requires, and prepares the network for them.
+    /// Returns the probes (recorders) that a plan requires, and prepares the network for these
+    /// probes.
     pub fn new(plan: &Plan, network: &mut Network) -> Probes {
         let (measure, fabric) = (&plan.measure, &mut network.fabric);
         lpi::start(fabric, measure);
@@ -49,8 +50,9 @@ impl Probes {
         }
     }
 
-    /// Whether a probe observes single packets in flight or single TCP segments; this needs a
-    /// slower event loop.
+    /// Whether a probe observes single packets in flight or single TCP segments, or a mechanism
+    /// (cores of hosts, queues that read remaining bytes) does. Such runs need a slower variant of
+    /// the event loop.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()
             || network.fabric.taps.any()

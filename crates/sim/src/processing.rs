@@ -1,16 +1,15 @@
-//! Time that hosts take to process packets: CPU cores, interrupts of the network card, merging of
+//! Time that hosts need to process packets: CPU cores, interrupts of the network card, merging of
 //! received segments.
 //!
 //! Each host has a number of cores. All packets of a connection are processed by one core, as with
-//! receive-side scaling, and a core does one thing at a time. A segment that TCP sends waits for
-//! its core, then leaves for the network card. A segment that the card receives waits in a ring
-//! until the core is interrupted, and then until the core is free. While the core has work it polls
-//! the ring, as Linux does (NAPI).
+//! receive-side scaling, and a core processes one segment or burst at a time. A segment that TCP
+//! sends waits for its core, which then passes it to the network card. A segment that the card
+//! receives waits in a ring until the core is interrupted, and then until the core is free. While
+//! the core has work it polls the ring, as Linux does (NAPI).
 //!
-//! When the core takes a segment out of the ring, it merges all later segments in the ring that
-//! continue it, as GRO does. TCP receives the merged segment as one and acknowledges it once.
-//! Segments of one connection that wait together to be sent leave as one burst, as with
-//! segmentation offload.
+//! When the core removes a segment from the ring, it merges all later segments in the ring that
+//! continue it, as GRO does. TCP receives one merged segment and acknowledges it once. Segments of
+//! one connection that are queued together are sent as one burst, as with segmentation offload.
 //!
 //! The time of a received segment is `receive_frame` per frame, `receive_segment` once, and its
 //! payload at `receive_rate`. The time of a sent burst is `send_segment` once, and its payload at
@@ -50,8 +49,8 @@ pub struct ProcessingConfig {
     message: Span,
 }
 
-/// Maximum number of frames in the ring that a core searches for segments of the same connection to
-/// merge (Linux: the budget of NAPI).
+/// Maximum number of frames of other connections that a core skips in its ring while it searches
+/// for frames to merge (the default budget of NAPI in Linux is also 64 frames).
 const BUDGET: usize = 64;
 
 impl ProcessingConfig {
@@ -61,7 +60,7 @@ impl ProcessingConfig {
     }
 
     /// Reads the table `[hosts]`, the processing of packets by hosts; `None` if the scenario does
-    /// not have it.
+    /// not have this table.
     pub fn read(s: &mut Section) -> Option<ProcessingConfig> {
         let given = s.has("hosts");
         let doc = "Time that hosts take for packets. Without this table they take none.";
@@ -134,14 +133,15 @@ impl ProcessingConfig {
 /// A segment with its SACK blocks.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Segment {
-    /// The segment. The SACK index in it is not valid; the blocks are in `sack`.
+    /// The packet of the segment. Its SACK index is not valid; the SACK blocks are in `sack`.
     pub packet: Packet,
     /// SACK blocks of the segment, if any.
     pub sack: Option<SackBlocks>,
-    /// Number with which [critical paths](crate::critical_path) find the path of the segment; 0 if
-    /// they are not recorded.
+    /// Number of the segment's path in the recorder of [critical paths](crate::critical_path); 0 if
+    /// critical paths are not recorded.
     pub path: u32,
-    /// Bytes that the sender of a segment with payload has left; 0 at the receiver.
+    /// Payload bytes that the sender had written and that were not acknowledged when it sent this
+    /// segment, including the segment; 0 at the receiver.
     pub remaining: u64,
 }
 
@@ -150,17 +150,17 @@ pub struct Segment {
 pub struct Frame {
     /// Time at which TCP created the frame.
     pub born: Time,
-    /// Number of its critical path, see [`Segment::path`].
+    /// Number of the critical path of the frame, see [`Segment::path`].
     pub path: u32,
 }
 
-/// Time that a core has spent on work that it has finished.
+/// Times of work that a CPU core has finished: its duration, and when the core began to work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Processing time of the work.
     pub processing: Span,
-    /// Time at which the core was idle last: it was interrupted or began to send then. Frames that
-    /// arrived before had waited for it since their arrival.
+    /// Time at which the core last left the idle state, because of an interrupt or of a segment to
+    /// send. Frames that arrived earlier waited for the core from their arrival until this time.
     pub woken: Time,
 }
 
@@ -172,7 +172,8 @@ pub enum Work {
     /// A burst of segments that the given host has processed and that now leaves for its network
     /// card.
     Sent(HostId, Vec<Segment>),
-    /// Time spent on a message that an application has written or read; without further effect.
+    /// Processing of a message that an application has written or read. Its end has no further
+    /// effect.
     Message,
 }
 
@@ -183,7 +184,8 @@ enum State {
     Idle,
     /// The core is idle, frames are in its ring, and the interrupt is scheduled.
     Interrupt,
-    /// The core begins its next work at the current time, after the current event has ended.
+    /// The core begins its next work at the current simulated time, as an event after the current
+    /// event.
     Starting,
     Busy(Work),
 }
@@ -194,12 +196,14 @@ struct Core {
     ring: VecDeque<Segment>,
     sends: VecDeque<Outgoing>,
     state: State,
-    /// Number of the core's latest timer; earlier timers are ignored when they expire.
+    /// Number of the core's latest timer. Earlier timers of the core have no effect when they
+    /// expire.
     turn: u32,
     busy: Span,
-    /// Time that the present work takes.
+    /// Processing time of the core's current work.
     takes: Span,
-    /// Time at which the core was woken last: by an interrupt, or by something to send.
+    /// Time at which the core last left the idle state, because of an interrupt or of a segment to
+    /// send.
     woken: Time,
 }
 
@@ -239,7 +243,7 @@ impl Processing {
         Processing { config, cores: cores.collect(), timers, counts: Counts::default() }
     }
 
-    /// Returns the memory in bytes that the state of `cores` idle cores takes.
+    /// Returns the memory in bytes of the state of `cores` idle cores.
     pub fn bytes(cores: u64) -> u64 {
         cores.saturating_mul(size_of::<Core>() as u64)
     }
@@ -250,8 +254,8 @@ impl Processing {
     }
 
     fn core_of(&self, host: HostId, end: EndpointId) -> usize {
-        // The slots of both endpoints of a connection differ in the last bit only, so that they
-        // hash to the same number.
+        // The slots of both endpoints of a connection differ in the last bit only. Without this
+        // bit, both endpoints have an equal hash.
         let chosen = mix((end.slot() as u64) >> 1) % u64::from(self.config.cores);
         host.0 as usize * self.config.cores as usize + chosen as usize
     }
@@ -288,7 +292,7 @@ impl Processing {
         true
     }
 
-    /// Enqueues a segment that waits until its core sends it.
+    /// Enqueues a segment at the core of its connection, which later sends the segment.
     pub fn send(&mut self, now: Time, from: HostId, segment: Segment) {
         let at = self.core_of(from, segment.packet.dst_endpoint);
         self.cores[at].sends.push_back(Outgoing::Segment(segment));
@@ -306,8 +310,8 @@ impl Processing {
     }
 
     /// Makes an idle core begin work after the current event, in which TCP may still send further
-    /// segments of the same burst. A pending interrupt becomes unnecessary, because the core polls
-    /// the ring when it has worked.
+    /// segments of the same burst. A pending interrupt is cancelled: the core polls the ring after
+    /// its work.
     fn wake(&mut self, now: Time, at: usize) {
         let core = &mut self.cores[at];
         if !matches!(core.state, State::Busy(_) | State::Starting) {
@@ -327,7 +331,8 @@ impl Processing {
         }
         match std::mem::take(&mut self.cores[at].state) {
             State::Busy(work) => {
-                // The core begins its next work after the current work has had its effects.
+                // The core begins its next work in a later event, so that the effects of the
+                // finished work come first.
                 self.cores[at].state = State::Starting;
                 self.schedule(now, at);
                 let Core { takes, woken, .. } = self.cores[at];
@@ -345,7 +350,8 @@ impl Processing {
         }
     }
 
-    /// Lets a core begin its next work: the send queue has priority over the receive ring.
+    /// Starts the next work of a core; the core becomes idle if there is none. The send queue has
+    /// priority over the receive ring.
     fn start(&mut self, now: Time, at: usize) {
         let core = &mut self.cores[at];
         let (work, takes) = match core.sends.pop_front() {
@@ -366,8 +372,8 @@ impl Processing {
         self.schedule(now + takes, at);
     }
 
-    /// Removes a burst of segments of one connection, beginning with `first`, from the core's send
-    /// queue. Returns it with its processing time.
+    /// Removes the segments that continue `first` from the send queue of a core, up to the size of
+    /// a burst. Returns the burst of `first` and these segments, with its processing time.
     fn burst(&mut self, at: usize, first: Segment) -> (Work, Span) {
         let config = self.config;
         let from = HostId((at / config.cores as usize) as u32);
@@ -394,8 +400,9 @@ impl Processing {
         (Work::Sent(from, burst), takes)
     }
 
-    /// Merges a received segment with the segments in the core's ring that continue it, and removes
-    /// them. Returns the merged segment with its processing time.
+    /// Merges the received segment `first` with the segments in the ring of a core that continue
+    /// it, and removes these segments from the ring. Returns the merged segment with its processing
+    /// time.
     fn merge(&mut self, at: usize, first: Segment) -> (Work, Span) {
         let config = self.config;
         self.counts.segments += 1;
@@ -433,8 +440,8 @@ impl Processing {
         (Work::Received(merged, frames), takes)
     }
 
-    /// Returns the section of the summary on host processing: counts, and the utilization of cores
-    /// in a run of the duration `run`.
+    /// Returns the section `hosts` of the summary: counts, and the utilization of cores in a run of
+    /// the duration `run`.
     pub fn summary(&self, run: Span) -> Value {
         let share = |core: &Core| core.busy.0 as f64 / run.0.max(1) as f64;
         let busiest = self.cores.iter().map(share).fold(0.0, f64::max);
@@ -456,8 +463,8 @@ impl Processing {
     }
 }
 
-/// Whether the segment `next` continues the payload of `last` on the same connection and differs in
-/// nothing that matters, so that both can be merged.
+/// Whether the segment `next` can be merged with `last`: its payload follows that of `last` on one
+/// connection, and flags (except PSH), type of service and notes are equal.
 fn continues(last: &Packet, next: &Packet) -> bool {
     const MAY_DIFFER: u8 = flag::PSH;
     last.dst_endpoint == next.dst_endpoint

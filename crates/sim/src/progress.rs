@@ -6,11 +6,11 @@ use std::fmt;
 /// Error that ends a run without results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The caller of the simulation asked to stop it.
+    /// The caller of the simulation has requested its end.
     Interrupted,
-    /// A workload can no longer finish, for the reason given.
+    /// A workload can no longer finish; the text is the reason.
     Stuck(String),
-    /// A limit of the program was reached, or the run could not be built, for the reason given.
+    /// A limit of the simulator was reached, or the run could not be built; the text is the reason.
     Limit(String),
 }
 

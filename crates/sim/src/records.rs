@@ -14,9 +14,11 @@ use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecor
 use eastwest_workload::Action;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of values (samples × links) of a series of queue lengths whose interval adapts.
+/// Maximum number of values (samples × links) of a series of queue lengths with an adaptive
+/// interval. The number of samples is between 50 and 1,000 nevertheless.
 const MOST_QUEUE_SAMPLES: usize = 500_000;
-/// Interval with which a series over time begins if its interval adapts.
+/// First interval of a series over time with an adaptive interval: the interval is doubled when the
+/// series is full.
 const FIRST_INTERVAL: Span = Span::from_ms(1);
 
 /// Records of a run: rows of tables, histograms and samples over time.
@@ -31,10 +33,10 @@ pub struct Records {
     pub events: EventLog,
     /// Finished jobs, each with the number of its workload.
     pub jobs: Vec<(u16, JobRecord)>,
-    /// Finished tasks, each with the number of its workload. Rows that were already handed out to
-    /// the caller of the run are not included.
+    /// Finished tasks, each with the number of its workload. Rows that the caller of the run has
+    /// already received are not included.
     pub tasks: Vec<(u16, TaskRecord)>,
-    /// Number of rows of tasks already handed out to the caller of the run.
+    /// Number of rows of tasks that the caller of the run has already received.
     pub tasks_handed_out: u64,
     /// Start of the first task and end of the last one; `None` before a task has finished.
     pub tasks_span: Option<(Time, Time)>,
@@ -97,15 +99,15 @@ impl Records {
         }
     }
 
-    /// Records the latency of a packet of a connection that has reached its host; `class` is its
-    /// traffic class.
+    /// Records the latency of a packet of a connection when the packet reaches its host; `class` is
+    /// the traffic class of the packet.
     #[inline]
     pub fn latency(&mut self, class: u8, packet: &Packet, latency: Span) {
         self.latency[usize::from(class)][usize::from(packet.payload == 0)].record(latency);
     }
 
-    /// Records the latency of a datagram that has reached its host; its endpoint field holds the
-    /// traffic class.
+    /// Records the latency of a datagram when the datagram reaches its host. The field
+    /// `dst_endpoint` of a datagram contains the traffic class.
     pub fn datagram(&mut self, packet: &Packet, latency: Span) {
         self.latency[packet.dst_endpoint.0 as usize][0].record(latency);
     }
@@ -116,13 +118,13 @@ impl Records {
         self.flows.push(row);
     }
 
-    /// Records a finished job.
+    /// Records a finished job, and adds it to the digest.
     fn job(&mut self, workload: u16, job: JobRecord) {
         self.digest.job(usize::from(workload), &job);
         self.jobs.push((workload, job));
     }
 
-    /// Records a finished task.
+    /// Records a finished task, and adds it to the digest.
     fn task(&mut self, workload: u16, task: TaskRecord) {
         self.digest.task(usize::from(workload), &task);
         let (first, last) = self.tasks_span.unwrap_or((task.started, task.finished));
@@ -130,7 +132,8 @@ impl Records {
         self.tasks.push((workload, task));
     }
 
-    /// Records a report of a workload, such as a finished job or task.
+    /// Records a report of a workload, such as a finished job or task; `now` is the time of the
+    /// report.
     ///
     /// # Panics
     /// If the action is not a report but a request to the network.
@@ -147,17 +150,17 @@ impl Records {
             Action::MpiMessage(message) => {
                 self.mpi.message(workload, *message, &mut self.digest);
             }
-            other => unreachable!("{other:?} reports nothing"),
+            other => unreachable!("{other:?} is not a report"),
         }
     }
 
-    /// Records a finished transaction.
+    /// Records a finished transaction, and adds it to the digest.
     fn transaction(&mut self, workload: u16, transaction: TransactionRecord) {
         self.digest.transaction(usize::from(workload), &transaction);
         self.transactions.push((workload, transaction));
     }
 
-    /// Records a finished round of a synchronized read.
+    /// Records a finished round of a synchronized read, and adds it to the digest.
     fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
         self.digest.round(usize::from(workload), round, started, finished);
         self.rounds.push(Round { workload, round, started, finished, bytes });

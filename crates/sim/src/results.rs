@@ -39,7 +39,7 @@ use eastwest_workload::application::tally::Tally;
 use eastwest_workload::application::{Deployment, Requests};
 use serde_json::{Map, Value, json};
 
-/// Every table of a run, in the order of docs/reference/results.md.
+/// All tables that a run can have, in the order of docs/reference/results.md.
 pub const TABLES: [Declared; 29] = [
     Jobs::DECLARED,
     Tasks::DECLARED,
@@ -74,17 +74,18 @@ pub const TABLES: [Declared; 29] = [
 
 /// Results of a finished run: tables, files and summary.
 pub struct Results {
-    /// All tables of the run; the name of a table is the name of its file.
+    /// All tables of the run. The name of a table is the name of its file without extension.
     pub tables: Vec<Table>,
     /// Further files of the result folder: name and content of each.
     pub files: Vec<(&'static str, Vec<u8>)>,
-    /// Fields of `eastwest run --json` that do not depend on the machine.
+    /// Summary of the run: the fields of `eastwest run --json` that do not depend on the machine.
     pub summary: Value,
 }
 
 impl Results {
-    /// Makes the results from the state of a finished run. Records are released as soon as their
-    /// table is made, so that the peak of memory does not exceed that of the run.
+    /// Makes the results from the state of a finished run. The memory of records is released as
+    /// soon as their table is made, so that the peak of memory does not exceed the peak during the
+    /// run.
     pub fn new(run: impl Into<Site>) -> Results {
         let mut site: Site = run.into();
         let digest = site.digest();
@@ -145,7 +146,7 @@ impl Results {
 }
 
 /// Returns the names of the tables that grow with the run (flows, tasks), each with the number of
-/// its rows that were already handed out to the caller of the run.
+/// its rows that the caller of the run has already received.
 pub fn handed_out(site: &Site) -> [(&'static str, u64); 2] {
     let records = &site.probes.records;
     [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
@@ -157,9 +158,9 @@ pub fn holds(site: &Site, most: usize) -> bool {
     records.flows.held().max(records.tasks.len()) >= most
 }
 
-/// Removes and returns all rows of a table that grows with the run (flows or tasks) and holds at
-/// least `most` rows; `None` if there is no such table. The results at the end of the run have only
-/// the remaining rows.
+/// Returns all rows of a table that grows with the run (flows or tasks) if it holds at least `most`
+/// rows, and removes them; `None` if both tables are shorter. The results at the end of the run
+/// contain only the remaining rows.
 pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     let names = names(&site.drivers, &site.network, &site.probes.records);
     let records = &mut site.probes.records;
@@ -306,8 +307,8 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     summary
 }
 
-/// Returns the counters and measures of each application by the name of its workload, with the numbers of its
-/// operations and requests, and when it ended.
+/// Returns, by the name of the workload, the counters and measures of each application, the numbers
+/// of its operations and requests, and the cause of its end.
 fn applications(site: &Site) -> Map<String, Value> {
     let of = |application: &Deployment| {
         let tally = application.tally();
@@ -341,9 +342,9 @@ fn applications(site: &Site) -> Map<String, Value> {
     own.collect()
 }
 
-/// Returns the distributions of the parts of completion times (injection, queueing, flight,
-/// retransmission), each on its own. Flow sizes are heavy-tailed, so sums over flows would mean
-/// little.
+/// Returns the distributions over flows of each part of completion times, in µs: injection,
+/// queueing, CPU cores, flight, retransmission. Sums over flows are not reported: flow sizes are
+/// heavy-tailed, so a few flows would determine them.
 fn parts_summary(rows: &PartsTable) -> Value {
     let counts = rows.counts();
     let us = |of: fn(&Parts) -> Span| spread(rows.parts().map(|p| of(p).as_us_f64()).collect());
@@ -397,8 +398,9 @@ fn flows_summary(site: &Site, totals: &[FlowTotals]) -> Value {
     })
 }
 
-/// Returns the number of messages that have arrived only in part, and the number of those of which
-/// nothing has arrived. Flow mode cannot distinguish them: all count as arrived in part.
+/// Returns two numbers of undelivered messages: messages of which a part has arrived, and messages
+/// of which nothing has arrived. Flow mode cannot distinguish the two: all count as arrived in
+/// part.
 fn unfinished(site: &Site) -> [u64; 2] {
     if site.approximate.is_none() {
         return site.transports.unfinished();
@@ -407,8 +409,8 @@ fn unfinished(site: &Site) -> [u64; 2] {
     [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
-/// Returns the distributions of packet latency: of all packets, of packets with payload, of packets
-/// without, and by traffic class.
+/// Returns the distributions of packet latency in µs: of all packets, of packets with payload, of
+/// packets without payload, and by traffic class.
 fn latency_summary(network: &Network, r: &Records) -> Value {
     let all = &r.latency;
     let mut latency = latencies(all.iter().flatten());

@@ -7,8 +7,9 @@ use crate::scenario::{Fidelity, Scenario};
 use crate::world::{Progress, RunError, World};
 
 /// Runs a checked scenario to its end. `reference` forces every port into the two-event mode (a
-/// slower reference implementation), which must not change the digest. `look` is called about a
-/// hundred times per second; if it returns false, the run stops with [`RunError::Interrupted`].
+/// slower reference implementation), which must not change the digest. `look` is called regularly
+/// (every 65,536 events or earlier) with the progress of the run; if it returns false, the run
+/// stops with [`RunError::Interrupted`].
 pub fn run(
     scenario: &Scenario,
     reference: bool,

@@ -1,5 +1,5 @@
 //! The state of a run that all modes share: network, transports, workloads, probes. An event loop
-//! advances it, and the results are made from it.
+//! (packet mode or flow mode) advances this state, and the results are made from it.
 
 use crate::approximate::Approximate;
 use crate::drivers::Drivers;
@@ -42,7 +42,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Builds the state of a run from its plan. Fails if a route cannot be followed.
+    /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
+    /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         let mut network = Network::new(fabric, plan.classes.clone(), plan.hosts, plan.seed);
@@ -83,8 +84,9 @@ impl Site {
         }
     }
 
-    /// Whether nothing can happen any more: there is no packet in flight, no timer of a transport,
-    /// and no wake-up of a workload. Samples and faults alone must not keep the run going.
+    /// Whether no event can follow except samples and faults: there is no packet in flight, no
+    /// timer of a transport, and no wake-up of a workload. Samples and faults alone must not
+    /// prolong the run.
     pub fn is_idle(&self) -> bool {
         self.network.timers.first() == Key::NEVER
             && self.drivers.wakes.first() == Key::NEVER
@@ -100,7 +102,7 @@ impl Site {
         let name = |h: HostId| &self.network.fabric.graph.names[h.0 as usize];
         let line = |(from, to, m): (HostId, HostId, &Message)| {
             format!(
-                "{} message of {} B from {} to {} sent at {}",
+                "the {} message of {} B from {} to {}, sent at {}, has not arrived",
                 m.purpose.name(),
                 m.payload,
                 name(from),
@@ -127,14 +129,14 @@ impl Site {
         let under_way = f.pool.in_use() as u64;
         let known = f.tally.delivered + f.tally.dropped + f.tally.absorbed + under_way;
         if f.tally.sent != known {
-            return Err(format!("packets are not conserved: {} sent, {known} known", f.tally.sent));
+            return Err(format!("packets are not conserved: {} sent, {known} found", f.tally.sent));
         }
         let held: usize = f.links.iter().map(|l| l.held()).sum();
         if held as u64 != under_way {
-            return Err(format!("{under_way} packets are under way, but links hold {held}"));
+            return Err(format!("{under_way} packets are in flight, but links hold {held}"));
         }
         if f.pool.sacks_in_use() as u64 > under_way {
-            return Err("SACK blocks are held by packets that are not under way".to_owned());
+            return Err("packets that are not in flight still hold SACK blocks".to_owned());
         }
         let memories = f.memory_counts();
         for (counts, (used, queued)) in memories.iter().zip(f.memory_sums()) {
@@ -148,14 +150,16 @@ impl Site {
         Ok(())
     }
 
-    /// Removes the packets lost before `time` from the log of the network, and passes their events
-    /// to `keep` if events are recorded.
+    /// Removes the packets lost before the time `before` from the log of the network. If events are
+    /// recorded, the function `keep` receives the row of each lost packet and its order among all
+    /// events.
     ///
-    /// The network keeps lost packets, with 32 bits of their stream positions, until they are
-    /// removed: before another event is recorded, before a connection is opened (which may reuse a
-    /// slot), and every 65,536 events. A stream cannot advance by 2 GiB in that time, so the upper
-    /// bits of a position follow from the sender's SND.UNA. Events of TCP precede losses at the
-    /// same picosecond, because the packets that TCP sends in reaction may be lost at once.
+    /// The network stores lost packets, with 32 bits of their stream positions, until this function
+    /// removes them: before another event is recorded, before a connection is opened (which may
+    /// reuse a slot), and every 65,536 events. A stream cannot advance by 2 GiB between two
+    /// removals, so the upper bits of a position follow from the sender's SND.UNA. Events of TCP
+    /// precede losses at the same picosecond, because the packets that TCP sends in reaction may be
+    /// lost at once.
     pub fn take_losses(
         &mut self,
         before: Time,
@@ -179,8 +183,8 @@ impl Site {
         }
     }
 
-    /// Describes, for the error that ends the run, a lost frame of a message; such frames are never
-    /// retransmitted.
+    /// Describes, for the error that ends the run, a lost frame of a message over raw Ethernet. Raw
+    /// Ethernet does not retransmit frames, so the message can never arrive.
     fn describe_lost_frame(&self, stream: u32, lost: &Lost) -> String {
         let row = &self.transports.streams.rows[stream as usize];
         let driver = self.drivers.of(row.workload);
@@ -198,7 +202,8 @@ impl Site {
         )
     }
 
-    /// Returns the digest of the run, 32 hexadecimal digits; to be called once, at the end.
+    /// Returns the digest of the run, 32 hexadecimal digits. This function must be called only
+    /// once, at the end of the run.
     pub fn digest(&mut self) -> String {
         let digest = std::mem::take(&mut self.probes.records.digest);
         digest.finish(&self.network.fabric.links, self.network.now)

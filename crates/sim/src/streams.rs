@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 pub struct Streams {
     /// Rows of the table of streams, indexed by the number of the stream.
     pub rows: Vec<StreamRow>,
-    /// By number of the workload: number of its first stream, number of its frames that have
-    /// neither arrived nor been lost, and whether it has sent its last frame.
+    /// By number of the workload: number of the workload's first stream, number of its frames in
+    /// flight (neither arrived nor lost), and whether the workload has sent its last frame.
     workloads: Vec<(u32, u64, bool)>,
     /// Number of streams of open-loop Ethernet sources; streams of
     /// [messages](crate::ethernet_messages) follow them in `rows`.
@@ -51,8 +51,9 @@ impl Streams {
         (row, workload)
     }
 
-    /// Counts a lost frame. Returns the number of its stream if the stream carries messages; `None`
-    /// for frames of open-loop sources, and for packets that are not frames.
+    /// Counts a lost raw Ethernet frame. Returns the number of the frame's stream if the stream
+    /// carries messages; `None` for frames of open-loop sources, and for packets that are not
+    /// frames.
     pub fn lose(&mut self, lost: &Lost) -> Option<u32> {
         let packet = &lost.packet;
         if packet.notes != Packet::DATAGRAM || packet.flags != 0 || packet.ack == 0 {
@@ -62,14 +63,15 @@ impl Streams {
         Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
     }
 
-    /// Sends a frame of `bytes` bytes for a workload; `stream` is the index of the stream among
-    /// those of the workload.
+    /// Sends a frame of `bytes` bytes for a workload; `stream` is the index of the stream among the
+    /// streams of the workload.
     pub fn send_of(&mut self, network: &mut Network, workload: u16, stream: u32, bytes: u16) {
         let first = self.workloads[usize::from(workload)].0;
         self.send(network, first + stream, bytes);
     }
 
-    /// Sends a frame of `bytes` bytes; `stream` is the number among all streams of the run.
+    /// Sends a frame of `bytes` bytes; `stream` is the number of the stream among all streams of
+    /// the run.
     pub fn send(&mut self, network: &mut Network, stream: u32, bytes: u16) {
         let row = &mut self.rows[stream as usize];
         self.workloads[usize::from(row.workload)].1 += 1;
@@ -77,7 +79,7 @@ impl Streams {
         packet.payload = bytes;
         packet.seq = u64::from(row.sends(network.now, bytes));
         packet.ack = u64::from(stream) + 1;
-        // a hash per stream, so that all its frames take the same path
+        // one hash per stream, so that all frames of a stream have the same path
         let tuple = mix(u64::from(stream) ^ 0x6574_6865 << 32);
         packet.hash = network.fabric.flow_hash(row.src, row.dst, tuple);
         network.send(row.src, packet, None);
@@ -89,8 +91,8 @@ impl Streams {
         self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
     }
 
-    /// Counts a frame that has reached its host. Returns the number of its workload, and the number
-    /// of its stream if the stream carries messages, otherwise `None`.
+    /// Counts a raw Ethernet frame that has reached its host. Returns the workload of the frame,
+    /// and the number of the frame's stream if the stream carries messages, otherwise `None`.
     pub fn arrives(&mut self, now: Time, packet: &Packet, latency: Span) -> (u16, Option<u32>) {
         let (row, workload) = self.ends(packet.ack as u32);
         row.receives(now, packet.seq as u32, packet.payload, latency);

@@ -5,9 +5,10 @@
 //! 2009) for one configuration, without its line cards and its load factor. A port is an end of a
 //! cable; ports without a cable use no power.
 //!
-//! A lane carries 25 Gbit/s if that divides the rate of the port, and 10 Gbit/s otherwise, as in
-//! IEEE 802.3 (40GBASE-R has four lanes, 25GBASE-R one, 100GBASE-R four), unless the scenario sets
-//! the rate of a lane. No values fit all switches, so the defaults are 0 W.
+//! A lane carries 25 Gbit/s if the rate of the port is a multiple of 25 Gbit/s, and 10 Gbit/s
+//! otherwise, as in IEEE 802.3 (40GBASE-R has four lanes, 25GBASE-R one, 100GBASE-R four), unless
+//! the scenario sets the rate of a lane. No values are valid for all switches, so the defaults are
+//! 0 W.
 
 use eastwest_network::topology::Graph;
 use eastwest_settings::quantity::Ratio;
@@ -25,7 +26,8 @@ pub struct SwitchPower {
     pub port_w: f64,
     /// Power of each lane of a port that has a cable, in watts.
     pub lane_w: f64,
-    /// Rate of a lane; `None`: 25 Gbit/s if that divides the rate of the port, otherwise 10 Gbit/s.
+    /// Rate of a lane; `None`: 25 Gbit/s if the rate of the port is a multiple of 25 Gbit/s,
+    /// otherwise 10 Gbit/s.
     pub lane_rate: Option<Rate>,
 }
 
@@ -41,7 +43,7 @@ pub struct SwitchJoules {
 }
 
 impl SwitchPower {
-    /// Reads `[fabric.switch_power]`; without it switches use no power.
+    /// Reads the table `[fabric.switch_power]`; without this table switches use no power.
     pub fn read(s: &mut Section) -> SwitchPower {
         let doc = "Power of switches, in addition to the power of links; without any watts it is \
                    not reported.";

@@ -1,5 +1,5 @@
-//! TCP in a run: the [protocol stack](eastwest_transport::tcp), its connections by number, and the
-//! messages on them.
+//! TCP in a run: the [protocol stack](eastwest_transport::tcp), the numbers of its connections, and
+//! the messages on connections.
 
 use crate::connections::{Connections, Opened};
 use crate::critical_path::CriticalPaths;
@@ -16,7 +16,7 @@ use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Side, Time};
 use serde::{Deserialize, Serialize};
 
-/// TCP of a run: endpoints, connections, and the messages on them.
+/// TCP of a run: endpoints, connections, and the messages on connections.
 #[derive(Serialize, Deserialize)]
 pub struct Tcp {
     /// The TCP protocol stack with all endpoints.
@@ -33,19 +33,21 @@ pub struct Tcp {
 }
 
 /// Receiver of the actions of TCP (packets to send, timers to arm), which it passes to the network.
-/// `INSIDE` and `DCB` select one of the four variants of the event loop. Each variant has its own
-/// copy of this type, so that TCP's functions have a single caller and are inlined.
+/// `INSIDE` (detailed probes) and `DCB` (PFC or QCN) select one of the four variants of the event
+/// loop. Each variant has its own copy of this type, so that TCP's functions have a single caller
+/// and are inlined.
 pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
     /// Recorder of critical paths and the messages in flight; `None` if critical paths are not
     /// recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
-    /// Bytes that the sender of the next packet has left; known if `INSIDE`.
+    /// Payload bytes that the sender of the next packet has written and that are not acknowledged,
+    /// including the packet; known if `INSIDE`.
     remaining: u64,
 }
 
-/// Whether requests to TCP need a sink that looks at each packet.
+/// Whether requests to TCP need the variant of [`NetworkSink`] that inspects each packet.
 fn looks_inside(network: &Network, paths: &CriticalPaths) -> bool {
     paths.is_on() || network.processing.is_some() || network.fabric.pool.keeps_remaining()
 }
@@ -117,8 +119,9 @@ impl Tcp {
         }
     }
 
-    /// Calls the protocol stack. The packets and timers of the stack take effect at once; its
-    /// notices for workloads are queued in `notices`.
+    /// Calls the protocol stack with the function `f`, and returns the result of `f`. The stack's
+    /// packets and timers take effect immediately; its notices for workloads are queued in
+    /// `notices`.
     #[inline]
     pub fn work<const INSIDE: bool, const DCB: bool, R>(
         &mut self,
@@ -136,7 +139,8 @@ impl Tcp {
         f(&mut self.stack, now, &mut out)
     }
 
-    /// Passes a request to the protocol stack, and records critical paths if that is enabled.
+    /// Passes a request to the protocol stack. Records critical paths if at least one sender is
+    /// selected for them.
     #[inline]
     pub fn request(
         &mut self,

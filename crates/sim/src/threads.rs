@@ -1,7 +1,7 @@
-//! Parallel execution of one run. The fabric is partitioned by racks or pods among threads. Each
-//! part runs in windows of simulated time as long as the smallest delay of a cable (the lookahead),
-//! with a barrier between windows. docs/internals/partitions.md describes it; [`crate::parts`] has
-//! the behaviour of one part.
+//! Parallel execution of one run (*partitioned* run). The fabric is partitioned by racks or pods
+//! among threads. Each part runs in windows of simulated time as long as the smallest delay of a
+//! cable (the lookahead), with a barrier between windows. docs/internals/partitions.md describes
+//! the method; [`crate::parts`] contains the behaviour of one part.
 
 mod mode_chooser;
 mod step;
@@ -31,19 +31,20 @@ use std::time::Duration;
 use step::in_step;
 use windows::{Coordinator, Exchange, PartReport, Windows, windows};
 
-/// Options of a partitioned run. They change the run time, not the results.
+/// Options of a partitioned run. The options change the wall-clock time of the run, not the
+/// results.
 #[derive(Clone, Copy, Debug)]
 pub struct ParallelOptions {
-    /// Number of remaining flows from which on the rest of the run is executed in step, event by
-    /// event, to find the last event.
+    /// Number of unfinished flows from which on the rest of the run is executed in step, event by
+    /// event, to find the last event; at most a quarter of all flows.
     pub last_flows: u64,
     /// Wall-clock time between two calls of [`Watcher::on_progress`].
     pub check_interval: Duration,
     /// Number of windows after which the run is checked once, and the minimum mean number of events
     /// per window: with fewer events the run is repeated undivided.
     pub min_events_per_window: (u64, u64),
-    /// Durations of the trials that find out whether several threads are faster than one; `None`:
-    /// several threads are always used.
+    /// Durations of the trials that measure whether several threads are faster than one thread;
+    /// `None`: several threads are always used.
     pub spans: Option<TrialTimes>,
 }
 
@@ -64,7 +65,7 @@ impl Default for ParallelOptions {
 pub enum Outcome {
     /// The run has finished, with the results of an undivided run.
     Done(Box<Finished>),
-    /// The run must be repeated undivided on one thread, for the reason given.
+    /// The run must be repeated undivided on one thread; the value is the reason, see [`obstacle`].
     Sequential(&'static str),
 }
 
@@ -88,7 +89,7 @@ pub struct Parallel {
 }
 
 impl Finished {
-    /// Returns the results, which are bit for bit those of a run on one thread.
+    /// Returns the results, which are bit for bit equal to the results of a run on one thread.
     pub fn into_results(self) -> Results {
         Results::new(self.world)
     }
@@ -104,8 +105,8 @@ impl Finished {
     }
 }
 
-/// Returns the number of the part of every node; `None` if the topology has no racks or pods to
-/// divide.
+/// Returns the part number of every node, indexed by node; spines and core switches have the number
+/// [`CORE`]. `None` if the topology has no racks or pods to divide.
 fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
     let part = |unit: u32, units: u32| (unit as usize * parts / units as usize) as u8;
     match *topology {
@@ -133,8 +134,8 @@ fn units(topology: &Topology) -> u32 {
     }
 }
 
-/// Returns the reason why a run of this plan cannot be partitioned, as words that continue "one
-/// thread, since"; `None` if nothing known in advance prevents it.
+/// Returns the reason why a run of this plan cannot be partitioned, as a clause that continues "One
+/// thread was used, because"; `None` if the plan does not prevent a partitioned run.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
@@ -149,10 +150,10 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         ),
         (Sizes::of(&fabric.topology).with_several_cards > 0, "hosts have several network cards"),
         (fabric.dcb.is_on(), "switches use PFC or QCN"),
-        (plan.hosts.is_some(), "hosts take time for packets ([hosts])"),
+        (plan.hosts.is_some(), "hosts need time to process packets ([hosts])"),
         (!fabric.faults.is_empty(), "the scenario has faults of links"),
         (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routing is not ECMP"),
-        (fabric.reference_ports, "ports use the slower reference mode"),
+        (fabric.reference_ports, "ports use the slower reference mode (reference_ports)"),
         (
             custom(&fabric.switch_queue) || custom(&fabric.host_queue),
             "a queue is a mechanism of \
@@ -160,12 +161,12 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         ),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
-            "links save energy",
+            "links save energy ([fabric.energy])",
         ),
         (!measure.capture.ports.is_empty(), "packets are captured (measure.capture)"),
         (
             !measure.flow_parts.is_empty(),
-            "times of flows are split into parts (measure.flow_parts)",
+            "completion times of flows are split into parts (measure.flow_parts)",
         ),
         (!measure.tcp_trace.is_empty(), "congestion windows are traced (measure.tcp_trace)"),
         (
@@ -179,7 +180,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     .find_map(|(is, why)| is.then_some(why))
 }
 
-/// All parts of a partitioned run; each part has its own complete state.
+/// All parts of a partitioned run; each part has its own [`World`] (state of a run).
 #[derive(Serialize, Deserialize)]
 pub struct Parts {
     worlds: Vec<World>,
@@ -200,7 +201,7 @@ impl Parts {
 
     /// Returns the state of the first part.
     pub(crate) fn first(&self) -> &World {
-        self.worlds.first().expect("there are parts")
+        self.worlds.first().expect("the run has parts")
     }
 
     /// Returns mutable access to the states of all parts.
@@ -208,8 +209,9 @@ impl Parts {
         &mut self.worlds
     }
 
-    /// Divides the run of the plan that the function `plan` returns among parts; `plan` must return
-    /// equal plans at each call. Returns the parts, or the reason why the run cannot be divided.
+    /// Divides the run of the plan that the function `plan` returns among at most `threads` parts;
+    /// `plan` must return equal plans at each call. Returns the parts, or as inner error the reason
+    /// why the run cannot be divided.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
@@ -228,10 +230,10 @@ impl Parts {
         if lookahead == Span::ZERO
             || first.site.transports.tcp.stack.shortest_timeout() <= lookahead
         {
-            return Ok(Err("cables have no delay, or a delay longer than the timeouts of TCP"));
+            return Ok(Err("a cable has no delay, or all delays exceed a timeout of TCP"));
         }
         if !first.site.network.fabric.can_be_partitioned() {
-            return Ok(Err("ports decide after the arrival of a packet, or have several queues"));
+            return Ok(Err("ports drop or mark at departure (CoDel), or have several queues"));
         }
         let background = first.site.drivers.all.iter().map(|d| d.background).collect();
         let mut worlds = vec![first];
@@ -251,7 +253,7 @@ impl Parts {
         Ok(Ok(Parts { worlds, lookahead, until, total, background }))
     }
 
-    /// Unites all parts after the last event of the run.
+    /// Unites all parts after the last event `last` of the run.
     fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
         for world in &mut self.worlds {
             world.record_losses(Time::NEVER);
@@ -283,7 +285,8 @@ pub fn run(
     }
 }
 
-/// Continues a partitioned run from a checkpoint, with one thread for each part.
+/// Continues a partitioned run from a checkpoint, with one thread for each part. The number of
+/// events per window is not checked again.
 pub fn resume(
     parts: Parts,
     options: ParallelOptions,
@@ -340,8 +343,8 @@ fn run_parts(
     })
 }
 
-/// Executes the windows of all parts on all threads. Returns the reason why they ended, and how
-/// often a thread slept.
+/// Executes the windows of all parts on all threads. Returns the reason why the windows ended, and
+/// how often a thread slept at the barrier.
 fn run_windows(
     parts: &mut Parts,
     until: Time,
@@ -362,7 +365,7 @@ fn run_windows(
     })
 }
 
-/// Length of simulated time executed in step between two calls of the observer, in windows.
+/// Simulated time executed in step between two calls of the observer, in windows (lookahead times).
 const WINDOWS_IN_STEP: u64 = 1024;
 
 /// Executes the rest of the run in step on one thread. Returns the last event of the run, or the
@@ -375,7 +378,7 @@ fn run_rest_in_step(
     let (slice, total) = (Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP)), parts.total);
     let mut all: Vec<&mut World> = parts.worlds.iter_mut().collect();
     if PartReport::of_all(&all).done >= total {
-        return Ok(Err("the last flows ended almost at the same time"));
+        return Ok(Err("the last flows ended within one delay of a cable of each other"));
     }
     loop {
         if coordinator.checkpoint_if_requested(&all).is_some() {
@@ -393,7 +396,7 @@ fn run_rest_in_step(
             return Ok(Ok(last));
         }
         if all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER) {
-            return Ok(Err("no events were left before all flows had finished"));
+            return Ok(Err("no events were left although flows had not finished"));
         }
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));

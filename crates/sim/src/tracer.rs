@@ -1,6 +1,6 @@
 //! Traces of the congestion windows of selected senders. A row is written when congestion window,
-//! slow-start threshold or phase differs from the previous row of the sender, the first row when
-//! the sender first has data to send.
+//! slow-start threshold or phase differs from the previous row of the sender. The first row is
+//! written when the sender first has data to send.
 
 use crate::connections::Connections;
 use crate::scenario::Senders;
@@ -18,8 +18,8 @@ type Seen = (u64, Option<u64>, WindowPhase);
 #[derive(Serialize, Deserialize)]
 pub struct Tracer {
     senders: Senders,
-    /// Values of the latest row of each traced sender, by slot of the endpoint; the outer `None`:
-    /// not traced, the inner one: no row yet.
+    /// Values of the latest row of each sender, by slot of the endpoint. Outer `None`: the sender
+    /// is not traced; inner `None`: the sender has no row yet.
     slots: Vec<Option<Option<Seen>>>,
     /// Rows of the table of congestion windows.
     pub rows: TraceTable,
@@ -51,7 +51,8 @@ impl Tracer {
         }
     }
 
-    /// Whether an endpoint is traced and its state differs from its latest row.
+    /// Whether an endpoint is traced and its state differs from its latest row. Stores the state
+    /// for the next comparison.
     fn is_news(&mut self, end: EndpointId, state: &SenderState) -> bool {
         let Some(Some(seen)) = self.slots.get_mut(end.slot()) else { return false };
         let now = Some((state.cwnd, state.ssthresh, state.phase));
@@ -62,7 +63,8 @@ impl Tracer {
         self.slots.get(end.slot()).is_some_and(Option::is_some)
     }
 
-    /// Writes a row for an endpoint if its congestion window is traced and has changed.
+    /// Writes a row for an endpoint if the endpoint is traced and its congestion window, slow-start
+    /// threshold or phase has changed.
     pub fn look(&mut self, now: Time, stack: &Stack, connections: &Connections, end: EndpointId) {
         let e = stack.endpoint(end);
         if !self.traces(end) || e.id() != end || e.written() == 0 {

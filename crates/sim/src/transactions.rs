@@ -1,5 +1,5 @@
-//! Results of transactions: a table with a row for each transaction, a table with a row for each of
-//! their calls, and a section of the summary.
+//! Results of transactions: a table of transactions, a table of the calls of transactions, and a
+//! section of the summary.
 
 use crate::drivers::Drivers;
 use crate::energy;
@@ -168,8 +168,8 @@ pub fn summary(site: &Site) -> Value {
     })
 }
 
-/// Returns the rate of transactions, per second from the first arrival to the last response, and
-/// this rate divided by the mean power of links and switches in watts.
+/// Returns the number of transactions per second between the first arrival and the last response,
+/// and this rate divided by the mean power of links and switches in watts (0 if no power is used).
 fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clone) -> (f64, f64) {
     let first = of.clone().map(TransactionRecord::arrived).min().unwrap_or_default();
     let last = of.clone().map(TransactionRecord::finished).max().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Dispatch between workloads and transports: executes the actions of workloads, and notifies workloads of
-//! events of the transports.
+//! Dispatch between workloads and transports: executes the actions of workloads, and notifies
+//! workloads of the events of transports.
 
 use crate::messages::{Message, end_of};
 use crate::stream_transports::interface::StreamNotice;
@@ -13,12 +13,13 @@ use eastwest_transport::tcp::{Notice, RecoveryEvent};
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
 
-/// Number that stands for a NIC instead of a workload in wake-ups; there are far fewer workloads.
+/// Number in place of a workload number in the wake-ups that poll a NIC. No workload has this
+/// number, since there are far fewer workloads.
 const NIC_WAKEUP: u16 = u16::MAX;
-/// Token of the wake-ups at which a workload's lost frames are looked for; workloads use other
-/// tokens.
+/// Token of the wake-ups that search for lost raw Ethernet frames of a workload. The tokens of the
+/// workloads' own wake-ups are different.
 const POLL_LOSSES: u64 = u64::MAX;
-/// Simulated time between two searches for lost frames.
+/// Simulated time between two searches for lost raw Ethernet frames of a workload.
 const POLL_INTERVAL: Span = Span::from_ms(1);
 
 impl World {
@@ -82,7 +83,7 @@ impl World {
             }
             Action::Ask { conn } => {
                 let transport = site.transports.of(via);
-                // The workload may have closed this connection in its reaction to an earlier
+                // The workload may have closed this connection when it was notified of an earlier
                 // answer.
                 let Some(client) = transport.messages().find(workload, conn.0) else { return };
                 let bytes = [client, client.peer()].map(|end| transport.received(end));
@@ -118,7 +119,9 @@ impl World {
         }
     }
 
-    /// Opens a connection for a workload.
+    /// Opens a connection over the transport `via`. `of` is the number of the workload, its name
+    /// for the connection and the traffic class; `ends` are client and server; `cards` are their
+    /// network cards. Stops the run if no slot is free.
     fn open(
         &mut self,
         via: TransportNumber,
@@ -129,8 +132,8 @@ impl World {
         if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
         }
-        // the new connection may reuse a slot that occurs in packets lost earlier, so these are
-        // recorded first
+        // packets lost earlier may refer to the slot that the new connection reuses, so the losses
+        // are recorded first
         self.record_losses(Time::NEVER);
         let site = &mut self.site;
         let (network, probes) = (&mut site.network, &mut site.probes);
@@ -151,7 +154,7 @@ impl World {
     /// Aborts a connection that the workload has closed, or that has failed.
     fn abort(&mut self, via: TransportNumber, client: EndpointId) {
         if self.site.transports.of(via).is_live(client) {
-            // The slot becomes free at once, so losses of this connection are recorded before.
+            // The slot is free after the abort, so losses of this connection are recorded before.
             self.record_losses(Time::NEVER);
             let transport = self.site.transports.of_mut(via);
             transport.abort(client);
@@ -188,7 +191,8 @@ impl World {
                 Notice::Failed if self.part_state.is_some() => {
                     self.abort_partitioned("a connection was given up after too many timeouts");
                 }
-                // A FIN has failed after all data had arrived: no workload needs the connection.
+                // Only a FIN has failed, after all data had arrived: no workload needs the
+                // connection.
                 Notice::Failed if !tcp.messages.is_needed(endpoint) => {
                     self.record_failure(endpoint)
                 }
@@ -213,7 +217,8 @@ impl World {
         }
     }
 
-    /// Delivers all messages to `receiver` whose last byte has arrived.
+    /// Delivers all messages whose last byte has arrived at `receiver`: records them and notifies
+    /// their workload.
     fn deliver_messages(&mut self, via: TransportNumber, receiver: EndpointId) {
         let received = self.site.transports.of(via).received(receiver);
         loop {
@@ -280,7 +285,8 @@ impl World {
         self.site.drivers.stop(why);
     }
 
-    /// Lets a NIC accept frames of the messages that wait at its host, and schedules the next poll.
+    /// Moves raw Ethernet frames of the messages that wait at a host to its NIC, and schedules the
+    /// next poll of the NIC.
     fn feed_nic(&mut self, host: u32) {
         let site = &mut self.site;
         let (transports, network) = (&mut site.transports, &mut site.network);
@@ -291,10 +297,10 @@ impl World {
         }
     }
 
-    /// Handles a raw Ethernet frame that has reached its host: counts it, and notifies the workload
-    /// of messages that are now complete.
+    /// Handles the arrival of a raw Ethernet frame at its host: counts the frame, and notifies the
+    /// workload of messages that are now complete.
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
-        // Lost frames are recorded first, so that the receiver does not wait for them.
+        // Losses are recorded first, so that the receiver does not wait for lost frames.
         if self.site.transports.streams.would_hold(packet) {
             self.record_losses(Time::NEVER);
         }
@@ -312,8 +318,8 @@ impl World {
         }
     }
 
-    /// Looks for lost frames regularly until all frames have arrived or are lost: no later frame
-    /// reveals the loss of the last frames.
+    /// Searches for lost raw Ethernet frames of a workload, and repeats the search until all frames
+    /// have arrived or are lost: no later frame reveals the loss of the last frames.
     fn poll_lost_frames(&mut self, workload: u16) {
         if !self.finish_if_delivered(workload) {
             let (drivers, network) = (&mut self.site.drivers, &mut self.site.network);
@@ -322,7 +328,7 @@ impl World {
     }
 
     /// Marks a workload that has sent its last frame as finished, if none of its frames is in
-    /// flight. Returns whether it is finished.
+    /// flight. Returns whether the workload is finished.
     fn finish_if_delivered(&mut self, workload: u16) -> bool {
         self.record_losses(Time::NEVER);
         let none = self.site.transports.streams.none_under_way(workload);
@@ -332,7 +338,8 @@ impl World {
         none
     }
 
-    /// Handles a wake-up that was scheduled for a workload, for a NIC, or to look for lost frames.
+    /// Handles a wake-up that was scheduled by a workload, for the poll of a NIC, or for a search
+    /// for lost frames.
     pub(crate) fn on_wakeup(&mut self, workload: u16, token: u64) {
         if workload == NIC_WAKEUP {
             self.site.transports.ethernet_messages.on_poll(token as u32);
@@ -355,8 +362,8 @@ impl World {
         });
     }
 
-    /// Records a step of loss recovery of an endpoint in the event log; it concerns the stream
-    /// positions `from..to`.
+    /// Records a step of loss recovery of an endpoint (timeout, begin or end of a recovery) in the
+    /// event log; `from..to` are the stream positions concerned.
     fn record_recovery(&mut self, end: EndpointId, event: RecoveryEvent, from: u64, to: u64) {
         let (what, cause) = match event {
             RecoveryEvent::Timeout(cause) => (What::Timeout, Some(cause as u8)),
@@ -374,8 +381,8 @@ impl World {
         self.record_event(end, What::Failed, None, (from, to));
     }
 
-    /// Records an event of a connection in the event log; `timeout` is the number of the cause of a
-    /// timeout.
+    /// Records an event of a connection in the event log. `timeout` is the number of the cause if
+    /// the event is a timeout; `from..to` are the stream positions concerned.
     fn record_event(
         &mut self,
         end: EndpointId,

@@ -87,7 +87,7 @@ pub struct Transports {
     pub further: Further,
     /// Streams of raw Ethernet frames, with their counters.
     pub streams: Streams,
-    /// Messages that travel as raw Ethernet frames, and the NICs that send them.
+    /// Messages over raw Ethernet, and the NICs that send their frames.
     pub ethernet_messages: EthernetMessages,
 }
 
@@ -151,7 +151,8 @@ impl Transports {
         }
     }
 
-    /// Returns the headers of a packet for a packet capture.
+    /// Returns the headers of a packet, its hosts and the length of its trailer for a packet
+    /// capture.
     pub fn headers(&self, packet: &Packet, sack: Option<&SackBlocks>) -> Headers {
         let direction = |opened: &Opened, sender: EndpointId| {
             let (src, dst) = opened.stream_of(sender);
@@ -215,8 +216,9 @@ impl Transports {
         })
     }
 
-    /// Returns the number of undelivered messages of which a part has arrived, and of those of
-    /// which nothing has arrived. Only messages with a row in the table of flows count.
+    /// Returns two numbers of undelivered messages: messages of which a part has arrived, and
+    /// messages of which nothing has arrived. Only messages that get a row in the table of flows
+    /// count.
     pub fn unfinished(&self) -> [u64; 2] {
         let mut counts = [0; 2];
         for transport in self.all() {

@@ -21,8 +21,8 @@ impl Wakes {
         Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
     }
 
-    /// Schedules a wake-up of a workload at time `at`; `token` is returned with it. Returns whether
-    /// it is the earliest wake-up.
+    /// Schedules a wake-up of a workload at time `at`; [`Wakes::pop`] returns `token` with this
+    /// wake-up. Returns whether this wake-up is the earliest one.
     pub fn push(&mut self, workload: u16, at: Time, token: u64) -> bool {
         let place = match self.free.pop() {
             Some(place) => {

@@ -1,5 +1,6 @@
-//! Event loop of a run in packet mode: takes the next event, lets its layer handle it, and passes
-//! the requests of this layer to the others.
+//! Event loop of a run in packet mode: selects the next event in the event list, calls the layer
+//! (network, transport or workload) that handles it, and passes the requests of this layer to the
+//! other layers.
 
 use crate::critical_path::Prompt;
 use crate::network::Source;
@@ -27,19 +28,21 @@ pub struct World {
     has_started: bool,
     /// In a partitioned run: state of this part that other parts need; `None` in an undivided run.
     pub(crate) part_state: Option<Box<PartState>>,
-    /// Number of links visited by events since the caller was last asked whether to continue.
+    /// Number of links that events such as samples have visited since the caller was last asked
+    /// whether the run continues.
     #[serde(skip)]
     links_visited: usize,
 }
 
 /// Number of events after which the caller is asked whether the run continues.
 const EVENTS_PER_CHECK: u64 = 1 << 16;
-/// Number of links visited by events after which the caller is also asked whether the run
-/// continues: a sample visits all links.
+/// Number of visited links after which the caller is also asked whether the run continues: a sample
+/// visits all links, so it costs much more than other events.
 const LINKS_PER_CHECK: usize = 1 << 22;
 
 impl World {
-    /// Builds the state of a run from its plan. Fails if routes cannot be followed.
+    /// Builds the state of a run from its plan. Fails if the fabric cannot be built, for example
+    /// because a host has no path to another one.
     pub fn new(plan: Plan) -> Result<World, String> {
         Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
@@ -55,8 +58,8 @@ impl World {
         self.site.progress()
     }
 
-    /// Returns the digest of the run, 32 hexadecimal digits. It must be called only once, at the
-    /// end.
+    /// Returns the digest of the run, 32 hexadecimal digits. This function must be called only
+    /// once, at the end of the run.
     pub fn digest(&mut self) -> String {
         self.site.digest()
     }
@@ -67,9 +70,9 @@ impl World {
         self.site.conserved()
     }
 
-    /// Runs to the end. `keep_running` is called regularly; if it returns false, the run stops
-    /// between two events with [`RunError::Interrupted`]. A checkpoint can then be written, and a
-    /// further call continues the run.
+    /// Runs the simulation to its end. `keep_running` is called regularly; if it returns false, the
+    /// run stops between two events with [`RunError::Interrupted`]. A checkpoint can then be
+    /// written, and a further call continues the run.
     pub fn run(
         &mut self,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
@@ -85,7 +88,8 @@ impl World {
         keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         // Runs without detailed probes or without DCB ports have their own variants of the event
-        // loop, which saves branches for each event.
+        // loop (`INSIDE`: with detailed probes, `DCB`: with ports that use PFC or QCN). This saves
+        // branches in the execution of each event.
         let (probes, network) = (&self.site.probes, &self.site.network);
         let ended = match (probes.look_inside(network), network.fabric.has_dcb()) {
             (false, false) => self.run_loop::<false, false>(max_events, keep_running),
@@ -106,7 +110,7 @@ impl World {
         max_events.min((self.site.events / EVENTS_PER_CHECK + 1) * EVENTS_PER_CHECK)
     }
 
-    /// Notifies all workloads that the run begins; does so at the first call only.
+    /// Notifies all workloads that the run begins. Further calls do nothing.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
             for w in 0..self.site.drivers.all.len() {
@@ -116,8 +120,8 @@ impl World {
         }
     }
 
-    /// Executes events until the run is over, the caller interrupts it, or `max_events` events were
-    /// executed.
+    /// Executes events until the run is over, the caller interrupts the run, or `max_events` events
+    /// were executed in total. The constants select the [variant](World::run_to) of the loop.
     fn run_loop<const INSIDE: bool, const DCB: bool>(
         &mut self,
         max_events: u64,
@@ -143,11 +147,11 @@ impl World {
     /// Main event loop: executes events until `events` events were executed in total. Returns
     /// whether the run is over.
     ///
-    /// `Tournament::winner` returns the source with the next event and removes nothing: the handler
-    /// of the event sets the next time of that source.
+    /// `Tournament::winner` returns the source (link, timers …) with the next event and does not
+    /// remove the event: the handler of the event sets the next event of this source.
     ///
-    /// It is a separate function so that the packet path is compiled without the code of the outer
-    /// loop.
+    /// This function is separate from the loop that calls it, so that the compiler optimizes the
+    /// path of packets alone.
     #[inline(never)]
     pub(crate) fn run_events<const INSIDE: bool, const DCB: bool>(
         &mut self,
@@ -205,7 +209,7 @@ impl World {
     /// Executes an event of a source other than a link, in an undivided run or in a part of a
     /// partitioned run.
     fn dispatch_other(&mut self, source: u32) {
-        let source = self.site.network.source(source).expect("it is not a link");
+        let source = self.site.network.source(source).expect("the source is not a link");
         match self.part_state.is_some() {
             true => self.dispatch_in_part(source),
             false => self.dispatch(source),
@@ -242,7 +246,7 @@ impl World {
             }
             Source::Wakes => {
                 let woken = site.drivers.wakes.pop();
-                let (workload, token) = woken.expect("the wake-up list stood in the tree");
+                let (workload, token) = woken.expect("a wake-up is due, so the list has one");
                 site.network.set(Source::Wakes, site.drivers.wakes.first());
                 self.on_wakeup(workload, token);
             }
@@ -263,7 +267,7 @@ impl World {
                 }
             }
             Source::Faults if site.network.fabric.deadlock().is_some() => {
-                // the packets of the deadlock never move again, so the run ends
+                // the packets of the deadlock are never sent again, so the run ends
                 site.network.set(Source::Faults, Key::NEVER);
                 site.drivers.unfinished = 0;
             }
@@ -280,7 +284,7 @@ impl World {
         }
     }
 
-    /// Records in the packet capture a packet that a tap has seen.
+    /// Records a packet in the packet capture; a tap (observer of a link) has seen the packet.
     fn capture(&mut self, seen: &Seen) {
         let Site { probes, network, transports, .. } = &mut self.site;
         if let Some(capture) = &mut probes.capture {
@@ -289,15 +293,16 @@ impl World {
         }
     }
 
-    /// Writes a row of the congestion window of a sender, if the sender is traced and the window
-    /// has changed.
+    /// Writes a row with the congestion window of a sender to the table `tcp_trace`, if the sender
+    /// is traced and its window, slow-start threshold or phase has changed.
     fn trace(&mut self, end: EndpointId) {
         let Site { probes, network, transports, .. } = &mut self.site;
         let tcp = &transports.tcp;
         probes.tracer.look(network.now, &tcp.stack, &tcp.connections, end);
     }
 
-    /// Delivers a packet to its transport at the destination host.
+    /// Delivers a packet that has reached its destination host to its transport, or to a CPU core
+    /// of the host if `[hosts]` is simulated.
     #[inline(always)]
     fn deliver<const INSIDE: bool, const DCB: bool>(&mut self, packet: &Packet) {
         let Site { network, transports, probes, .. } = &mut self.site;
@@ -307,7 +312,7 @@ impl World {
         }
         let sack = network.fabric.pool.take_sack(packet.sack);
         if INSIDE && network.processing.is_some() {
-            // A delivered packet does not hold its host, so the endpoint gives it.
+            // A delivered packet has no field for its host; the host follows from the endpoint.
             let host = transports.tcp.stack.endpoint(packet.dst_endpoint).local();
             let paths = &mut probes.paths;
             let is_recorded = paths.is_on();
@@ -341,8 +346,8 @@ impl World {
         }
     }
 
-    /// Passes on the work that a CPU core of a host has finished after the time `spent`: a received
-    /// segment to TCP, or a burst to the network card.
+    /// Handles the end of the work of a CPU core, which took the time `spent`: a received segment
+    /// is passed to TCP, a burst of segments to the network card.
     fn finish_work(&mut self, work: Work, spent: Spent) {
         let Site { network, transports, probes, .. } = &mut self.site;
         match work {
@@ -386,8 +391,9 @@ impl World {
         }
     }
 
-    /// Delivers a packet that does not belong to TCP: of a queue pair, a promise of another part of
-    /// the run, a CNM of QCN, a datagram, or a raw frame.
+    /// Delivers a packet that does not belong to TCP: a packet of a RoCEv2 queue pair, a datagram,
+    /// a raw Ethernet frame, a congestion notification message (CNM) of QCN, or the arrival of a
+    /// message that another part of a [partitioned](crate::parts) run has announced.
     #[inline(never)]
     fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         let Site { network, transports, probes, .. } = &mut self.site;

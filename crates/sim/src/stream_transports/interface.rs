@@ -26,9 +26,10 @@ pub trait StreamTransport {
     /// Returns mutable access to the messages in flight on all connections of this transport.
     fn messages_mut(&mut self) -> &mut Messages;
 
-    /// Opens connection `number` for a workload: `of` is the number of the workload, its name for the
-    /// connection and the traffic class, `ends` are client and server, `cards` their
-    /// [cards](Network::hashes_of_new). Returns `None` if all slots are in use.
+    /// Opens connection `number` for a workload. `of` is the workload, its name for the connection
+    /// and the traffic class; `ends` are client and server; `cards` are their [network
+    /// cards](Network::hashes_of_new). Returns the endpoint of the client and the connection;
+    /// `None` if all slots are in use.
     fn open(
         &mut self,
         network: &mut Network,
@@ -39,8 +40,8 @@ pub trait StreamTransport {
         cards: Option<(u32, u32)>,
     ) -> Option<(EndpointId, Opened)>;
 
-    /// Returns the number of bytes that the side `from` has written so far, and its counts of
-    /// losses.
+    /// Returns the number of bytes that the side `from` has written so far, and the loss counts of
+    /// this side.
     fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts);
 
     /// Writes a message on the side `from` of a connection. Returns whether no other message of
@@ -79,7 +80,7 @@ pub trait StreamTransport {
     /// Returns the row of an arrived message in the table of flows.
     fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow;
 
-    /// Requests that the workload is notified when the next message to this receiver is complete.
+    /// Requests a notice to the workload when the next message to this receiver is complete.
     fn watch(&mut self, receiver: EndpointId);
 
     /// Returns the name of a connection of this transport in messages to the user, such as "queue
@@ -97,12 +98,12 @@ pub trait FurtherTransport: StreamTransport {
     /// whether notices to workloads are pending.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool);
 
-    /// Processes the expiry of the timer that was armed with this number. Returns whether notices
-    /// to workloads are pending.
+    /// Processes the expiry of the transport's timer with the number `number`. Returns whether
+    /// notices to workloads are pending.
     fn on_timer(&mut self, network: &mut Network, number: u64) -> bool;
 
-    /// Removes and returns the next notice to a workload, from an endpoint that still exists;
-    /// `None` if there is none.
+    /// Removes and returns the next notice to a workload, with its endpoint, which still exists;
+    /// `None` if no notice is pending.
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)>;
 
     /// Returns the connection to which a packet belongs, and the position of its payload in the

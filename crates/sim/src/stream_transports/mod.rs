@@ -1,6 +1,6 @@
-//! Transports beside TCP that carry the messages of workloads. Each consists of its protocol stack
-//! and settings in `eastwest_transport`, its adapter in this folder, and one line in the list
-//! `further_transports`.
+//! Transports beside TCP that carry the messages of workloads. Each transport consists of its
+//! protocol stack and settings in the crate `eastwest_transport`, its adapter in this folder, and
+//! one line in the list `further_transports`.
 
 pub mod interface;
 pub mod number;
@@ -11,8 +11,8 @@ use eastwest_settings::reader::Section;
 use eastwest_transport::settings::{Below, TransportSettings};
 use serde::{Deserialize, Serialize};
 
-/// Calls the macro `$make` with the list of transports beside TCP. Each line names the module (also
-/// the name in scenarios), the type of the settings, and the type of the adapter.
+/// Calls the macro `$make` with the list of transports beside TCP. Each line of the list names the
+/// module (also the name in scenarios), the type of the settings, and the type of the adapter.
 macro_rules! further_transports {
     ($make:ident) => {
         $make! {
@@ -60,8 +60,8 @@ macro_rules! kinds_and_settings {
         }
 
         impl FurtherSettings {
-            /// Reads the settings of the transports other than TCP: of those that workloads use
-            /// (`used`), and of those whose table the scenario gives.
+            /// Reads the settings of the transports other than TCP that workloads use (`used`), or
+            /// whose table is in the scenario.
             pub fn read(
                 s: &mut Section,
                 below: &Below,
@@ -94,7 +94,7 @@ const _: () = assert!(Transport::STREAMS.len() <= 1 + 4);
 
 impl Transport {
     /// Returns the number of the transport that carries the connections of a workload. For raw
-    /// frames, which have no connections, it returns the number of TCP.
+    /// Ethernet frames, which have no connections, the number is that of TCP.
     pub fn number(self) -> TransportNumber {
         match self {
             Transport::Ethernet => TransportNumber::TCP,

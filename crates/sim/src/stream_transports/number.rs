@@ -1,4 +1,4 @@
-//! Numbers of transports, which identify them in packets, timers and samples.
+//! Numbers that identify transports in packets, timers and samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ pub struct TransportNumber(pub u8);
 impl TransportNumber {
     /// The number of TCP.
     pub const TCP: TransportNumber = TransportNumber(0);
-    /// Number of low bits of a timer identifier that the transport uses itself; the number of the
-    /// transport is above them.
+    /// Number of low bits of a timer identifier that contain the transport's own number of the
+    /// timer; the higher bits contain the number of the transport.
     const TIMER_BITS: u32 = 40;
 
     /// Returns the identifier of a timer of this transport, unique among all transports; `number`

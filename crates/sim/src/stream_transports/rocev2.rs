@@ -1,5 +1,5 @@
 //! RoCEv2 in a run: queue pairs of workloads with `transport = "rocev2"` (the [protocol
-//! stack](eastwest_transport::rocev2)), their numbers, and the messages on them.
+//! stack](eastwest_transport::rocev2)), their numbers, and the messages on queue pairs.
 
 use crate::connections::{Connections, Opened};
 use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
@@ -16,7 +16,7 @@ use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// All RoCEv2 queue pairs of a run, and the messages on them.
+/// All RoCEv2 queue pairs of a run, and the messages on queue pairs.
 #[derive(Serialize, Deserialize)]
 pub struct RoceV2 {
     number: TransportNumber,
@@ -40,8 +40,8 @@ impl RoceV2 {
         }
     }
 
-    /// Calls the protocol stack with the function `call`. Packets and timers take effect at once;
-    /// notices for workloads are queued in `notices`.
+    /// Calls the protocol stack with the function `f`, and returns the result of `f`. Packets and
+    /// timers take effect immediately; notices for workloads are queued in `notices`.
     fn work<R>(
         &mut self,
         network: &mut Network,

@@ -4,30 +4,33 @@
 //! Several threads are slower than one if other processes use the cores, or if there are few events
 //! between two barriers. Therefore the rate of events is measured: first in parallel, then on one
 //! thread, each for many time slices of the operating system's scheduler. The faster mode is then
-//! used for a longer time. Each consecutive time that one thread is faster, it is used for twice as
-//! long as before. If threads begin to sleep at barriers, one thread is tried at once.
+//! used for a longer time. After each consecutive trial in which one thread is faster, one thread
+//! is used for twice as long as before. If threads begin to sleep at barriers, one thread is tried
+//! immediately.
 //!
 //! If one thread is faster from the beginning, the partitioned run is abandoned: an undivided run
-//! is faster than parts on one thread, and little is lost by starting again. The choice does not
+//! is faster than parts on one thread, and little work is lost by a restart. The choice does not
 //! change results.
 
 use std::time::Duration;
 
-/// Clock given by the caller: wall-clock time since an arbitrary instant. Only differences are
+/// Clock of the caller: wall-clock time since an arbitrary instant. Only differences of times are
 /// used.
 pub type Clock<'a> = &'a dyn Fn() -> Duration;
 
 /// Wall-clock times for which parallel execution and one thread are tried, and for which the faster
-/// one is then used.
+/// mode is then used.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialTimes {
     /// Wall-clock time for which several threads are tried.
     pub try_together: Duration,
     /// Wall-clock time for which one thread is tried.
     pub try_alone: Duration,
-    /// Wall-clock time for which several threads are used after a trial in which they were faster.
+    /// Wall-clock time for which several threads are used after a trial in which several threads
+    /// were faster.
     pub together: Duration,
-    /// Minimum wall-clock time for which one thread is used after a trial in which it was faster.
+    /// Minimum wall-clock time for which one thread is used after a trial in which one thread was
+    /// faster.
     pub alone: Duration,
     /// Number of consecutive trials, counted from the begin of the run, after which a partitioned
     /// run is abandoned if one thread was faster in all of them.
@@ -51,8 +54,8 @@ impl Default for TrialTimes {
     }
 }
 
-/// Number of windows between two counts of the sleeps of threads at barriers. If there were
-/// `MANY_SLEEPS` sleeps or more in this time, one thread is tried.
+/// Number of windows between two counts of the sleeps of threads at barriers. If threads slept
+/// `MANY_SLEEPS` times or more between the two counts, one thread is tried.
 const SLEEP_CHECK_WINDOWS: u64 = 64;
 const MANY_SLEEPS: u64 = 32;
 /// Maximum number of times that the duration for which one thread is used is doubled.
@@ -78,8 +81,8 @@ pub struct Done {
 }
 
 impl Done {
-    /// Returns the rate of events per second since the earlier state `then`, over the wall-clock
-    /// time `spent`.
+    /// Returns the number of events per second since the earlier count `then`; `spent` is the
+    /// wall-clock time since `then`.
     fn rate(self, then: Done, spent: Duration) -> u64 {
         let events = u128::from(self.events.saturating_sub(then.events));
         u64::try_from(events * 1_000_000_000 / spent.as_nanos().max(1)).unwrap_or(u64::MAX)
@@ -93,8 +96,7 @@ pub struct ModeChooser<'a> {
     phase: Phase,
     /// Wall-clock time at which the run began.
     start: Duration,
-    /// Wall-clock time at which the current phase began; the work done before it is in the next
-    /// field.
+    /// Wall-clock time at which the current phase began; `before` is the work done until this time.
     began: Duration,
     before: Done,
     /// Wall-clock time of the last count of sleeping threads, and the work done until then.
@@ -103,9 +105,9 @@ pub struct ModeChooser<'a> {
     together: u64,
     /// Number of consecutive trials in which one thread was faster than several.
     failed_trials: u32,
-    /// Whether one thread was tried because threads slept at barriers. It is tried for this reason
-    /// only once until several threads have been used for their full time: threads with uneven
-    /// parts sleep, but may be faster nevertheless.
+    /// Whether one thread was tried because threads slept at barriers. A further trial for this
+    /// reason is made only after several threads have been used for their full time: threads with
+    /// uneven parts sleep often, but may be faster nevertheless.
     tried_after_sleeps: bool,
     /// Whether several threads were faster in at least one trial.
     has_been_faster: bool,
@@ -133,8 +135,8 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Whether one thread executes the next window of all parts; `done` is the work of all parts so
-    /// far.
+    /// Whether one thread executes the next window of all parts; `done` is the work of all parts
+    /// since the begin of the run.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
         let now = (self.clock)();
         let spent = now.saturating_sub(self.began);
@@ -173,8 +175,8 @@ impl<'a> ModeChooser<'a> {
             Phase::TryTogether => self.spans.try_together,
             Phase::TryAlone => self.spans.try_alone,
             Phase::Together => self.spans.together,
-            // Early in the run the next trial of several threads follows at once: little is lost if
-            // they are slower.
+            // Early in the run the next trial of several threads follows immediately: little work
+            // is lost if several threads are slower.
             Phase::Alone
                 if !self.has_been_faster && self.failed_trials < self.spans.max_failed_trials =>
             {
@@ -187,9 +189,9 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Returns the number of events per second above which one thread counts as faster. At the
-    /// beginning the alternative to several threads is an undivided run, which is a quarter faster
-    /// than parts on one thread.
+    /// Returns the number of events per second above which one thread counts as faster than
+    /// several. Until several threads have won a trial, the alternative is an undivided run, which
+    /// is a quarter faster than parts on one thread.
     fn worth(&self) -> u64 {
         if self.has_been_faster { self.together } else { self.together / 5 * 4 }
     }

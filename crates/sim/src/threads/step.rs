@@ -1,6 +1,6 @@
 //! Execution in step: one thread executes the events of all parts of a partitioned run in the order
-//! of the undivided run. It is needed to find the last event of the run, for samples, which visit
-//! all links, and for TCP timers that inspect the peer of a connection.
+//! of the undivided run. Execution in step is needed to find the last event of the run, for
+//! samples, which visit all links, and for TCP timers that inspect the peer of a connection.
 
 use crate::network::Source;
 use crate::site::Site;
@@ -34,8 +34,8 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
             let first = w.site.network.sources.winner();
-            // an arrival that another part has promised sorts first: it is executed together with
-            // the event of the arrival
+            // an arrival that another part has announced (promise) sorts first: it is executed
+            // together with the event of the arrival
             (
                 w.site.network.sources.order().of(first),
                 w.site.network.fabric.promised(first.1).is_none(),
@@ -43,7 +43,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
                 first,
             )
         });
-        let (.., part, first) = firsts.min().expect("there are parts");
+        let (.., part, first) = firsts.min().expect("the run has parts");
         let sample = Key::new(worlds[0].next_sample(), Class::Sample);
         if sample < first.0 && sample.time() <= until {
             sample_all(worlds, sample.time());
@@ -53,8 +53,8 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return None;
         }
         last = Some(first);
-        // a promised delivery is executed in two parts: in the part of the receiver first, then in
-        // that of the sender
+        // a promised delivery is executed in two parts: first in the part of the receiver, then in
+        // the part of the sender
         if let Some((number, owner)) = worlds[part].site.network.fabric.promised(first.1) {
             let handed =
                 |w: &World| w.site.network.fabric.links[first.1 as usize].counters.packets as u32;
@@ -68,7 +68,8 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
-/// Executes the next event of a part, and passes its messages to other parts at once.
+/// Executes the next event of the part number `part`, and immediately passes its messages to the
+/// other parts.
 fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     if worlds[part].site.network.source(source) == Some(Source::Timers)
         && let Some(end) = worlds[part].timer_across()
@@ -88,7 +89,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     let world = &mut *worlds[part];
     let over = world.site.transports.tcp.stack.has_ended();
     if world.run_events::<false, false>(world.site.events + 1).is_err() {
-        world.abort_partitioned("one of the threads could not continue");
+        world.abort_partitioned("a thread could not finish its part of the run");
     }
     world.promise();
     world.check_late();
@@ -105,7 +106,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     worlds[part].partition_mut().out = out;
 }
 
-/// Takes a sample over the links of all parts.
+/// Records a sample (bytes, queue lengths) over the links of all parts at the time `now`.
 fn sample_all(worlds: &mut [&mut World], now: Time) {
     let rest = worlds.iter().all(|world| world.site.is_idle());
     for world in worlds.iter_mut() {
@@ -113,7 +114,7 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
         world.site.network.fabric.count_remote(last, world.site.network.sources.order());
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(true));
-    let (first, others) = worlds.split_first_mut().expect("there are parts");
+    let (first, others) = worlds.split_first_mut().expect("the run has parts");
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
@@ -125,6 +126,6 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
     if rest {
-        worlds[0].abort_partitioned("no events were left before all flows had finished");
+        worlds[0].abort_partitioned("no events were left although flows had not finished");
     }
 }

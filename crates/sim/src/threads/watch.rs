@@ -31,8 +31,8 @@ impl PartsSnapshot<'_> {
 
 /// Observer of a partitioned run: receives the progress and can stop the run.
 pub trait Watcher {
-    /// Receives the progress; called regularly. Returns whether the run continues, and whether a
-    /// checkpoint is written.
+    /// Receives the progress of the run; called regularly. Returns whether the run continues, and
+    /// whether a checkpoint is to be written.
     fn on_progress(&mut self, progress: &Progress) -> Request;
 
     /// Writes a checkpoint of all parts, after [`Watcher::on_progress`] has requested one.
@@ -44,7 +44,7 @@ pub trait Watcher {
 pub struct Request {
     /// Whether the run continues; false stops it.
     pub proceed: bool,
-    /// Whether a checkpoint is written before the run continues or stops.
+    /// Whether a checkpoint is to be written before the run continues or stops.
     pub checkpoint: bool,
 }
 

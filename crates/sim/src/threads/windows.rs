@@ -15,8 +15,8 @@ use std::time::Duration;
 /// holds the sum over all parts.
 #[derive(Clone, Copy)]
 pub struct PartReport {
-    /// Simulated time of the part's next event, or of the first event that it sends to other parts
-    /// if that is earlier.
+    /// Simulated time of the part's next event, or of the first event that the part sends to other
+    /// parts if the latter is earlier.
     next: Time,
     /// Next simulated time at which the part must be executed in step with the others, on one
     /// thread.
@@ -25,7 +25,7 @@ pub struct PartReport {
     pub done: u64,
     /// Number of events that the part has executed, without events that every part executes.
     pub events: u64,
-    /// Number of packet transmissions of the part; it may be some windows old.
+    /// Number of packet transmissions of the part, updated every 64 windows.
     hops: u64,
     abort_reason: Option<&'static str>,
     last_open: Option<Time>,
@@ -84,7 +84,7 @@ impl PartReport {
     /// continue.
     pub fn obstacle(&self) -> Option<&'static str> {
         // After a connection has ended, the next one may reuse its slot. Which slot is reused
-        // depends on the order of events in different parts, which is not known here.
+        // depends on the order of events in different parts, which no part knows.
         let reused = match (self.first_over, self.last_open) {
             (Some(over), Some(open)) => over <= open,
             _ => false,
@@ -104,18 +104,20 @@ pub struct Exchange<'a> {
     reports: Vec<Mutex<PartReport>>,
     lookahead: Span,
     until: Time,
-    /// Number of finished flows from which on the rest of the run is executed in step.
+    /// Number of finished flows from which on the rest of the run is executed in step (event by
+    /// event, on one thread).
     flows: u64,
 }
 
-/// Locks a mutex, even if a thread has panicked while it held the lock.
+/// Locks a mutex, even if another thread has panicked while it held the lock.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Exchange<'a> {
-    /// Returns the state that the threads of these parts share. Each part can run ahead of the
-    /// others by `lookahead`; after `flows` finished flows the rest is executed in step.
+    /// Returns the state that the threads of the parts `worlds` share. Each part can run ahead of
+    /// the others by `lookahead`; after `flows` finished flows the rest of the run is executed in
+    /// step.
     pub fn new(worlds: &'a mut [World], lookahead: Span, until: Time, flows: u64) -> Exchange<'a> {
         let parts = worlds.len();
         Exchange {
@@ -145,8 +147,8 @@ impl<'a> Exchange<'a> {
         locked(&self.mail[(parity * self.parts() + from) * self.parts() + to])
     }
 
-    /// At the end of a window, publishes the messages of one part of a partitioned run to the other
-    /// parts, and its report.
+    /// Publishes the messages and the report of part number `me` to the other parts, at the end of
+    /// a window. `alone`: one thread executes the next windows of all parts.
     fn publish(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
         let mut next = world.site.network.sources.winner().0.time();
         let cut = world.partition_mut();
@@ -166,7 +168,8 @@ impl<'a> Exchange<'a> {
             PartReport { next, step, alone, ..PartReport::of(world) };
     }
 
-    /// Returns the sum of the reports of all parts for a window of this parity.
+    /// Returns the sum of the reports of all parts for the window of this parity (number of the
+    /// window modulo 2).
     fn combined_report(&self, parity: usize) -> PartReport {
         let all = &self.reports[parity * self.parts()..][..self.parts()];
         all.iter().fold(PartReport::NOTHING, |sum, report| sum.and(*locked(report)))
@@ -199,7 +202,7 @@ impl<'a> Exchange<'a> {
 pub enum Windows {
     /// The run is nearly done: the rest is executed in step, event by event.
     Last,
-    /// The run must be repeated undivided, for the reason given.
+    /// The run must be repeated undivided on one thread; the value is the reason for the user.
     Sequential(&'static str),
     /// The observer has stopped the run.
     Interrupted,
@@ -211,7 +214,7 @@ pub struct Coordinator<'a> {
     pub watcher: &'a mut dyn Watcher,
     /// Wall-clock time between two calls of the observer.
     pub check_interval: Duration,
-    /// Clock given by the caller, which measures wall-clock time.
+    /// Clock of the caller, which measures wall-clock time.
     pub clock: Clock<'a>,
     /// Wall-clock time of the last call of the observer.
     pub last_check: Duration,
@@ -264,7 +267,7 @@ impl Coordinator<'_> {
         }
         if self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided) {
             return Some(Windows::Sequential(
-                "several threads are not faster, for example because cores are busy",
+                "several threads were not faster, for example because cores are busy",
             ));
         }
         self.on_progress(all, world.site.network.now)
@@ -294,7 +297,7 @@ impl Coordinator<'_> {
     }
 
     /// Writes a checkpoint if the observer has requested one. Returns [`Windows::Interrupted`] if
-    /// the run stops after it, otherwise `None`.
+    /// the run stops after the checkpoint, otherwise `None`.
     pub fn checkpoint_if_requested(&mut self, worlds: &[&mut World]) -> Option<Windows> {
         if !self.request.checkpoint {
             return None;
@@ -308,8 +311,8 @@ impl Coordinator<'_> {
     }
 }
 
-/// Executes the windows of part number `me` on the calling thread. The thread of part 0 also gets
-/// the coordinator. Returns the reason why the windows ended.
+/// Executes the windows of part number `me` on the calling thread. `coordinator` is `Some` only on
+/// the thread of part 0. Returns the reason why the windows ended.
 pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
     locked(&x.worlds[me]).start_workloads();
@@ -331,7 +334,7 @@ pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator
         let ends = x.ends(&all).or_else(|| coordinator.as_mut()?.after_window(&all, &world));
         if let Some(end) = ends {
             if x.ends(&all).is_none() {
-                x.meeting.abandon(); // the other threads cannot know of this end
+                x.meeting.abandon(); // only the coordinator knows that the run ends
             }
             return end;
         }
@@ -357,13 +360,14 @@ pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator
 
 fn run_window(world: &mut World, end: Time) {
     if world.run_window(end).is_err() {
-        world.abort_partitioned("one of the threads could not continue");
+        world.abort_partitioned("a thread could not finish its part of the run");
     }
 }
 
-/// Executes on one thread the events that must be executed in step or, as long as this is faster,
-/// the windows of all parts. Between two windows no message is in flight from one part to another,
-/// so that a checkpoint can be written.
+/// Executes on one thread the events that must be executed in step or, as long as one thread is
+/// faster, the windows of all parts. A requested checkpoint is written first: between two windows
+/// no message is in flight from one part to another. Returns the reason why the windows end; `None`
+/// if they continue.
 fn run_on_one_thread(
     worlds: &mut [&mut World],
     x: &Exchange,
@@ -392,7 +396,7 @@ fn run_on_one_thread(
             x.receive(0, me, world);
         }
         if x.ends(&all).is_some() {
-            return None; // every thread finds this reason in the next reports
+            return None; // every thread finds the reason in the next reports
         }
         let end = coordinator.after_window(&all, worlds[0]);
         coordinator.alone += 1;
