@@ -128,9 +128,9 @@ class Declared(TypedDict):
     """Names of the numbers of workload W, an application, in ``applications.W`` of the summary."""
 
     counters: list[str] | None
-    """Names of its counters; None where the application does not declare its counters."""
+    """Names of the application's counters; None where the application does not declare them."""
     measures: list[str] | None
-    """Names of its durations, without ``_us``; None where the application declares none of them."""
+    """Names of measured durations, without ``_us``; None where the application declares none."""
     further: list[str]
     """Names of the numbers that every application has, such as ``requests.unanswered``."""
 

@@ -145,7 +145,7 @@ class Table:
             raise ProblemsError(self.problems)
 
     def keys(self, known: Sequence[str], others: Mapping[str, str] | None = None) -> None:
-        """Add problems of unknown keys; ``others`` maps keys of other files to keys for the hint."""
+        """Add problems of unknown keys; ``others`` maps keys of other files to keys for hints."""
         message = f"unknown key; allowed: {', '.join(known)}"
         for key in self.content:
             if key not in known:
