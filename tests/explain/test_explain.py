@@ -327,7 +327,7 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
     assert story.facts["slowest_chunk"] == 4
     text = story.text()
     assert "The last fetch ended the shuffle: flow 1 from h1" in text
-    assert "Meanwhile 1 flow of other jobs (100 kB) went to h3." in text
+    assert "Meanwhile 1 flow outside the job (100 kB) went to h3." in text
     assert explain(result, "job", "sort").to_dict() == story.to_dict()
 
 

@@ -168,7 +168,11 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     last = fetched.sort("finish_s", "flow").row(-1, named=True)
     slowest = fetched.sort("fct_us", "flow").row(-1, named=True)
     before_s = max(0.0, reduce["input_done_s"] - last["finish_s"])
-    when = "ended the shuffle" if before_s < 1e-9 else f"ended {span(before_s)} before the end of the shuffle"
+    when = (
+        "ended the shuffle"
+        if before_s < 1e-9
+        else f"ended {span(before_s)} before the end of the shuffle"
+    )
     lines.append(f"The last fetch {when}: {_one(evidence, last)}")
     if slowest["flow"] != last["flow"]:
         lines.append(f"The slowest was {_one(evidence, slowest)}")
@@ -187,10 +191,10 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     if rivals.height:
         carried = size(int(rivals["bytes"].sum()))
         lines.append(
-            f"Meanwhile {plural(rivals.height, 'flow')} of other jobs ({carried}) went to {host}."
+            f"Meanwhile {plural(rivals.height, 'flow')} outside the job ({carried}) went to {host}."
         )
     else:
-        lines.append(f"No flow of other jobs went to {host} meanwhile.")
+        lines.append(f"No flow outside the job went to {host} meanwhile.")
     result.add(title, *lines)
     inner = flows.story(evidence, int(slowest["flow"]))
     told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
