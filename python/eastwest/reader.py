@@ -92,7 +92,7 @@ def meant(name: object, among: Iterable[str]) -> str:
     """Return the end of a message about a wrong name: the nearest name, or all allowed names."""
     names = [*among]
     near = nearest(name, names)
-    return f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean {near}?" if near else f"allowed: {', '.join(names)}"
 
 
 _SETTINGS = 'a table of paths and values, such as { "fabric.mtu" = 1500 }'
@@ -156,7 +156,7 @@ class Table:
         self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
         given = self.get(known[0])
         if given != version and (needed or given is not None):
-            self.wrong(known[0], given, f"the version of the format is {version}")
+            self.wrong(known[0], given, f"must be {version}, the version of the format")
 
     def _not(self, key: str, value: object, wanted: str) -> None:
         self.wrong(key, value, f"{'is missing:' if value is None else 'must be'} {wanted}")

@@ -341,7 +341,7 @@ def test_a_reduce_that_waited_for_a_slot(tmp_path: Path) -> None:
     assert sum(p.us for p in story.parts) == pytest.approx(30e6)
     wait = next(p for p in story.parts if "waiting for a slot" in p.what and "map 2" in p.what)
     assert wait.us == pytest.approx(5e6)
-    assert "Nothing came over the network" in story.text()
+    assert "No data crossed the network" in story.text()
 
 
 def test_a_job_of_maps_only_and_one_without_tasks(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ def test_what_infer_says(nezha: Path, tmp_path: Path) -> None:
     assert len(done.output.splitlines()) < 24
     done = run(nezha, "--method", "convolution")
     assert done.exit_code == 0, done.output
-    assert "cause messages to" in done.output
+    assert "cause those to" in done.output
     assert len(done.output.splitlines()) < 24
 
 

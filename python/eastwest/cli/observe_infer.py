@@ -200,7 +200,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 def _causes(causes: list[dict[str, Any]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("messages from", "at", "cause messages to", "after", "deviations"):
+    for name in ("messages from", "at", "cause those to", "after", "deviations"):
         table.add_column(name, justify="right" if name in {"after", "deviations"} else "left")
     for cause in causes[:_MOST_CAUSES]:
         table.add_row(
