@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 #: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
 #: Share of the limit of events that each kind may use, where a result has more events than the
-#: limit. The sum is above 1, because no result has many events of all kinds.
+#: limit. The sum is above 1: a file with many events of all kinds has more events than the limit.
 _SHARES = {
     "jobs": 0.06,
     "tasks": 0.18,

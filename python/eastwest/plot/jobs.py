@@ -88,7 +88,7 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the tasks of each host over time: single bars, or the number of many tasks."""
+    """Draw the tasks of each host over time: as bars, or above 400 tasks as numbers of tasks."""
     tasks = results[0][1].tasks.sort("started_s", "finished_s", "job", "task")
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     scale = time_axis(axes, end)
