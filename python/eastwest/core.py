@@ -130,7 +130,7 @@ class Declared(TypedDict):
     counters: list[str] | None
     """Names of the application's counters; None where the application does not declare them."""
     measures: list[str] | None
-    """Names of the application's durations, without ``_us``; None where it does not declare them."""
+    """Names of the application's durations, without ``_us``; None where they are not declared."""
     further: list[str]
     """Names of the numbers that every application has, such as ``requests.unanswered``."""
 
