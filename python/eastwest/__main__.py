@@ -1,4 +1,4 @@
-"""``python -m eastwest`` is the command ``eastwest``."""
+"""Main program of ``python -m eastwest``, which is the command ``eastwest``."""
 
 from eastwest.cli import main
 

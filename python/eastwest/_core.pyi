@@ -37,15 +37,15 @@ __all__ = [
 ]
 
 class ScenarioError(Exception):
-    """The input is wrong."""
+    """Error of a wrong scenario or trace; ``problems`` lists all problems."""
 
     problems: list[Problem]
 
 class RunError(Exception):
-    """The simulation cannot go on, for example because a flow can no longer finish."""
+    """Error of a simulation that cannot continue, such as a flow that can no longer finish."""
 
 class SketchError(Exception):
-    """A sketch raised what is its cause."""
+    """Error of a sketch (mechanism in Python); ``__cause__`` is the exception of the sketch."""
 
 def run(
     text: str,

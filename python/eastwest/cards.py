@@ -99,7 +99,7 @@ def of_outcome(outcome: Outcome) -> str:
 
 
 def of_story(story: Story) -> str:
-    """Return a story as HTML: its lines, with their layout."""
+    """Return an explanation as HTML: its lines of text, with their layout."""
     return f'<pre style="white-space: pre-wrap">{escape(story.text())}</pre>'
 
 

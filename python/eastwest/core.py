@@ -95,7 +95,7 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return (name, content) of each file that a scenario reads, with contents in memory."""
+    """Return (name, bytes) of each file that a scenario reads; large files are read from disk."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
@@ -125,14 +125,14 @@ class CheckResult(TypedDict):
 
 
 class Declared(TypedDict):
-    """Names of the numbers of an application in ``applications.W`` of the summary."""
+    """Names of the numbers of workload W, an application, in ``applications.W`` of the summary."""
 
     counters: list[str] | None
-    """Names after ``counters.``; None where the application does not declare its counters."""
+    """Names of the application's counters; None where the application does not declare them."""
     measures: list[str] | None
-    """Names of measures without ``_us``; None where the application does not declare them."""
+    """Names of the application's durations, without ``_us``; None where they are not declared."""
     further: list[str]
-    """Further numbers, such as ``requests.unanswered``."""
+    """Names of the numbers that every application has, such as ``requests.unanswered``."""
 
 
 class Resolved(TypedDict):
@@ -153,10 +153,10 @@ class DrillResult(TypedDict):
     """Whether the script could be parsed."""
     passed: bool
     line: int | None
-    """Line of the script at which it failed, from 1; None where it passed."""
+    """Line at which the script failed, from 1; None where the script passed."""
     column: int | None
     message: str
-    """Reason why the script failed, in one or more lines; empty where it passed."""
+    """Reason why the script failed, in one or more lines; empty where the script passed."""
     alterations: int
     """Number of altered variants of the script that were run as a check of the script itself."""
     unnoticed: list[tuple[int, str]]
@@ -192,7 +192,10 @@ class Keeper(Protocol):
     """Version and build of the simulator: other builds cannot read its checkpoints."""
 
     def find(self, plan: str) -> str | None:
-        """Return the path of a checkpoint of this plan to resume from, or None."""
+        """Return the path of a checkpoint to resume from, or None.
+
+        ``plan`` is a hash of all inputs of the run.
+        """
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
         """Return whether the run resumes from its checkpoint, after the checkpoint has been read.
@@ -201,10 +204,13 @@ class Keeper(Protocol):
         """
 
     def refuse(self, why: str) -> None:
-        """Note that the checkpoint cannot be used and why; the run starts from the beginning."""
+        """Tell the user why the checkpoint cannot be used; the run starts from the beginning."""
 
     def place(self, plan: str) -> str | None:
-        """Return the path for a new checkpoint, or None where none is to be written."""
+        """Return the path for a new checkpoint; None: write no checkpoint.
+
+        ``plan`` is a hash of all inputs of the run.
+        """
 
     def take(self, tables: Tables, first: int) -> None:
         """Store new rows of tables; ``first`` is the number of the first new row in its table."""
@@ -228,12 +234,12 @@ class RunOptions:
     threads: int = 1
     """Maximum number of threads of a run; a note of the result tells how many were used.
 
-    A resumed run keeps the number of threads with which it began.
+    A resumed run uses the number of threads with which it began.
     """
     progress: ProgressCallback | None = None
     """Function that is called with the progress of the run about ten times a second (wall time)."""
     keeper: Keeper | None = None
-    """Store for the checkpoints of the run; the run resumes from the last one."""
+    """Store for checkpoints; the run resumes from the last checkpoint. None: no checkpoints."""
     memory_bytes: int | None = None
     """Memory limit of the process in bytes; None: nine tenths of the memory that is available."""
 
@@ -251,7 +257,7 @@ class Extras:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Arguments of the extension module that pass the user's sketches to the simulator."""
+        """Further arguments of the extension's functions: the user's mechanisms in Python."""
         return (list(self.sketches),) if self.sketches else ()
 
 
@@ -284,7 +290,8 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield the extension in use and the arguments that pass mechanisms in Python to it.
 
     An extension with the user's mechanisms has exception classes of its own; they are replaced by
-    the classes of the installed extension. An error of a scenario gets the command line's text.
+    the classes of the installed extension. The text of a ``ScenarioError`` becomes the list of
+    problems that the command line prints.
     """
     wanted = extras()
     module = wanted.module or _core
@@ -390,7 +397,8 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
 def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
     """Return the number of hosts, switches and cables of each kind that ``text`` describes.
 
-    ``kinds`` are (tier, rate in bit/s, delay in µs, number).
+    ``kinds`` of the result has a row for each kind of cable: (tier, rate in bit/s, delay in µs,
+    number of cables).
     """
     with _extension() as (module, more):
         shown: dict[str, Any] = module.topology_kinds(text, base_dir, data_dir, overrides, *more)
@@ -398,7 +406,11 @@ def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides
 
 
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
-    """Run a packetdrill script against the simulated TCP; with ``altered``, its variants too."""
+    """Run a packetdrill script against the simulated TCP.
+
+    ``profile`` is the TCP profile, ``linux`` or ``classic``; None: the profile that the script
+    names. With ``altered``, variants of the script that must fail are run, too.
+    """
     return _core.drill(text, profile, altered)
 
 
@@ -465,13 +477,13 @@ def fuzz(
     enough: int,
     progress: Callable[[int, int, list[int]], None],
 ) -> dict[str, Any]:
-    """Generate scenarios, check them against the oracles and return what was found.
+    """Generate scenarios (cases), check their results against oracles, and return the failures.
 
-    The files that scenarios read from a disk are written to ``folder``. Each case has the levels of
-    ``always``, as path and value. ``before`` has for each pair of levels how often it was tried and
-    how often it was refused; pairs tried less than ``enough`` times come first. ``progress`` is
-    called with the number of cases done, the number that failed, and the current case of each
-    thread.
+    An oracle is a rule that each result must obey. Files that the cases read are written to
+    ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
+    pair of settings (number of tries, number of refusals); pairs with fewer than ``enough`` tries
+    come first. ``progress`` is called with the number of cases done, the number of failed cases,
+    and the current case of each thread.
     """
     with _extension() as (module, more):
         result: dict[str, Any] = module.fuzz(

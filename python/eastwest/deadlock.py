@@ -13,7 +13,7 @@ _MOST = 12
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Return a sentence with the ports that pause each other in a cycle, None if there are none."""
+    """Return a sentence with the ports that pause each other in a cycle; None if none do."""
     bridging = summary.get("dcb")
     found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):

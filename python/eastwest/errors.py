@@ -51,7 +51,7 @@ def problems_text(problems: Sequence[Problem]) -> str:
 
 
 def in_one_line(error: Exception, most: int = 5) -> str:
-    """Return an error as one line of text; of an error with problems, the first ``most`` ones."""
+    """Return an error as one line of text; for an error with ``problems``, its first ``most``."""
     problems: Sequence[Problem] = getattr(error, "problems", [])
     lines = ["".join(text for _, text in pieces(p)).strip() for p in problems[:most]]
     return "; ".join(lines) or str(error)
@@ -77,4 +77,4 @@ class MechanismError(InputError):
 
 
 class FolderError(InputError):
-    """Error where the result folder cannot be written at its path."""
+    """Error of a result folder, run store or other folder that cannot be written at its path."""

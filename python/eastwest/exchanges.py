@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-#: Columns that a request and its response share. Some workloads use a tag again for
-#: later exchanges, so that the occurrence of the tag counts too.
+#: Columns with equal values in a request and its response. Some workloads use a tag again for later
+#: exchanges, so that the occurrence of the tag (0, 1, …) is one of these columns.
 _PAIR = ("workload", "connection", "tag", "occurrence")
 
 
@@ -14,11 +14,11 @@ def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
 
     ``flows`` has the columns of the table of flows. Columns: ``workload``, ``client`` and
     ``server`` (numbers of hosts), ``request_bytes``, ``response_bytes``, ``start_s`` (the request
-    is written), ``request_finish_s`` (it has arrived), ``response_start_s`` (the response is
-    written), ``finish_s`` (it has arrived), ``exchange_us`` (``finish_s`` − ``start_s``),
-    ``server_us`` (time at the server), ``retransmits`` and ``timeouts`` of both directions, and
-    ``request`` and ``response``: the numbers of both flows. Results before format 8 have no
-    ``tag``, and their frame has no rows.
+    is written), ``request_finish_s`` (the request has arrived), ``response_start_s`` (the response
+    is written), ``finish_s`` (the response has arrived), ``exchange_us`` (``finish_s`` −
+    ``start_s``), ``server_us`` (time at the server), ``retransmits`` and ``timeouts`` of both
+    directions, and ``request`` and ``response``: the numbers of both flows. Results before format 8
+    have no ``tag``, so the frame of such a result has no rows.
     """
     known = flows.filter(pl.col("tag").is_not_null())
     is_request = pl.col("purpose") == "request"

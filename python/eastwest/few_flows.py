@@ -1,7 +1,7 @@
-"""Sentence on a run of which a few flows take most of the time, for every place that shows it.
+"""Sentence on a run in which a few flows take most of the time, for terminal, pages and notes.
 
-Such a run ends with an idle network: its utilisation, queues and throughput are means over a time
-in which almost nothing was sent.
+At the end of such a run the network is idle: utilisation, queues and throughput are means over a
+time in which almost nothing was sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAST = 20
 #: Maximum share of flows that count as few; two flows always count as few.
 _SHARE = 0.01
-#: Least share of the run that the few flows take after all others have ended.
+#: Minimum share of the run (0 to 1) in which only the few flows are not complete.
 _MOST_OF_THE_RUN = 0.5
 
 

@@ -1,7 +1,7 @@
-"""Sentences on the accuracy of flow-level results, for every place that shows such a result.
+"""Sentences on the accuracy of flow-level results, for terminal, pages and notes.
 
-The core writes the sentences (``flow_mode`` of the summary): the error of the mode where it was
-compared with packet mode, and whether this run has more loss than a flow-level model covers.
+The simulator writes the sentences (``flow_mode`` of the summary): the error of flow mode where it
+was compared with packet mode, and whether this run has more loss than a flow-level model covers.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ DEFAULT_STORE = Path(".eastwest/store")
 
 
 def store_folder(chosen: str | Path | None = None) -> Path:
-    """Return the folder of the run store: the one chosen, ``$EASTWEST_STORE``, or the default."""
+    """Return the folder of the run store: ``chosen``, else ``$EASTWEST_STORE``, or the default."""
     return Path(chosen or os.environ.get("EASTWEST_STORE") or DEFAULT_STORE).absolute()
 
 
@@ -43,7 +43,7 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
     the name of ``path`` where writing fails.
     """
     if path.is_dir():
-        raise InputError(f"{path} is a folder; the name of a file is needed")
+        raise InputError(f"{path} is a folder; name a file to write")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
     try:

@@ -1,11 +1,11 @@
 """Folders that are made under a temporary name and get their name when they are complete.
 
-Results, traces and spans are in folders of this kind. A file or folder that is in the way is
-refused before time is spent, and checked again when the new folder is complete. ``--force``
-replaces a folder of the same kind only, which is recognised by a file that each of them has. A
-folder is replaced in one step where the system can exchange two names (Linux, on most file
-systems). Elsewhere the old folder is called ``.retired-NAME`` for a moment; where a process is
-killed in this moment, the next one gives the folder its name back.
+Results, traces and spans are in folders of this kind. An existing file or folder at the final path
+is refused before a simulation or import starts, and checked again when the new folder is complete.
+``--force`` replaces a folder of the same kind only, which is recognised by a file that each folder
+of the kind has. A folder is replaced in one step where the system can exchange two names (Linux, on
+most file systems). Elsewhere the old folder has the name ``.retired-NAME`` for a moment; where a
+process is killed in this moment, the next process restores the name.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class NewFolder:
     def place(self, partial: Path) -> None:
         """Rename the finished folder ``partial`` to its final name.
 
-        A folder that is replaced has the name ``partial`` afterwards, or is removed.
+        Afterwards a replaced folder has the name ``partial`` (``Partial.close`` removes it), or is
+    removed.
         """
         if not os.path.lexists(self.out):
             partial.rename(self.out)

@@ -1,10 +1,11 @@
-"""Versions of the result format: the tables of each one, and how old results are read.
+"""Versions of the result format: the tables of each version, and the reading of old results.
 
-Only this module knows how to read older versions. ``TABLES`` are the tables that this version
-writes and ``SINCE`` the version that added each, both as the simulator declares them. A folder of
-an older format is read as one of the current format: its missing tables are empty, its missing
+Only this module reads older versions. ``TABLES`` are the tables that this version writes and
+``SINCE`` the format that added each table or column, both as the simulator declares them. A folder
+of an older format is read as a folder of the current format: missing tables are empty, missing
 columns are null, or filled where their value is known. A folder of a newer format is refused,
-because its meaning is not known. docs/reference/formats.md has the history and the promise.
+because the meaning of its data is not known. docs/reference/formats.md has the history of formats
+and the promise of compatibility.
 """
 
 from __future__ import annotations
@@ -99,13 +100,13 @@ def _newer(folder: Path, summary: dict[str, Any]) -> str:
     return (
         f"{folder} has result format {summary['format']:d}, written by Eastwest {writer:.40}; "
         f"this is Eastwest {core.version()}, which reads formats 1 to {RESULT_FORMAT}. "
-        f"Read it with that version or a newer one, or simulate it again with this one: "
+        f"Read the result with that version or a newer version, or simulate it again with this: "
         f"eastwest run {folder / 'scenario.toml'}"
     )
 
 
 def writer(summary: Mapping[str, Any]) -> str:
-    """Return a sentence with the version that wrote a result, and the format."""
+    """Return as text the version of Eastwest that wrote a result, and the result's format."""
     return f"Eastwest {summary.get('version', '?')!s:.40}, format {summary.get('format', 1)!s:.20}"
 
 

@@ -1,7 +1,9 @@
-"""Generated scenarios checked against the oracles of the simulator, and the tally of coverage.
+"""Generated scenarios (cases) checked against oracles, and the tally of what was covered.
 
-The scenarios are made and checked in Rust (``crates/fuzz``). This module keeps the tally, a JSON
-file that sums up all campaigns, and writes each failing case as a folder that can be run.
+The scenarios are made and checked in Rust (``crates/fuzz``); an oracle is a rule that each result
+must obey. This module writes the tally, a JSON file that sums up all campaigns (calls of the
+command), and writes each failing case as a folder that can be run. A level is a setting with one
+value.
 """
 
 from __future__ import annotations
@@ -31,13 +33,14 @@ MOST_BYTES = 64_000_000
 FORMAT = 1
 #: Number of tries from which a pair of levels counts as covered.
 ENOUGH = 50
-#: A pair that was refused this many times and never allowed counts as one that ``check`` forbids.
+#: Number of refusals from which a pair of levels that was never allowed counts as forbidden by
+#: ``eastwest check``.
 REFUSED_AFTER = 12
 #: Wall time in s after which a case counts as endless.
 LONGEST_S = 300.0
 
-#: Fields of ``Tally``, and keys of the tally file, that are summed over campaigns. The counts for
-#: pairs of values are kept separately.
+#: Fields of ``Tally``, and keys of the tally file, that are summed over campaigns. ``Tally.pairs``
+#: has the counts for pairs of values.
 SUMS = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
 
 Level = tuple[str, str]
@@ -93,7 +96,7 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return pairs of values that ``check`` never allowed, with the number of refusals.
+        """Return pairs of levels that ``check`` never allowed, with the number of refusals.
 
         Pairs with fewer than ``REFUSED_AFTER`` refusals are left out.
         """
@@ -118,7 +121,7 @@ def load(path: Path) -> Tally:
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: is not a tally of eastwest fuzz: {error}") from None
     if held is None and len(data) > MOST_BYTES:
-        raise InputError(f"{path}: has more than {MOST_BYTES} bytes, the limit of a tally")
+        raise InputError(f"{path}: has more than {MOST_BYTES:,} bytes, the limit of a tally")
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise InputError(f"{path}: is not a tally of eastwest fuzz of format {FORMAT}")
     try:
@@ -249,7 +252,7 @@ def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) ->
 
 
 def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
-    """Run the campaign; where a mechanism fails outside a case, name the case in the message."""
+    """Run the campaign; where a mechanism in Python fails, name the current cases in the error."""
     try:
         return core.fuzz(*arguments)
     except MechanismError as error:
@@ -269,7 +272,7 @@ def _level(text: str, known: Sequence[Level]) -> Level:
     paths = sorted({each[0] for each in known})
     if level[0] in paths:
         allowed = ", ".join(each[1] for each in known if each[0] == level[0])
-        raise InputError(f"--have {text!r:.80}: {level[0]} can be {allowed}")
+        raise InputError(f"--have {text!r:.80}: {level[0]} must be one of {allowed}")
     hint = did_you_mean(level[0], paths)
     raise InputError(
         f"--have {text!r:.80}: {level[0]!r:.60} is not a setting that fuzzing varies{hint}"

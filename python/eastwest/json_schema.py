@@ -18,7 +18,7 @@ def _with_unit(example: str) -> dict[str, Any]:
     return {"type": "string", "pattern": r"^\s*[0-9]", "examples": [example]}
 
 
-#: Schema of a value by the name that ``eastwest schema`` gives its type.
+#: JSON schema of a value, by the type of the setting in ``eastwest schema``.
 _VALUES: dict[str, dict[str, Any]] = {
     "count": _WHOLE,
     "whole number": _WHOLE,
@@ -57,8 +57,8 @@ _OPEN = (".queue.kind", ".host_queue.kind", ".congestion", ".routing")
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 7) of scenario files: a dict that ``json.dumps`` accepts.
 
-    It is less strict than ``eastwest check``: ranges of values with units, and keys that belong to
-    one ``kind`` of their table alone, are in the descriptions.
+    The schema is less strict than ``eastwest check``: ranges of values with units, and the ``kind``
+    of a table to which a key belongs, are in the descriptions only.
     """
     made = _table()
     for key in json.loads(core.schema())["keys"]:

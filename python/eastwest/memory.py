@@ -1,12 +1,12 @@
 """Limit of a run's memory, and the error of a run that needs more.
 
 Before anything is built, the simulator computes the least memory of the run; a run above the limit
-is refused. While the run is built, while it runs and while its tables are made, it compares the
-memory of its process with the limit ten times a second. Above the limit it ends with an error,
-instead of being killed by the kernel or of making the machine swap; where checkpoints are kept, one
-is written. Without ``--memory`` the limit is nine tenths of the memory available when the run
-begins: that of the machine (``MemAvailable``) or that of its control group (cgroup v2 and v1),
-whichever is less.
+is refused. While the run is built, while it runs and while its tables are made, the simulator
+compares the memory of its process with the limit ten times a second. Above the limit the run ends
+with an error, before the kernel kills the process or the machine swaps; a run with checkpoints
+writes a last checkpoint. Without ``--memory`` the limit is nine tenths of the memory available when
+the run begins: the available memory of the machine (``MemAvailable``) or of the process's control
+group (cgroup v2 and v1), whichever is less.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse(text: str) -> int:
         raise InputError(f"{text!r} is not a size: write it as 4 GB or 512 MiB")
     value = int(float(found[1]) * unit)
     if value < LEAST:
-        raise InputError(f"{text} is too small a memory limit: a run takes at least {size(LEAST)}")
+        raise InputError(f"{text} is too small a memory limit: a run needs at least {size(LEAST)}")
     return value
 
 
@@ -69,15 +69,16 @@ def available_bytes(
 
 
 def allowed_bytes(processes: int = 1) -> int | None:
-    """Return the default memory limit of a process in bytes, including what it holds now.
+    """Return the default memory limit of a process in bytes; None if the memory is not known.
 
-    The memory available is shared by ``processes`` processes.
+    The limit includes the memory that this process has now. ``processes`` processes share the
+    available memory equally.
     """
     available = available_bytes()
     return None if available is None else held_bytes() + int(_SHARE * available / processes)
 
 
-#: Names of parts of the simulator's estimate in lines for users, where they differ.
+#: Names of parts of the memory estimate in messages, for parts whose name in the core differs.
 _SAID = {"any run": "buffers and code"}
 
 
@@ -99,9 +100,10 @@ def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
 
 
 class Watched:
-    """Progress callback of a run with a limit of ``most`` bytes; calls ``progress``.
+    """Progress callback that compares the memory of a run with ``most`` bytes.
 
-    All of its methods raise ``MemoryLimitError``.
+    It then calls ``progress``. All methods raise ``MemoryLimitError`` above the limit. Without
+    ``most``, the limit is ``allowed_bytes()``.
     """
 
     def __init__(self, progress: core.ProgressCallback, most: int | None) -> None:

@@ -4,9 +4,9 @@ The format is that of Paraver's *trace generation* manual: a header with nodes, 
 application's tasks, then records in the order of their times. Each workload of ranks is an
 application, each rank a task of one thread on the processor of its host. Records are states (1),
 messages (3) with their logical and physical times, and, where queues were sampled or pauses logged,
-events (2) with the bytes and packets waiting at a port and with whether a priority is paused there:
-ports are the tasks of a last application, on a node of its own. Times are whole nanoseconds. The
-date in the header is a constant, because a result has no date.
+events (2) with the bytes and packets waiting at a port and with whether a priority of the port is
+paused: ports are the tasks of a last application, on a separate node. Times are whole nanoseconds.
+The date in the header is a constant, because a result has no date.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _ParaverTrace:
         rows = list(of.iter_rows(named=True))
         if [row["rank"] for row in rows] != list(range(len(rows))):
             raise InputError(
-                "not all ranks of the MPI program have finished: a Paraver trace needs all ranks"
+                f"{program}: not all ranks of this MPI program have finished, which Paraver needs"
             )
         return rows
 
@@ -188,7 +188,7 @@ class _ParaverTrace:
                 yield due, _levels(place, due, 0, 0)
 
     def _pause_records(self) -> Iterator[tuple[int, str]]:
-        """Yield records of beginnings and ends of pauses, those of each port in order of time."""
+        """Yield records of begins and ends of pauses; records of a port are in order of time."""
         pauses = self.pauses.filter(self.pauses["link"].is_in(self.ports))
         for row in pauses.sort("link", "priority", "began_s").iter_rows(named=True):
             place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]

@@ -71,7 +71,7 @@ class Remaining:
 
 
 class RunWords:
-    """Text about the progress of one run, with an estimate of the time left, new at each report."""
+    """Text about the progress of one run, with a new estimate of the time left at each report."""
 
     def __init__(self) -> None:
         self._remaining = Remaining()
@@ -215,8 +215,8 @@ def watched(
     """Yield the progress callback that the argument ``progress`` of a Python function selects.
 
     A function is used as the callback. None shows a bar in a notebook, and nothing elsewhere. True
-    shows a bar in a terminal, too. False shows nothing. ``words`` returns text and share of a
-    report.
+    shows a bar in a terminal, too. False shows nothing. ``words`` returns, for the arguments of a
+    progress report, a text and the share of the work that is done.
     """
     if callable(progress):
         yield progress

@@ -1,8 +1,8 @@
 """Reader of TOML files: typed values by key, and all problems of a file at once.
 
 ``read_file`` reads a file within limits. A ``Table`` returns the value of a key in the type that is
-asked for. Where the value is missing or wrong it notes a problem with the path of the key, and
-returns a value with which the reader of the file can continue.
+asked for. Where the value is missing or wrong, the ``Table`` adds a problem with the path of the
+key, and returns a default, so that reading continues and finds further problems.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _LARGEST_IN_MEMORY = 100_000
 _MOST_DEPTH = 32
 _MOST_DOTS = 60
 _MOST_KEYS = 20_000
-#: Keys that other kinds of files have for the version of their format.
+#: Keys for the format version in other kinds of files; where one of them is unknown in a file, the
+#: hint names the right key.
 _VERSIONS = ("schema", "version")
 
 
@@ -58,18 +59,18 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _refuse_slow(path: Path, text: str) -> None:
-    """Refuse a text for which the TOML reader takes hours: its time is quadratic in the keys."""
+    """Raise ``InputError`` for a text that takes hours to parse: time is quadratic in the keys."""
     if text.count("=") > _MOST_KEYS:
-        raise InputError(f"{path}: the file has more than {_MOST_KEYS:,} keys (signs =)")
+        raise InputError(f"{path}: more than {_MOST_KEYS:,} keys (signs =), the maximum")
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
-            raise InputError(f"{path}: line {number}: a name with more than {_MOST_DOTS} dots")
+            raise InputError(f"{path}: line {number}: more than {_MOST_DOTS} dots in a name")
 
 
 def flat(table: object, above: str = "") -> dict[str, Any]:
     """Return the values of a table and its nested tables, by their paths with dots.
 
-    TOML reads an unquoted path as nested tables. A ``table`` that is no table has no values.
+    TOML reads an unquoted path as nested tables. The result is empty if ``table`` is not a table.
     """
     return dict(_flat(table, above)) if isinstance(table, Mapping) else {}
 
@@ -91,7 +92,7 @@ def meant(name: object, among: Iterable[str]) -> str:
     """Return the end of a message about a wrong name: the nearest name, or all allowed names."""
     names = [*among]
     near = nearest(name, names)
-    return f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean {near}?" if near else f"allowed: {', '.join(names)}"
 
 
 _SETTINGS = 'a table of paths and values, such as { "fabric.mtu" = 1500 }'
@@ -118,7 +119,7 @@ class Table:
         return key in self.content
 
     def get(self, key: str) -> Any:
-        """Return the value of a key as it is, or None."""
+        """Return the value of a key without a check; None if the key is missing."""
         return self.content.get(key)
 
     def wrong(self, key: str, value: object, message: str, hint: str | None = None) -> None:
@@ -144,7 +145,7 @@ class Table:
             raise ProblemsError(self.problems)
 
     def keys(self, known: Sequence[str], others: Mapping[str, str] | None = None) -> None:
-        """Add problems of unknown keys; ``others`` maps names of other files to known keys."""
+        """Add problems of unknown keys; ``others`` maps keys of other files to keys for hints."""
         message = f"unknown key; allowed: {', '.join(known)}"
         for key in self.content:
             if key not in known:
@@ -155,7 +156,7 @@ class Table:
         self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
         given = self.get(known[0])
         if given != version and (needed or given is not None):
-            self.wrong(known[0], given, f"the version of the format is {version}")
+            self.wrong(known[0], given, f"must be {version}, the version of the format")
 
     def _not(self, key: str, value: object, wanted: str) -> None:
         self.wrong(key, value, f"{'is missing:' if value is None else 'must be'} {wanted}")
@@ -187,7 +188,7 @@ class Table:
         return otherwise
 
     def any_number(self, key: str) -> float | None:
-        """Return a number without bounds, or None where none is given."""
+        """Return a number without bounds; None where the key is missing or no number."""
         value = self.get(key)
         if value is None:
             return None
@@ -243,7 +244,7 @@ class Table:
         return ()
 
     def settings(self, key: str, wanted: str = _SETTINGS) -> dict[str, Any]:
-        """Return a table of settings by path; empty where none is given."""
+        """Return the settings in the table ``key``, by path; empty where the key is missing."""
         given = self.content.get(key, {})
         if not isinstance(given, Mapping):
             self._not(key, given, wanted)

@@ -1,7 +1,7 @@
 """Result folders: complete or absent on disk, read as polars frames.
 
-A folder holds the resolved ``scenario.toml`` (with any trace it needs beside it, so that it can be
-run again from itself), ``summary.json`` and one Parquet file per table.
+A folder holds the resolved ``scenario.toml`` and the traces that it reads, so that the folder can
+be run again, ``summary.json`` and one Parquet file per table.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def load(path: str | Path) -> Result:
 
 
 class TargetFolder:
-    """Path of a new result: a named folder, or the next free one under ``results/``."""
+    """Path of a new result: a named folder, or the next free name under ``results/``."""
 
     def __init__(self, out: Path | None = None, force: bool = False) -> None:
         self.out = out
@@ -189,7 +189,8 @@ def _numbers(name: str, data: bytes, dtype: str) -> pl.Series:
 
 def parquet(columns: list[Column]) -> bytes:
     """Return columns of the simulator core as the bytes of a Parquet file."""
-    # Written through memory: a full disk raises an OSError with its number, none of polars.
+    # The table is made in memory, so that a full disk raises an OSError with an error number, and
+    # not an exception of polars.
     stream = io.BytesIO()
     frame(columns).write_parquet(stream)
     return stream.getvalue()

@@ -139,7 +139,7 @@ def run(
 
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
-    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is a
+    port in the two-event reference mode, which is slower and has an equal digest. ``progress`` is a
     function that is called about ten times a second; None shows a bar in a notebook, True also in a
     terminal, and False shows nothing. ``mechanisms`` are the user's own mechanisms that the
     scenario names: folders of crates (``eastwest new``), Python files, or classes derived from
@@ -148,7 +148,7 @@ def run(
     equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
     (default: nine tenths of the memory available), or is known to need more, ends with a
     ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
-    that is possible; the result is the same, and its notes have the number of threads.
+    that is possible; the result does not change, and its notes have the number of threads.
 
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
@@ -268,8 +268,8 @@ def _of_window(summary: dict[str, Any]) -> list[str]:
         return []
     words = window_words(summary["window"])
     return [
-        f"measure.window: nothing starts in this part of the run ({words}), so that nothing is "
-        "measured"
+        f"measure.window: no flow, job or other unit starts in this part of the run ({words}), so "
+        "that the summary has no measures of workloads"
     ]
 
 
@@ -338,8 +338,8 @@ def _ignore_progress(_: core.Progress) -> None:
 def peak_rss_mb() -> float:
     """Return the peak memory of this process in MB (10⁶ bytes).
 
-    It is read from ``/proc`` where there is one: ``getrusage`` would include the memory of the
-    parent process when it started this process.
+    Its source is ``/proc`` where that file system exists: ``getrusage`` would include the memory
+    that the parent process had when it started this process.
     """
     status = Path("/proc/self/status")
     if status.is_file():

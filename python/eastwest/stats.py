@@ -12,8 +12,8 @@ seeds do not. Every function has one number per run as input.
   covers at least the confidence level, and does not exist for few runs (median: fewer than 6 at
   95 %).
 
-A percentile *within* a run, such as the p99 of its flows, is one number per run; its interval is
-that of the mean over runs. Summaries, tables and pages compute it by
+A percentile *within* a run, such as the p99 of its flows, is one number per run; the interval of
+the mean over runs applies to this number. Summaries, tables and pages compute the percentile by
 :func:`percentile_of_ordered`.
 """
 
@@ -124,12 +124,12 @@ def percentile_interval(
     """Return a percentile over runs (``q`` 0 to 1) with its interval between order statistics.
 
     The number of values below the true percentile is binomial (n, q). ``low`` is the largest order
-    statistic that lies above it with probability at most α/2, ``high`` the smallest that lies below
-    it with at most α/2.
+    statistic that is above the true percentile with probability at most α/2, ``high`` the smallest
+    order statistic that is below it with probability at most α/2.
     """
     _refuse(values, confidence)
     if not 0 < q < 1:
-        raise ValueError("q must lie between 0 and 1 (0.5 is the median)")
+        raise ValueError(f"q is {q}: must be above 0 and below 1 (0.5 is the median)")
     ordered = sorted(values)
     low, high = _order_statistics(len(values), q, confidence)
     return Interval(
@@ -157,8 +157,9 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
     """Return the number of runs after which an interval should reach ``relative_half_width``.
 
-    The number is extrapolated from the interval now. It is at least one more than the runs so far
-    and at most twice their number, because a few runs give no reliable spread.
+    The number is extrapolated from the present width of the interval. It is at least one more than
+    the number of runs so far and at most twice that number, because the spread of a few runs is not
+    reliable. ``at_most`` limits it.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width
@@ -170,4 +171,4 @@ def _refuse(values: Sequence[float], confidence: float) -> None:
     if not values:
         raise ValueError("an interval needs at least one value")
     if not 0 < confidence < 1:
-        raise ValueError("the confidence level must lie between 0 and 1, such as 0.95")
+        raise ValueError(f"confidence is {confidence}: must be above 0 and below 1, such as 0.95")

@@ -48,7 +48,7 @@ from eastwest.run import (
 )
 from eastwest.units import size, span
 
-#: Function that makes a further file of a run's folder: returns its bytes for the core's result.
+#: Function that makes a further file of a run's folder: maps the core's result to the file's bytes.
 Extra = Callable[[core.CoreResult], bytes]
 
 _MOST_COSTS_BYTES = 16_000_000
@@ -88,7 +88,7 @@ class Cost(TypedDict):
 
 
 class Expected(NamedTuple):
-    """Sentence on the expected time and memory of a run; ``known``: whether it has estimates."""
+    """Sentence on a run's expected time and memory; ``known``: whether it contains estimates."""
 
     sentence: str
     known: bool
@@ -185,7 +185,7 @@ class Store:
         def fill(partial: Path) -> None:
             for name, content in files.items():
                 if name != Path(name).name:
-                    raise ValueError(f"a run came with a file of an impossible name: {name!r}")
+                    raise ValueError(f"a received run has a file of an impossible name: {name!r}")
                 (partial / name).write_bytes(content)
 
         return self._keep(key, fill, inputs)
@@ -259,7 +259,7 @@ class Store:
             lines = file.read(_MOST_COSTS_BYTES).splitlines()
         found: list[Cost] = []
         for line in lines:
-            # Lines may be incomplete: the first one that is read, and one cut off by a full disk.
+            # Lines may be incomplete: the first line read, and a line cut off by a full disk.
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 cost: Cost = json.loads(line)
                 if family is None or cost["family"] == family:
@@ -357,7 +357,7 @@ class Store:
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
                 return
-            # Renaming a damaged entry before its removal: if this process dies, no data are lost.
+            # A damaged entry is renamed before its removal: if this process dies, no data are lost.
             retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)

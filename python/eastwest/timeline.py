@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 #: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
-#: Maximum share of each kind in the events of a file, where a result has more than the limit.
+#: Share of the limit of events that each kind may use, where a result has more events than the
+#: limit. The sum is above 1: a file with many events of all kinds has more events than the limit.
 _SHARES = {
     "jobs": 0.06,
     "tasks": 0.18,
@@ -68,7 +69,7 @@ Row = dict[str, Any]
 
 @dataclass
 class _Trace:
-    """Chrome trace that is being made: its events, notes, processes and threads."""
+    """Chrome trace under construction: its events, notes, processes and threads."""
 
     evidence: Evidence
     most: int
@@ -138,7 +139,8 @@ class _Trace:
 def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     """Return a result as a Chrome trace: ``traceEvents``, and notes on thinning in ``otherData``.
 
-    ``most`` is the maximum number of events; events that name processes and threads do not count.
+    With more than ``most`` events, each kind is thinned to its share of ``most`` (``_SHARES``);
+    events that name processes and threads do not count.
     """
     from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
 
@@ -186,8 +188,8 @@ def timeline(
     """Write a result as a timeline for https://ui.perfetto.dev and return the file's path.
 
     ``out`` is ``timeline.json`` in the result folder unless given; a name that ends in ``.gz`` is
-    compressed, which Perfetto reads as well. ``most`` bounds the number of events;
-    ``otherData.notes`` of the file lists the kinds that were thinned.
+    compressed, which Perfetto reads as well. With more than ``most`` events, each kind of events is
+    thinned; ``otherData.notes`` of the file lists the kinds that were thinned.
     """
     found = result if isinstance(result, Result) else Result(result)
     return write(trace(found, most), Path(out) if out is not None else found.path / "timeline.json")
@@ -511,8 +513,8 @@ def _largest_of_neighbours(
 ) -> pl.DataFrame:
     """Return a table thinned to the limit: of neighbours in a series, the largest value stays.
 
-    ``last_s``, the last sample before a queue is empty, moves from a removed row to the one that
-    stays.
+    ``last_s`` (time of the last sample before a queue is empty) moves from a removed row to the row
+    that stays.
     """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 

@@ -80,9 +80,10 @@ class Keeper:
     # The simulator calls the following methods, see ``core.Keeper``.
 
     def find(self, plan: str) -> str | None:
-        """Return the path of the checkpoint of a plan, or None.
+        """Return the path of a checkpoint to resume from; None if there is none.
 
-        None means that there is no checkpoint, or that another process simulates the plan.
+        ``plan`` is a hash of all inputs of the run. The result is also None if another process
+        simulates this run.
         """
         folder = self._place_of(plan)
         try:
@@ -123,7 +124,7 @@ class Keeper:
         self._clear()
 
     def place(self, plan: str) -> str | None:
-        """Return the path for a new checkpoint, or None where none can be written."""
+        """Return the path for a new checkpoint; None where no checkpoint can be written."""
         if self._folder is None:
             folder = self._place_of(plan)
             try:
@@ -162,7 +163,7 @@ class Keeper:
     # The caller of the run uses the following methods.
 
     def spent(self) -> dict[str, float]:
-        """Return the wall and CPU time that this and earlier processes have spent, in s."""
+        """Return the wall and CPU time that this and earlier processes spent on the run, in s."""
         wall, cpu = self._started
         return {
             "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,

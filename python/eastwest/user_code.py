@@ -37,7 +37,7 @@ def execute(path: Path, source: bytes, kind: str) -> ModuleType:
     name = module_name(path, source, kind)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
-        raise InputError(f"{path} cannot be read as Python")
+        raise InputError(f"{path} cannot be read as Python: its name must end with .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look up the module of their class in sys.modules
     try:

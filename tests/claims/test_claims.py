@@ -154,7 +154,7 @@ def test_all_problems_of_a_file_come_at_once(papers: Path) -> None:
         ('kind = "intervals"', 'kind = "interval"'),
     )
     found = problems(path)
-    assert found["claim"].startswith("the version of the format is 1")
+    assert found["claim"].startswith("must be 1, the version of the format")
     assert found["statemant"].endswith("(statement)")
     assert "a study and a name" in found["id"]
     assert found["metric.0.measure"].endswith("(reduction)")

@@ -148,7 +148,7 @@ def test_messages_ahead_on_the_connection_are_told_apart(tmp_path: Path) -> None
     assert parts(story)["timer"] == pytest.approx(2500)
     assert sum(parts(story).values()) == pytest.approx(6000)
     assert any("1 earlier message (100 kB)" in p.what for p in story.parts)
-    assert any("a byte of a message before it" in m.text for m in story.moments)
+    assert any("a byte of an earlier message" in m.text for m in story.moments)
 
 
 def test_events_of_later_messages_and_other_connections_are_not_its_own(tmp_path: Path) -> None:
@@ -326,8 +326,8 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
     assert story.facts["jobs_beside"] == 1
     assert story.facts["slowest_chunk"] == 4
     text = story.text()
-    assert "The last one ended the shuffle: flow 1 from h1" in text
-    assert "Meanwhile 1 flow of others (100 kB) went to h3." in text
+    assert "The last fetch ended the shuffle: flow 1 from h1" in text
+    assert "Meanwhile 1 flow outside the job (100 kB) went to h3." in text
     assert explain(result, "job", "sort").to_dict() == story.to_dict()
 
 
@@ -341,7 +341,7 @@ def test_a_reduce_that_waited_for_a_slot(tmp_path: Path) -> None:
     assert sum(p.us for p in story.parts) == pytest.approx(30e6)
     wait = next(p for p in story.parts if "waiting for a slot" in p.what and "map 2" in p.what)
     assert wait.us == pytest.approx(5e6)
-    assert "Nothing came over the network" in story.text()
+    assert "No data crossed the network" in story.text()
 
 
 def test_a_job_of_maps_only_and_one_without_tasks(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_start_of_another_flow_is_found_before_its_end(tmp_path: Path) -> None
     rows = [flow(0, fct_us=500_000.0), flow(1, start_s=1.25, fct_us=500_000.0)]
     story = difference(*pair(tmp_path, {"flows": rows[:1]}, {"flows": rows}))
     assert story.facts["same_until_s"] == pytest.approx(1.25)
-    assert lines(story, "The first difference")[0].endswith("the other one lacks.")
+    assert lines(story, "The first difference")[0].endswith("the other result lacks.")
     assert story.facts["flows"]["only_in"] == [0, 1]
 
 

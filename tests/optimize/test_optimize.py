@@ -517,7 +517,7 @@ def test_the_page_is_one_file_and_escapes_names(land: Landscape) -> None:
         "http://www.w3.org/2000/svg", ""
     ).replace("http-equiv", "")
     assert "recommended.toml" in page and "on the front" in page
-    with pytest.raises(InputError, match="give it alone"):
+    with pytest.raises(InputError, match="name only this folder"):
         write_report([found.path, found.path])
     hard = search(HEAD + GOALS + RUNTIME.replace("+1", "-90") + SPACE + STAGES, "hard")
     assert "Nothing is recommended." in write_report([hard.path]).read_text()

@@ -85,8 +85,8 @@ def test_flows_with_timeouts_are_compared_with_their_like(tmp_path: Path) -> Non
     result = folder(tmp_path / "r", {"flows": flows}, about)
     said = [text for mark, text in verdict.verdicts(Facts(result)) if "TCP timeout" in text]
     assert said == [
-        "There were 5 TCP timeouts. 3 flows (25 %) were in progress on a connection during at "
-        "least one; a timeout counts for each of them. Median completion time with and without a "
+        "There were 5 TCP timeouts. 3 flows (25 %) were in progress on a connection during a "
+        "timeout, which counts for each of these flows. Median completion time with and without a "
         "timeout: 700 ms against 300 ms (2 of 5 shuffle flows); 240 ms against "
         "50 µs (1 of 7 response flows)."
     ]

@@ -244,7 +244,7 @@ def test_the_story_of_a_slow_flow(tmp_path: Path) -> None:
     row = rows(Facts(result))[0]
     assert row["story"] == (
         "Lost 2 packets at leaf0->h3 (queue full). 1 timeout: nothing was sent for up to 200 ms, "
-        "20 % of its time. 1 fast recovery."
+        "20 % of the time of the flow. 1 fast recovery."
     )
     assert [(m.css, m.at, m.to) for m in row["marks"]] == [
         ("recovery", 600, 700),
@@ -313,7 +313,7 @@ def test_a_sweep_has_a_page(fake: FakeCore, tmp_path: Path) -> None:
     assert "metric-latency_us-p99" in figures or "Nothing differs between the points." in text
     with pytest.raises(
         InputError,
-        match="the folder of a sweep, which cannot be compared with others: give it alone",
+        match="the folder of a sweep, which cannot be compared with others: name only this folder",
     ):
         write_report([sweep.path, sweep.path])
     rule = {**sweep.summary, "adaptive": {"metric": "flows.fct_us.p99"}}

@@ -73,13 +73,13 @@ def test_problems_of_inner_tables_are_those_of_the_file() -> None:
     assert [p["hint"] for p in table.problems][-1] == "format"
     needed = Table({})
     needed.head(("format",), 1, needed=True)
-    assert told(needed) == {"format": "the version of the format is 1"}
+    assert told(needed) == {"format": "must be 1, the version of the format"}
 
 
 def test_the_nearest_name() -> None:
     assert nearest("rats", ["rates", "ports"]) == "rates" and nearest("x", ["rates"]) is None
     assert meant("rats", ["rates"]) == "did you mean rates?"
-    assert meant("x", ["rates", "ports"]) == "there are rates, ports"
+    assert meant("x", ["rates", "ports"]) == "allowed: rates, ports"
 
 
 def test_limits_of_a_file(tmp_path: Path) -> None:

@@ -725,7 +725,7 @@ def test_ctrl_c_says_how_to_go_on(file: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(core, "run", run)
     code, _, err = invoke(str(file), "--jobs", "0")
-    assert code == 130 and "3 of 4 runs are kept" in err and "--resume" in err
+    assert code == 130 and "3 of 4 runs are stored" in err and "--resume" in err
     code, _, err = invoke(str(file), "--jobs", "0", "--resume")
     assert code == 0
 

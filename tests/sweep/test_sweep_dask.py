@@ -191,7 +191,7 @@ def test_ctrl_c_cancels_what_is_queued(dask: LocalCluster, tmp_path: Path) -> No
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
-    assert process.returncode == 130 and b"runs are kept" in said, said.decode()
+    assert process.returncode == 130 and b"runs are stored" in said, said.decode()
     assert b"distributed" not in said
     there = SweepResult("out")
     assert not there.summary["complete"] and there.runs.height < 200

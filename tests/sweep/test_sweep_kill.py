@@ -141,7 +141,7 @@ def test_an_interrupted_sweep_leaves_what_it_has(file: Path, number: signal.Sign
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said.decode()
-    assert b"runs are kept" in said
+    assert b"runs are stored" in said
     assert all(gone(worker) for worker in workers)
     there = SweepResult(file.parent / "stopped" / "out")
     assert not there.summary["complete"] and 0 < there.runs.height < RUNS

@@ -175,7 +175,7 @@ def claims(
 
 
 def _selected(folder: Path, patterns: list[str]) -> list[Claim]:
-    """Return the claims that patterns name; of a word, only the command that lists its claims."""
+    """Return the claims that patterns name; for an unknown pattern, exit and name the search."""
     try:
         return select(folder, patterns, _say)
     except ProblemsError:

@@ -1,7 +1,7 @@
 """Groups of commands that import the module of a command only when the command is used.
 
 Importing all modules takes 1 s. ``--help`` of a group needs the name and one line of each command;
-they are read from the source code of the modules, without importing them.
+both are read from the source code of the modules, without importing the modules.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def _print(rows: list[Row], names: list[str], phy: eee.Phy) -> None:
     screen.print(_table("power", rows, names, lambda row: percent(float(row["power"]))))
     screen.print(_table("wait", rows, names, lambda row: span(float(row["wait_us"]) / 1e6)))
     screen.print(
-        "By load: power as a share of that of a link that never sleeps, and mean wait of a frame."
+        "By load: power as a share of the power of a link that never sleeps; mean wait of a frame."
     )
 
 

@@ -39,7 +39,7 @@ def loop(
         float, typer.Option(help="Share of marks per packet above the set point, per second.")
     ] = 3e-4,
     link: Annotated[
-        str | None, typer.Option(help="Link to show; default: the one with the longest queue.")
+        str | None, typer.Option(help="Link to show; default: the link with the longest queue.")
     ] = None,
     warm_up: Annotated[
         str,
@@ -52,7 +52,7 @@ def loop(
     force: Annotated[bool, typer.Option("--force", help="Replace existing runs.")] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Run a scenario as it is, with a control loop in its queues, and with one that predicts.
+    """Run a scenario as it is, with a control loop in its queues, and with a predicting loop.
 
     The loop keeps the queue of each port at a set point by marking a share of packets. FOLDER gets
     loop.png, loop.csv and the three runs. docs/guide/control.md has an example.
@@ -67,7 +67,10 @@ def loop(
         for name, text in (("interval", interval), ("horizon", horizon), ("warm-up", warm_up))
     )
     if interval_s != round(interval_s * 1e6) / 1e6 or horizon_s != round(horizon_s * 1e6) / 1e6:
-        fail("--interval and --horizon must be whole numbers of microseconds, such as 500 us")
+        fail(
+            f"--interval {interval}, --horizon {horizon}: both must be whole numbers of "
+            "microseconds, such as 500 us"
+        )
     wanted = closed_loop.Wanted(set_point, interval_s, horizon_s, proportional, integral)
     cases = closed_loop.compare(
         scenario,

@@ -136,7 +136,8 @@ def horizon(
     """Compute receding-horizon control of flow rates at a queue, with and without declared load.
 
     The load begins and ends at known times. The loop runs twice: once these times are declared to
-    the controller in advance, once it sees only their effect. Needs the extra 'control'.
+    the controller in advance, once the controller sees only the effect of the load. Needs the extra
+    'control'.
     docs/mechanisms/control.md has the equations.
     """
     from eastwest.models.horizon import Costs, RecedingHorizon  # noqa: PLC0415  slow to load
@@ -154,7 +155,10 @@ def horizon(
     if not (math.isfinite(covers) and covers >= 2):
         fail(f"--covers {covers:g}: must be 2 or more")
     if not begin_s < end_s <= duration_s:
-        fail("--begin must be less than --end, and --end at most --duration")
+        fail(
+            f"--begin {begin}, --end {end}, --duration {duration}: "
+            "--begin must be less than --end, and --end at most --duration"
+        )
     sources = tuple(
         Flow(f"flow {number}", ("queue",), (delay_s,), told_s)
         for number, delay_s in enumerate(several_seconds("--delays", delays), 1)
@@ -201,5 +205,8 @@ def _capacity(capacity: str, frame: str) -> float:
     frame_bytes = quantity("--frame", frame, "size")
     rate_bps = quantity("--capacity", capacity, "rate")
     if not (frame_bytes > 0 and rate_bps > 0):
-        fail("--capacity and --frame must be above 0, such as 1 Gbit/s and 1538 B")
+        fail(
+            f"--capacity {capacity}, --frame {frame}: both must be above 0, such as 1 Gbit/s and "
+            "1538 B"
+        )
     return rate_bps / 8 / frame_bytes

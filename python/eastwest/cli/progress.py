@@ -15,7 +15,7 @@ from eastwest.units import clean, percent, size, span
 if TYPE_CHECKING:
     from eastwest.sweep import State
 
-#: Minimum ratio of two estimates of a run's whole wall time for which the newer one is printed.
+#: Minimum ratio of two estimates of a run's whole wall time from which the newer one is printed.
 _REVISED = 1.5
 
 

@@ -23,7 +23,7 @@ _GAP = 2
 
 
 def console(*, wide: bool = False) -> Console:
-    """Return the console for results; a ``wide`` one is for tables of many columns."""
+    """Return the console for results; ``wide``: for tables with many columns."""
     made = Console(highlight=False)
     if wide and not made.is_terminal:
         made.width = max(made.width, _WIDE)

@@ -61,7 +61,7 @@ def summary_table(result: Result, width: int) -> Table:
 
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, text, style) of the first few goals of a run, and a line on further goals."""
+    """Yield (name, text, style) of the first goals of a run, and of a line on further goals."""
     if not result.summary.get("goals"):
         return
     from eastwest.views import goals  # noqa: PLC0415  few runs have goals

@@ -160,7 +160,7 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean over seeds with its 95 % interval as columns; None in each without values."""
+    """Return columns over seeds: n, mean, low and high (95 % interval); None for n = 0."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)
@@ -174,7 +174,7 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-    """Return by seed the ratio of the number ``name`` of one point to that of another point."""
+    """Return for each common seed the ratio of the number ``name`` of two points."""
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -214,10 +214,10 @@ def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result |
 
 
 def missing_of(part: Part, store: Store) -> list[Missing]:
-    """Return for each sweep of a part how many runs the store lacks, and their CPU time.
+    """Return for each sweep of a part the number of missing runs and their expected CPU time.
 
-    The expected time of a run is the mean of stored runs of its point, or else ``cost_s`` of the
-    part.
+    The expected time of a run is the mean CPU time of the stored runs of its point; without stored
+    runs, it is ``cost_s`` of the part.
     """
     found = []
     for _, spec in part.sweeps:

@@ -131,7 +131,7 @@ def _finished(driver: Driver, folder: Path) -> SweepResult:
         return driver.run(folder)
     except KeyboardInterrupt:
         state = driver.state()
-        kept = f"{state.done} of {state.planned} runs are kept"
+        kept = f"{state.done} of {state.planned} runs are stored"
         interrupted(f"{kept}; repeat the command with --resume to continue")
 
 

@@ -34,7 +34,8 @@ def explain(
     exchange it is the flow of its request or response; for a task ``"JOB/map/3"`` or
     ``"JOB/reduce/0"``; for an MPI program its workload. The times of flows are divided by their
     critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
-    ``rerun_s`` seconds is simulated again to record them; ``progress`` is called meanwhile.
+    ``rerun_s`` seconds is simulated again to record the critical paths; ``progress`` is called with
+    the progress of that run.
     ``workload`` selects the workload where several have a job of the name ``id``. The story prints
     as text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
     ``total_us`` microseconds. Raises ``InputError`` where the object does not exist or the folder

@@ -1,6 +1,6 @@
 """Repetition of a simulation, to record the critical paths of its messages.
 
-Results do not contain critical paths by default, because recording them takes a third more
+Results do not contain critical paths by default, because recording them needs a third more CPU
 instructions. A run with equal scenario and seed is identical, which its digest proves, so critical
 paths can be recorded later.
 """
@@ -15,7 +15,7 @@ from eastwest.results import Result, frame, pick
 from eastwest.run import load_source, measured
 from eastwest.views.evidence import Evidence
 
-#: Tables of the repeated run that replace those of the first result in explanations.
+#: Tables that explanations read from the repeated run instead of the first result.
 _TABLES = ("flow_parts", "flow_hops")
 
 
@@ -35,8 +35,8 @@ def record(
 ) -> str | None:
     """Simulate a result again, and add the parts of messages' times to ``evidence``.
 
-    ``senders`` are the values of ``measure.flow_parts``: hosts whose messages are recorded. Returns
-    the reason for a failure, or None.
+    ``senders`` are the values of ``measure.flow_parts``: hosts, or pairs ``SRC->DST``, whose
+    messages are recorded. Returns the reason for a failure, or None.
     """
     result = evidence.result
     if not is_possible(result):
@@ -50,10 +50,10 @@ def record(
             core.RunOptions(progress=told),
         )
     except (core.scenario_error(), core.run_error(), ValueError, OSError) as error:
-        return f"it cannot be simulated again: {error}"
+        return f"the run cannot be simulated again: {error}"
     if summary.get("digest") != result.summary.get("digest"):
         return (
-            "its digest changes when it is simulated again: "
+            "its digest changes when the run is simulated again: "
             "another version of Eastwest, or another input, made the result"
         )
     for name in _TABLES:

@@ -21,9 +21,9 @@ def story(evidence: Evidence, number: int) -> Story:
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")
     if messages.height == 0:
-        known = "see the column connection of its flows"
+        known = "the column connection of its table flows has the numbers"
         if not table["connection"].count():
-            known = "its table of flows has no connection numbers"
+            known = "its table flows has no connection numbers"
         raise InputError(f"{path} has no message on connection {number}; {known}")
     rows = list(messages.iter_rows(named=True))
     for row in rows:
@@ -49,7 +49,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.total_us = (last_s - first_s) * 1e6
     busy = covered([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
     idle = max(0.0, result.total_us - busy)
-    both = (Part("with a message in flight", busy), Part("with none", idle))
+    both = (Part("with a message in flight", busy), Part("with no message in flight", idle))
     result.parts = [part for part in both if part.us > 0]
     result.moments = flows.whole_connection(evidence, number, first_s, last_s)
     slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]

@@ -2,7 +2,8 @@
 
 The critical path is a chain of packets, in which each packet was sent because the packet before had
 arrived (docs/mechanisms/measuring.md). Its parts add up to the time of the message: waiting at
-hosts, in the queue before each link, for acknowledgements and for retransmissions, and flight.
+hosts, in the queue before each link, for acknowledgements and for retransmissions, and flight
+(transmission, propagation and processing).
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ _WINDOWS = {
     "congestion_window": "congestion window full",
     "receiver_window": "receiver's window full (tcp.max_window)",
 }
-#: First result format that has all columns of ``COLUMNS``.
+#: First result format whose parts add up to the time of a flow. Format 10 added the columns for
+#: cores of hosts; in results of format 9 these are null and count as 0.
 _SINCE = 9
 #: Maximum number of ports whose waiting times are listed separately.
 _MOST_PORTS = 6
-#: Parts below half a picosecond, in µs, are the rounding of floating-point numbers.
+#: Half a picosecond, in µs: smaller parts are rounding errors of floating-point numbers.
 _ROUNDING_US = 5e-7
 
 
@@ -51,9 +53,10 @@ class Division:
     waits_us: list[tuple[int, float]]
 
     def is_mostly_at_sender(self, links: Collection[int]) -> bool:
-        """Whether the longest part of a flow's time is waiting at the sender's own network card.
+        """Whether the longest part of a flow's time is waiting at the sender's network card.
 
-        ``links`` are the numbers of the sender's links; waiting in their queues counts, too.
+        ``links`` are the numbers of the sender's links; waiting in the queues of these links is
+        waiting at the sender, too.
         """
         at_sender = [self.parts_us["host_queue_us"]]
         others = [
@@ -66,8 +69,8 @@ class Division:
     def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
         """Return the parts with their descriptions, longest first.
 
-        ``sender`` is the name of the sending host, ``earlier`` describes the messages ahead on
-        the connection, ``repairs`` how lost data was sent again.
+        ``sender`` is the name of the sending host. ``earlier`` is a text about the messages ahead
+        on the connection, ``repairs`` a text about timeouts and fast retransmits, or empty.
         """
         words = {
             "application_us": "until the application generated the data",

@@ -71,7 +71,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.facts["response_parts_us"] = _parts(response)
     for name, told in (("request", request), ("response", response)):
         lines = [f"{moment.at_us / 1e3:,.3f} ms: {moment.text}" for moment in told.moments]
-        result.add(f"What happened to the {name}, and how long after it was written", *lines)
+        result.add(f"Events of the {name}, with the time since it was written", *lines)
         result.add(f"The {name}, flow {row[name]}", told.summary)
         beside = next((s.lines for s in told.sections if s.title == neighbours.BESIDE), [])
         result.add(f"At the same time as the {name}", *beside)
@@ -85,8 +85,8 @@ def story(evidence: Evidence, number: int) -> Story:
 def _without_noise(row: dict[str, Any], us: float) -> float:
     """Return ``us``, a difference of times of an exchange in µs; 0 where it is a rounding error.
 
-    The simulator counts whole picoseconds. Times in seconds are floating-point numbers, which are
-    rounded more coarsely late in long runs.
+    The simulator counts whole picoseconds. Times of a result are floating-point numbers in seconds:
+    their rounding error grows with the simulated time.
     """
     return us if us > max(1e-6, 4e6 * math.ulp(row["finish_s"])) else 0.0
 

@@ -20,7 +20,7 @@ from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, number, propagation_us
 from eastwest.views.labels import plural
 
-#: Purposes of flows whose sender opens the connection.
+#: Purposes of flows whose sender opens the TCP connection.
 _OPENS = {"flow", "request", "replica"}
 #: Purposes of flows that answer on a connection that the receiver has opened.
 _ANSWERS = {"response", "shuffle", "map-input"}
@@ -143,7 +143,8 @@ def _parts(
 ) -> None:
     """Add the parts of the flow's time: from ``divided``, or else from the events of the flow.
 
-    ``blind`` means that counters of the flow show losses that the table ``events`` lacks.
+    ``blind``: the counters of the flow show losses that the table ``events`` lacks. ``waits`` are
+    silent times before timeouts, ``ahead`` the earlier messages on the connection.
     """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
@@ -196,7 +197,7 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Yield a moment for each event of the message and its connection, in order of time."""
+    """Yield a ``Moment`` for each event of the message and its connection, in order of time."""
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):
@@ -233,9 +234,9 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
         if burst.bytes:
             place = this.position(first)
             if place < 0:
-                whose = ", of a message before it"
+                whose = ", of an earlier message"
             elif place >= this.bytes:
-                whose = ", of a message after it"
+                whose = ", of a later message"
             else:
                 whose = f", from its byte {place:,} on" if several else f", its byte {place:,}"
     elif first.kind not in {"ack", "ece_ack", "syn_ack"}:
@@ -248,9 +249,9 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
     if fate.is_handshake(event):
         what = "the opening of the connection"
     elif place < 0:
-        what = "a byte of a message before it"
+        what = "a byte of an earlier message"
     elif place >= this.bytes:
-        what = "what follows it to the receiver's application"
+        what = "data that follow the message"
     else:
         what = f"byte {place:,}"
     if wait.again:
@@ -292,7 +293,7 @@ def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
         )
         lines.append(f"Smoothed round trip from {least} to {most}; timeout at most {timeout}.")
     result.facts["cwnd_bytes_min"], result.facts["cwnd_bytes_max"] = low, high
-    result.add("Its sender's window", *lines)
+    result.add("Congestion window of the sender", *lines)
 
 
 def _unknown(

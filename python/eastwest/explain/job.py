@@ -1,4 +1,4 @@
-"""Explanation of one job: its phases, its critical path, and other jobs at that time."""
+"""Explanation of one job: its phases, its critical path, and jobs at the same time."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 
 
 def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
-    """Add a section on the fetches of the last reduce: the last one and the slowest."""
+    """Add a section on the fetches of the last reduce: the last fetch and the slowest fetch."""
     reduce = way.last_reduce
     if reduce is None or way.last_map is None:
         return
@@ -154,7 +154,7 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     host = evidence.host(reduce["host"])
     title = f"The shuffle of reduce {reduce['task']}, the last to finish, on {host}"
     if fetched.height == 0:
-        result.add(title, "Nothing came over the network: all of its input lay on its own host.")
+        result.add(title, "No data crossed the network: all input of the reduce was on its host.")
         return
     several = own(evidence, "tasks", job).filter(
         (pl.col("kind") == "reduce") & (pl.col("host") == reduce["host"])
@@ -168,8 +168,12 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     last = fetched.sort("finish_s", "flow").row(-1, named=True)
     slowest = fetched.sort("fct_us", "flow").row(-1, named=True)
     before_s = max(0.0, reduce["input_done_s"] - last["finish_s"])
-    when = "ended the shuffle" if before_s < 1e-9 else f"came {span(before_s)} before its end"
-    lines.append(f"The last one {when}: {_one(evidence, last)}")
+    when = (
+        "ended the shuffle"
+        if before_s < 1e-9
+        else f"ended {span(before_s)} before the end of the shuffle"
+    )
+    lines.append(f"The last fetch {when}: {_one(evidence, last)}")
     if slowest["flow"] != last["flow"]:
         lines.append(f"The slowest was {_one(evidence, slowest)}")
     result.facts["last_fetch"], result.facts["slowest_fetch"] = last["flow"], slowest["flow"]
@@ -187,10 +191,10 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     if rivals.height:
         carried = size(int(rivals["bytes"].sum()))
         lines.append(
-            f"Meanwhile {plural(rivals.height, 'flow')} of others ({carried}) went to {host}."
+            f"Meanwhile {plural(rivals.height, 'flow')} outside the job ({carried}) went to {host}."
         )
     else:
-        lines.append(f"No flow of others went to {host} meanwhile.")
+        lines.append(f"No flow outside the job went to {host} meanwhile.")
     result.add(title, *lines)
     inner = flows.story(evidence, int(slowest["flow"]))
     told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
@@ -202,8 +206,8 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
 def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return the flows that wrote replicas of the last task's output; empty if not identifiable.
 
-    Flows name only their job and hosts. So these flows are identifiable only where no other task of
-    this kind ran on the host after the last task had its input.
+    Flows name only their job and hosts. So these flows are identifiable only where no other task
+    of the last task's kind ran on its host after the last task had its input.
     """
     flows = own(evidence, "flows", job).filter(pl.col("purpose") == "replica")
     kind = "reduce" if (tasks["kind"] == "reduce").any() else "map"
@@ -256,7 +260,7 @@ def _compare(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
     result.facts["alike"] = {"count": jobs.height, "rank": slower + 1, "runtime_s_p50": median_s}
     result.add(
         f"Among the jobs of workload {job['workload']!r}",
-        f"Number {slower + 1:,} of {jobs.height:,} from the slowest; half of them take at most "
+        f"Number {slower + 1:,} of {jobs.height:,} from the slowest; half of the jobs take at most "
         f"{span(median_s)}.",
     )
 
@@ -300,7 +304,7 @@ def _stragglers(evidence: Evidence, result: Story, tasks: pl.DataFrame) -> None:
             place = f", its split {task['locality']}" if kind == "map" else ""
             lines.append(
                 f"– {kind} {task['task']} on {evidence.host(task['host'])}: {span(task['took'])}, "
-                f"{span(fetching)} of it until its input was there{place}"
+                f"{span(fetching)} of it until its input was complete{place}"
             )
         if late.height > _MOST_LISTED:
             lines.append(f"– and {late.height - _MOST_LISTED} more")

@@ -1,4 +1,4 @@
-"""Sections on a flow and others: earlier flows of its stream, similar ones, flows at its time."""
+"""Sections that compare a flow with earlier flows of its stream, similar and concurrent flows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastwest.views.evidence import Evidence, number
 from eastwest.views.labels import plural
 from eastwest.views.series import most_at_once
 
-#: Largest ratio of the sizes of two flows that count as similar.
+#: Maximum ratio of the sizes of two flows that count as similar.
 _ALIKE = 2
 _ENOUGH = 5
 #: Heading of the section on the flows in progress at the same time.
@@ -70,7 +70,7 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     others = alike.height - 1
     title = f"Among the flows of its kind ({row['purpose']}, {sizes})"
     if others < 1:
-        story.add(title, "There is no other.")
+        story.add(title, "There is no other flow.")
         return
     slower = alike.filter(pl.col("fct_us") > row["fct_us"]).height
     faster = alike.filter(pl.col("fct_us") < row["fct_us"]).height
@@ -88,7 +88,7 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
         f"Number {slower + 1:,} of {alike.height:,} from the slowest, slower than "
         f"{percent(faster / others)} of the others; the median takes {span(median_us / 1e6)}.",
         f"{timed_out:,} of the {alike.height:,} had a timeout, "
-        f"{alike.filter(pl.col('retransmits') > 0).height:,} sent something again.",
+        f"{alike.filter(pl.col('retransmits') > 0).height:,} retransmitted data.",
     )
 
 

@@ -3,8 +3,8 @@
 The path is followed backwards from the rank that finished last. Where a rank waited for a message,
 the path continues at the sender, at the time at which the send was called. Where a send waited for
 the receiver (rendezvous), the path continues at the receiver, at the time of the match. Elsewhere
-it stays on its rank (Yang and Miller, *Critical path analysis for the execution of parallel and
-distributed programs*, ICDCS 1988). Each instant of the runtime belongs to one part.
+the path stays on its rank (Yang and Miller, *Critical path analysis for the execution of parallel
+and distributed programs*, ICDCS 1988). Each instant of the runtime belongs to one part.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Story:
             self.sections.append(Section(title, list(lines)))
 
     def lacks(self, *texts: str | None) -> None:
-        """Add texts about facts that the tables do not contain; None is ignored."""
+        """Add texts about facts that the tables of the result lack; a text of None is ignored."""
         self.unknown += [text for text in texts if text is not None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Story:
             yield from ("", f"Where the {span((self.total_us or 0) / 1e6)} went")
             yield from self._part_lines()
         if self.moments:
-            yield from ("", "What happened, and how long after its start")
+            yield from ("", "Events, with the time since the start")
             yield from self._moment_lines()
         unknown = [Section("Not known", self.unknown)] if self.unknown else []
         for section in [*self.sections, *unknown]:

@@ -115,7 +115,7 @@ def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
 
 
 def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
-    """Add sections on the first difference of all tables, and on that of each table."""
+    """Add sections on the first difference of all tables and the first of each table."""
     ends = found.ends_s
     result.facts |= {
         "same_until_s": found.same_until_s,
@@ -157,7 +157,7 @@ def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: 
             lines.append(f"Only in {name}:")
             lines += [f"– {row['at']:.9f} s: {_words(each, first, row)}" for row in rows]
         else:
-            lines.append(f"{name} has nothing here that the other one lacks.")
+            lines.append(f"{name}: no row at this time that the other result lacks.")
     result.add(f"The first difference, in {first.kind.name}", *lines)
     result.add(
         "First difference of each table",
@@ -270,7 +270,7 @@ _Measures = dict[tuple[str, str], dict[str, Any]]
 def _measures(result: Result) -> _Measures:
     """Return the measures of each workload, also for times when another workload was active.
 
-    For result folders of old formats, which lack these measures, they are computed.
+    Summaries of old formats lack these measures; then they are computed from the tables.
     """
     found = result.summary
     if not isinstance(found.get("workloads"), dict):
@@ -303,7 +303,7 @@ def _workloads(result: Story, first: Result, second: Result) -> None:
         label += f" while {clean(str(active), 60)}" if active else ""
         if was is None or now is None:
             place = "first" if now is None else "second"
-            lines.append(f"{label}: only the {place} run has any")
+            lines.append(f"{label}: only the {place} run has values")
             continue
         scale = 1e-6 if unit.name.endswith("_us") else 1.0
 
@@ -325,7 +325,7 @@ def _workloads(result: Story, first: Result, second: Result) -> None:
 
 
 def _goals(result: Story, first: Result, second: Result) -> None:
-    """Add a section on goals: the value of each, and whether it is met, in both runs."""
+    """Add a section on goals: value of each goal, and whether the goal is met, in both runs."""
     pairs = goals.of_both(first, second)
     result.facts["goals"] = [
         {
@@ -420,7 +420,7 @@ def _flows(result: Story, first: Evidence, second: Evidence, names: list[str], t
         f"{count(pairs.height - moved.height)} took equally long."
     ]
     if any(alone):
-        lines.append(f"Without a partner: {count(alone[0])} and {count(alone[1])}.")
+        lines.append(f"Flows only in one run: {count(alone[0])} and {count(alone[1])}.")
     listed = []
     order = pl.col("change_us").abs()
     for row in moved.sort([order, "flow"], descending=[True, False]).head(top).to_dicts():
@@ -503,7 +503,7 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a section on chance: single runs are compared; a shown sweep file compares many seeds."""
+    """Add a section: the difference may be chance; a shown sweep file compares many seeds."""
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:

@@ -1,11 +1,11 @@
 """Conclusions on goals: whether a run meets them, and which points of a sweep meet them best.
 
-A run has one value for each measure: it meets a limit, or it misses it. A point of a sweep has one
-value for each seed: the confidence intervals of the mean and of the median decide whether it meets
-a limit, misses it, or is undecided (``judge.judge``), and the number of seeds beyond the limit is
-counted.
+A run has one value for each measure, which meets a limit or misses it. A point of a sweep has one
+value for each seed: the confidence intervals of the mean and of the median decide whether the point
+meets a limit, misses it, or is undecided (``judge.judge``), and the number of seeds beyond the
+limit is counted.
 Among the points that meet all limits, the best point is found by the rule of ``eastwest optimize``,
-and the difference of each other point from it is judged seed by seed.
+and the difference of each other point from the best point is judged seed by seed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _short(metrics: Collection[str]) -> list[str]:
 def margin_of(limit: Limit, interval: Interval) -> float | None:
     """Return the distance of a mean from a limit as a share of the limit; negative if beyond it.
 
-    Returns None where the limit is 0, of which there is no share.
+    Returns None where the limit is 0, because a share of 0 is not defined.
     """
     if not limit.bound:
         return None
@@ -92,7 +92,8 @@ class Cell:
     value: Interval
     #: State of the limit at the point: ``met``, ``missed`` or ``undecided``.
     state: str
-    #: Distance of the mean from the limit as a share of the limit; negative if beyond; None for 0.
+    #: Distance of the mean from the limit as a share of the limit; negative if the mean is beyond
+    #: the limit; None if the limit is 0.
     margin: float | None
     #: Number of seeds whose own value is beyond the limit.
     beyond: int
@@ -123,8 +124,8 @@ class Outcome:
     #: Comparison of each point with the goals; points without a run that has all measures are left
     #: out.
     points: tuple[At, ...]
-    #: Number of the best point that meets all limits; None without a measure that should be
-    #: minimal or maximal, or where no point meets the limits.
+    #: Number of the best point that meets all limits; None if no goal is ``minimal`` or
+    #: ``maximal``, or if no point meets the limits.
     best: int | None
     #: Number of the best point whose means meet all limits: the recommendation of ``eastwest
     #: optimize``. It differs from ``best`` where an undecided point is better.

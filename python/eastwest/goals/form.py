@@ -38,7 +38,8 @@ PARTS = (
     "simulated_s", "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace",
     "throughput_bps", "transactions",
 )  # fmt: skip
-#: Keys of a summary that not all runs have: for each, the kinds or transports of workloads with it.
+#: Keys of a summary that only some runs have, with the kinds or transports of workloads whose runs
+#: have the key.
 _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}
 #: Measures of workloads that are a single number, without statistics such as mean and p99.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
@@ -73,11 +74,11 @@ class Limit:
     """A measure that must stay on one side of a bound."""
 
     metric: str
-    #: Whether the bound is the least value allowed; otherwise it is the greatest.
+    #: Whether the bound is the least allowed value (``>``, ``>=``); otherwise it is the greatest.
     least: bool
     #: Bound in the unit of the measure; if ``relative``, a share of the baseline (0.01: 1 % more).
     bound: float
-    #: Whether the bound is a relative change against the baseline; otherwise it is a value.
+    #: Whether the bound is a relative change against the baseline, else an absolute value.
     relative: bool
     #: Whether the bound itself is not allowed (``<`` and ``>``).
     strict: bool = False
@@ -117,7 +118,7 @@ class Goals:
 
 
 def read(given: object) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a table ``[goal]``, and the problems of the others."""
+    """Return the valid goals of a table ``[goal]``, and the problems of the invalid goals."""
     if not isinstance(given, Mapping):
         example = '{ "service.exchange_us.p99" = "< 1 ms" }'
         return Goals(), [_problem("goal", given, f"must be a table, such as {example}")]
@@ -215,7 +216,7 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def of_text(scenario: str) -> Goals:
-    """Return the goals of a resolved scenario; raise ``ProblemsError`` where one is wrong."""
+    """Return the goals of a resolved scenario; raise ``ProblemsError`` where a goal is wrong."""
     goals, problems = _read_text(scenario)
     if problems:
         raise ProblemsError(problems)
@@ -223,7 +224,7 @@ def of_text(scenario: str) -> Goals:
 
 
 def _read_text(scenario: str) -> tuple[Goals, list[Problem]]:
-    """Return the valid goals of a resolved scenario, and the problems of the others."""
+    """Return the valid goals of a resolved scenario, and the problems of the invalid goals."""
     if "goal = {" not in scenario:
         return Goals(), []
     return read(tomllib.loads(scenario).get("goal", {}))
@@ -250,7 +251,7 @@ def problems_of(
 ) -> list[Problem]:
     """Return the problems of goals: wrong limits, and measures that no run of a scenario can have.
 
-    ``goals`` are those of a sweep or optimisation, which replace the scenario's own goals.
+    ``goals`` are the goals of a sweep or optimisation, which replace the scenario's own goals.
     """
     if not goals and (goals is not None or not may_have_goals(source, overrides)):
         return []

@@ -12,8 +12,8 @@ Of the points on the front that miss no limit, the recommended point has the lea
 weighted sum of the logarithms of goal / baseline. So a goal counts by its relative change, not by
 its unit; halving one goal weighs as much as doubling another goal of the same weight.
 
-Whether a point meets a limit is decided by the confidence interval of the mean over the seeds and
-by that of the median (function :func:`judge`). One run with a retransmission timeout can widen the
+Whether a point meets a limit is decided by the confidence intervals of the mean and of the median
+over the seeds (function :func:`judge`). One run with a retransmission timeout can widen the
 interval of the mean so much that it contains every limit; the interval of the median, which lies
 between order statistics, then still shows on which side most runs are.
 """
@@ -74,10 +74,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class Kept:
-    """Result of the comparison of a point with a limit: whether, and by how much, it misses it."""
+    """Comparison of a point with a limit: whether the point meets the limit, and the distance."""
 
     told: Told
-    #: Distance of the mean beyond the bound, as a share; 0 or less where the limit is met.
+    #: Distance of the mean beyond the bound, as a share of the bound; 0 or less if the mean is
+    #: allowed.
     missed: float
     #: Whether the state of the limit at the point is ``MET``.
     surely: bool
@@ -88,8 +89,9 @@ class Kept:
 def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
     """Return a metric's mean and its change against the baseline, with intervals over seeds.
 
-    The change is None where a value of the baseline is 0, unless all values of both are 0. Raises
-    ``KeyError`` where a run lacks the metric.
+    ``ours`` are the runs of the point, ``base`` those of the baseline. The change is None where a
+    value of the baseline is 0, unless all values of both points are 0. Raises ``KeyError`` where a
+    run lacks the metric.
     """
     seeds = [seed for seed in ours if seed in base]
     values = [ours[seed][metric] for seed in seeds]
@@ -107,7 +109,7 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
 
 
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
-    """Return whether a point meets a limit, and by how much it misses it."""
+    """Return whether a point meets a limit, and by how much the point misses the limit."""
     found = told(limit.metric, ours, base, confidence)
     interval, each = found.value, found.values
     if limit.relative:
@@ -122,14 +124,15 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
 def judge(
     limit: Limit, interval: Interval, each: Sequence[float] = (), confidence: float = CONFIDENCE
 ) -> Judged:
-    """Return the comparison of a point with a limit; for a relative limit, of the changes.
+    """Return the comparison of a point with a limit.
 
-    ``interval`` is the mean over the seeds with its interval, ``each`` the value of each seed. A
-    point misses a limit if its mean is beyond the bound, and the whole interval of the mean or of
-    the median is beyond it. A point meets a limit if the whole interval of the mean is on the
-    allowed side, unless the whole interval of the median is beyond the bound. Otherwise the limit
-    is undecided, also if all seeds are on the allowed side: the limit is one on the mean, and n
-    seeds that meet it do not exclude that few of many runs are far beyond it.
+    ``interval`` is the mean over the seeds with its interval, ``each`` the value of each seed; for
+    a relative limit, both are changes against the baseline. A point misses a limit if its mean is
+    beyond the bound, and the whole interval of the mean or of the median is beyond the bound. A
+    point meets a limit if the whole interval of the mean is on the allowed side, unless the whole
+    interval of the median is beyond the bound. Otherwise the limit is undecided, also if all seeds
+    are on the allowed side: the limit concerns the mean, and n seeds that meet it do not exclude
+    that a few of many runs are far beyond it.
     """
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
@@ -215,14 +218,14 @@ class Standing:
 
 
 def dominates(a: Standing, b: Standing) -> bool:
-    """Whether ``a`` dominates ``b``: it misses limits by less, or is better in the goals."""
+    """Whether ``a`` dominates ``b``: misses limits by less, or is better in the goals."""
     if a.missed > 0 or b.missed > 0:
         return a.missed < b.missed
     return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
 
 
 def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
-    """Return the Pareto fronts: points of the n-th are dominated only by points of earlier ones."""
+    """Return the Pareto fronts: only points of earlier fronts dominate the points of a front."""
     left, found = list(points), []
     while left:
         front = first_front(left)
@@ -235,7 +238,8 @@ def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
 def first_front(points: Sequence[Standing]) -> list[Standing]:
     """Return the points that no other dominates, in the given order."""
     front: list[Standing] = []
-    # In this order only earlier points can dominate a point, and one of them is on the front.
+    # In this order only earlier points can dominate a point. If any point dominates it, then so
+    # does a point on the front.
     for point in sorted(points, key=lambda p: (max(p.missed, 0.0), p.values)):
         if not any(dominates(other, point) for other in front):
             front.append(point)
@@ -266,7 +270,7 @@ def _crowding_distances(front: Sequence[Standing]) -> dict[int, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None where one side is constant or has too few values."""
+    """Return Spearman's rank correlation; None below 4 pairs, or if all values of a side agree."""
     if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
         return None
     from scipy.stats import spearmanr  # noqa: PLC0415  slow to load

@@ -1,8 +1,8 @@
 """Notes on the summary of a run: facts without which its numbers would mislead.
 
-Each module has one kind of note that needs only the summary. ``NOTES`` is the list of them: the
-notes of a run in the terminal and in ``summary.json``, and the verdicts of its page, follow from
-it. Notes that need tables of the run (``few_flows``) or its scenario are not in the list.
+Each module has one kind of note that needs only the summary. ``NOTES`` lists these kinds. The notes
+of a run in the terminal and in ``summary.json``, and the verdicts of its page, follow from
+``NOTES``. Notes that need tables of the run (``few_flows``) or its scenario are not in the list.
 """
 
 from __future__ import annotations

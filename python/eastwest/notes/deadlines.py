@@ -1,4 +1,4 @@
-"""Notes on queries that were incomplete at their deadline, with which they count as answered.
+"""Notes on queries that were incomplete at their deadline, and count as answered there.
 
 The application ``fan-out`` answers a query at its deadline at the latest. An incomplete query has
 the deadline as its time, so that a percentile of ``query_us`` hides how long its responses took.

@@ -15,7 +15,7 @@ _SATURATED = 0.9
 def of_run(summary: Mapping[str, Any]) -> list[str]:
     """Return notes on saturated cores of hosts, and on frames lost in full rings of hosts.
 
-    ``summary`` is that of a run. Without ``[hosts]`` in its scenario there are no notes.
+    ``summary`` is the summary of a run; without ``[hosts]`` in the scenario there are no notes.
     """
     busy, lost = pick(summary, "hosts", "busy_max"), pick(summary, "hosts", "ring_drops")
     notes = []

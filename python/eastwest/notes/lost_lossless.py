@@ -1,4 +1,4 @@
-"""Sentence on lossless packets that switches lost, for every place that shows it.
+"""Sentence on packets of lossless priorities that switches lost, for terminal, pages and notes.
 
 With PFC, a lossless packet is lost only if the headroom of its input is full: because the headroom
 or the headroom pool of the scenario is too small, or because a fault stretches a link.

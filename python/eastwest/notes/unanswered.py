@@ -1,4 +1,4 @@
-"""Notes on requests of applications that got no reply, for every place that shows them."""
+"""Notes on requests of applications that got no reply, for terminal, pages and notes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from eastwest.results import pick
 from eastwest.units import clean, count
 
-#: Why requests have no reply, after their number, by the name of the number in
+#: Texts that tell why requests have no reply, by the name of their number in
 #: ``applications.W.requests``.
 _REASONS = {
     "request_in_flight": "in flight to the server",
@@ -25,7 +25,7 @@ def reasons(requests: Mapping[str, Any]) -> str:
     return ", ".join(f"{count(n)} {_REASONS[name]}" for name, n in found.items() if n)
 
 
-#: What ended the run, by ``applications.W.ended``.
+#: Texts for the end of an application, by the value of ``applications.W.ended``.
 _ENDS = {
     "by itself": "when the application ended",
     "at the duration": "at the duration of the run",

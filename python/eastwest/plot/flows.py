@@ -19,7 +19,7 @@ def flow_parts(result: Result) -> Figure:
     """
     table = parts_by_size(result)
     if table.height == 0:
-        return empty("No flow was split: name senders in measure.flow_parts")
+        return empty("No parts of completion times were recorded: set measure.flow_parts")
     with sheet() as (figure, axes):
         at = np.arange(table.height)
         below = np.zeros(table.height)

@@ -204,8 +204,8 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
     """Draw every link as a row over time, darker with higher utilisation or more drops.
 
     ``what`` is ``"utilisation"`` (share of the link's rate) or ``"drops"`` (packets lost). The data
-    are in the table ``link_samples``. Of more than 400 links, those that carried or dropped most
-    are drawn.
+    are in the table ``link_samples``. Of more than 400 links, the links that carried or dropped
+    most are drawn.
     """
     if what not in {"utilisation", "drops"}:
         raise InputError(f"what={what!r}: must be 'utilisation' or 'drops'")
@@ -234,7 +234,7 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
 
 
 def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
-    """Draw the tasks of a job, one in each row, with their stages: starting, input, the rest.
+    """Draw the tasks of a job, one in each row, in three stages: start, input, compute and output.
 
     ``job`` is the number of the job; ``workload`` is needed where several workloads have a job of
     this number. Raises ``InputError`` where there is no such job.
@@ -244,7 +244,7 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
         own &= pl.col("workload") == workload
     found = result.jobs.filter(own)
     if found.height != 1:
-        several = "has several jobs (give workload=)" if found.height else "has no finished job"
+        several = "has several jobs (set workload=)" if found.height else "has no finished job"
         raise InputError(f"{result.path} {several} {job}; workload={workload!r}")
     row = found.row(0, named=True)
     if not all(np.isfinite([row["submitted_s"] or 0.0, row["runtime_s"] or np.nan])):

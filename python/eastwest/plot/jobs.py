@@ -28,7 +28,8 @@ from eastwest.units import count, span
 from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.series import Lanes
 
-#: Maximum number of tasks that are drawn as single bars; of more, the number running is drawn.
+#: Maximum number of tasks that are drawn as single bars; for more tasks, the number of running
+#: tasks of each host is drawn.
 _MOST_BARS = 400
 _BINS = 600
 _SHADES = dict(zip(KINDS, (BLUE, ORANGE), strict=True))
@@ -87,7 +88,7 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the tasks of each host over time: as single bars, or, of many tasks, their number."""
+    """Draw the tasks of each host over time: as bars, or above 400 tasks as numbers of tasks."""
     tasks = results[0][1].tasks.sort("started_s", "finished_s", "job", "task")
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     scale = time_axis(axes, end)

@@ -75,7 +75,7 @@ def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the slowdown of flows by size: completion time divided by that in an empty fabric."""
+    """Draw the slowdown of flows by size: completion time / time alone on the idle path."""
     title = ""
     tables = [by_size(result) for _, result in results]
     present = {size for table in tables if table.height for size in table["size"]}

@@ -28,8 +28,8 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 #: Pattern of SVG attributes that hold coordinates in points; scales are not matched.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-#: Rotations by zero, spaces at the beginning of a line, and names that matplotlib gives to groups
-#: that have none.
+#: Pattern of SVG text without effect: rotations by zero, spaces at the beginning of a line, and
+#: names that matplotlib invents for groups.
 _NO_EFFECT = re.compile(r' transform="rotate\(-0 [^"]*\)"|(?<=\n) +| id="[A-Za-z0-9.]+_\d+"(?=>)')
 _STYLE = re.compile(r'(?<= style=")[^"]*')
 _SPACE = re.compile(r"(?<=[;:]) ")
@@ -44,7 +44,7 @@ def check(path: Path) -> None:
 
 
 def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
-    """Write a figure to a file in the format that the ending of the file name tells."""
+    """Write a figure to a file in the format of the file name's ending."""
     check(path)
     write_whole(path, drawn(figure, path.suffix, dpi))
 
@@ -65,7 +65,7 @@ def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
 
 
 def with_palette(data: bytes) -> bytes:
-    """Return a PNG file with a palette of 256 colours, or unchanged if that is not smaller."""
+    """Return a PNG file with a palette of 256 colours, or unchanged if a palette saves nothing."""
     from PIL import Image  # noqa: PLC0415  comes with matplotlib, and takes its time
 
     smaller = io.BytesIO()

@@ -37,14 +37,14 @@ def sweep(
 
     ``result`` is the result of a sweep, or the path of its folder. ``measure`` is a metric such as
     ``flows.fct_us.p99`` or ``service.exchange_us.p99`` (default: the first metric of the sweep's
-    table). ``x`` is the setting on the horizontal axis (default: the one with the most values).
+    table). ``x`` is the setting on the horizontal axis (default: the setting with the most values).
     ``by`` are the settings that have a curve for each value (default: all other settings).
     ``where`` selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are given by path, by
     the last part of the path, by the key of a table (``fabric.queue.kind``), or, for names of
     cases, as ``case``. Values with units are numbers on the axis, so that ``20 packets`` and ``200
-    packets`` are to scale. If queues have different settings for their threshold, give ``x`` as a
-    list: each point is at the first of these settings that it has, and points without any of them
-    are not drawn. Raises ``InputError`` for names that the sweep lacks.
+    packets`` are to scale. If queues have different settings for their threshold, ``x`` is a list:
+    each point is drawn at the value of the first setting of the list that it has, and points
+    without these settings are not drawn. Raises ``InputError`` for names that the sweep lacks.
     """
     found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
@@ -102,7 +102,7 @@ def comparisons(result: SweepResult | str | Path, measure: str | None = None) ->
 
 
 def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
-    """Draw the means of a curve with their intervals; points at names have no line between them."""
+    """Draw the means of a curve with intervals; on an axis of names there is no line."""
     if axis.numbers is None:
         aside = (number - (of - 1) / 2) * min(0.12, 0.7 / of)
         at = [place + aside for place in curve.places]

@@ -78,7 +78,7 @@ def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
         y = np.concatenate([[sizes.zero_share], shares])
         axes.step(x, y, where="post", color=color(number), ls=_DASHES[number % 4], label=label)
     if not drawn:
-        nothing(axes, "the trace has no such bytes")
+        nothing(axes, "the trace does not have these sizes")
         return
     axes.set_xscale("log")
     axes.set_xlim(_ZERO_AT, most * 2)
@@ -108,7 +108,7 @@ def _rate(axes: Axes, arrival: Arrival) -> None:
 
 
 def rate_title(arrival: Arrival) -> str:
-    """Return a sentence that compares the busiest interval with the median one."""
+    """Return a sentence that compares the busiest interval with the median interval."""
     known = [burst for burst in arrival.bursts if burst.ratio is not None]
     jobs = f"{count(arrival.jobs)} jobs in {span(arrival.span_s)}"
     if not known:

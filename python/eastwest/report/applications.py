@@ -33,8 +33,8 @@ _NUMBERS = (
 def number_rows(result: Result) -> list[list[str]]:
     """Return rows of operations and requests of each application, and why requests have no reply.
 
-    An operation is what an application plans, begins or completes; without any, its cells have a
-    dash. Results before format 10 have no rows.
+    An operation is what an application plans, begins or completes; cells of an application without
+    operations have a dash. Results before format 10 have no rows.
     """
     rows = []
     for workload, own in applications.all_of(result.summary).items():

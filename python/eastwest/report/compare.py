@@ -1,4 +1,4 @@
-"""Page that compares several results: different settings, and their effect on the metrics."""
+"""Page that compares several results: the settings that differ, and their effect on metrics."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _sentences(
 
 
 def _listed(settings: list[_Setting]) -> str:
-    """Return the first of these settings with their values, as the end of a sentence."""
+    """Return the first settings of a list with their values, as the end of a sentence."""
     texts = [f"{path} ({' / '.join(values)})"[:120] for path, values in settings[:_MOST_NAMED]]
     rest = len(settings) - _MOST_NAMED
     return "; ".join(texts) + (f"; and {rest} more." if rest > 0 else ".")

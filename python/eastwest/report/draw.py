@@ -1,8 +1,8 @@
 """Charts as data for the page's template: scales with their ticks, and paths in plot units.
 
 A plot is an SVG that stretches with the page: x runs from 0 to `WIDTH` at any width of the screen,
-y is in CSS pixels. Labels are outside of it in a fixed size, with their position in per cent. So a
-page without scripts fits any screen, and zooming changes only the view box.
+y is in CSS pixels. Labels have a fixed size and are outside the SVG, with their position in per
+cent. So a page without scripts fits any screen, and zooming changes only the view box of the SVG.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eastwest.views.series import Bins, Floats
 
 #: Width of every plot in its own units: fine enough to zoom in 2000 times.
 WIDTH = 1_000_000
-#: Number of different colours and dashes of series; further series use them again.
+#: Number of different colours and dashes of series; series ``n`` looks like series ``n - SHADES``.
 SHADES = 6
 
 #: Approximate widths of a plot in CSS pixels: in half the page, in the whole page, on a phone.
@@ -101,7 +101,7 @@ class Tick:
 class Label:
     """A text below or in a plot: its position in per cent of the width, and its CSS classes.
 
-    A label of the class ``minor`` has no room on a phone, one of the class ``end`` ends at its
+    A label of the class ``minor`` is hidden on a phone; a label of the class ``end`` ends at its
     position instead of being centred.
     """
 
@@ -133,8 +133,8 @@ def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
 def _fitting(wanted: Sequence[tuple[float, str]], width: float) -> list[int]:
     """Return the indices of the texts that do not overlap in a plot of ``width`` CSS pixels.
 
-    A text is centred at its position; a text at the right edge ends there. Where two texts overlap,
-    the left one is kept.
+    A text is centred at its position; a text at the right edge ends at its position. Where two
+    texts overlap, the left text stays.
     """
     kept: list[int] = []
     until = -math.inf
@@ -306,17 +306,17 @@ class Chart:
     height: int = 220
     wide: bool = False
     paths: list[Path] = field(default_factory=list)
-    #: Names of the series, in the order of their numbers; empty for a single one.
+    #: Names of the series, in the order of their numbers; empty for a single series.
     legend: list[str] = field(default_factory=list)
-    #: Symbols of the legend: ``line``, ``area``, ``dot``, ``bar`` or ``state``.
+    #: Symbol in the legend: ``line``, ``area``, ``dot``, ``bar``, ``piece`` or ``state``.
     key: str = "line"
-    #: Symbols of the legend where they differ, in the order of the series.
+    #: Symbol of each series in the legend, in the order of the series; empty: all have ``key``.
     keys: list[str] = field(default_factory=list)
     #: Values of the chart that the page's script needs for the pointer and for zooming.
     data: dict[str, Any] = field(default_factory=dict)
     #: Values of the chart as text: headings and rows.
     table: tuple[list[str], list[list[str]]] | None = None
-    #: Labels of rows instead of an axis, top to bottom.
+    #: Labels of rows, from top to bottom, in place of a vertical axis; empty with an axis.
     rows: list[str] = field(default_factory=list)
     #: CSS class of the figure, for pictures with their own colours.
     css: str = ""
@@ -364,7 +364,7 @@ class Chart:
         return across, down
 
     def line(self, x: Any, y: Any, series: int, *, step: bool = False) -> None:
-        """Draw a line through points, or steps that hold a value until the next."""
+        """Draw a line through points; with ``step``, each value holds until the next point."""
         across, down = self.points(x, y)
         self.add(f"line s{series % SHADES}", polyline(across, down, step=step), series)
 
@@ -393,7 +393,7 @@ class Chart:
                 self.line(edges[piece[0] : piece[-1] + 2], held, series, step=True)
 
     def stack(self, edges: Floats, layers: Sequence[Floats]) -> None:
-        """Draw step curves as areas that are stacked on each other, the first one at the bottom."""
+        """Draw step curves as areas stacked on each other, the first layer at the bottom."""
         below = np.zeros(edges.size - 1)
         for number, values in enumerate(layers):
             self.band(edges, below, below + values, number)

@@ -1,7 +1,7 @@
 """Drawings of directed graphs: nodes in layers from left to right, the edges of a path marked.
 
-A node's layer is the length in calls of the longest path to it from the start of a transaction. In
-a large graph, only the nodes of the marked path and those with the most spans are drawn.
+A node's layer is the length, in calls, of the longest path from the start of a transaction to the
+node. In a large graph, only nodes of the marked path and the nodes with the most spans are drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_HOSTS = 32
 
 @dataclass
 class Box:
-    """A drawn node; x, y are the middle of its left side."""
+    """A drawn node; x, y in pixels: middle of the left side, or in a fabric the centre."""
 
     name: str
     text: str
@@ -131,7 +131,7 @@ def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
 
 
 def _curve(caller: Box, called: Box) -> str:
-    """Return a curve from the right of one box to the left of another, or back to its right."""
+    """Return a curve from the right of the caller to the left of the called box, or its right."""
     x1, y1, x2, y2 = caller.x + caller.width, caller.y, called.x, called.y
     if x2 > x1:
         bend = (x2 - x1) / 2

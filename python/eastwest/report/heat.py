@@ -1,7 +1,7 @@
 """Heat maps: one row for each name, one column for each interval of time, larger values darker.
 
-Values are sent to the page's script as bytes, the square root of the share of the largest, so that
-small values keep their digits; the picture itself has `LEVELS` steps.
+The page's script gets each value as one byte: the square root of its share of the largest value, so
+that small values keep their digits. The picture itself has `LEVELS` colours.
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def _row_name(links: list[str]) -> str:
 
 
 def _group(total: int, count: int) -> int:
-    """Return how many links of a tier share a row, so that all rows fit into the heat map.
+    """Return the number of links of a tier that share a row, so that the heat map has few rows.
 
     The tier has ``count`` of ``total`` links.
     """

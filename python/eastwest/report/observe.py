@@ -34,7 +34,8 @@ class Bar:
     y: float
     x: float
     width: float
-    #: Begin and width of its parts of the critical path, and whether the part is of the network.
+    #: Parts of the span on the critical path: begin and width in pixels, and whether a part is time
+    #: in the network.
     critical: list[tuple[float, float, bool]]
 
 
@@ -51,7 +52,7 @@ class Shown:
     #: Seconds on critical paths by service, and the number of transactions.
     time: Mapping[str, float]
     counted: int
-    #: Scenario from which the infrastructure is taken; empty without one.
+    #: Name of the scenario that describes the network; empty without a scenario.
     scenario: str = ""
 
 

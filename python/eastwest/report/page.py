@@ -1,8 +1,8 @@
 """Rendering of the page's templates into one file that loads no other file.
 
-The content security policy in its head allows exactly the one style sheet and the one script of
-this package, by their hashes. Names from results are put into the page as escaped text, or as JSON
-that cannot end its element.
+The content security policy in the head of the page allows exactly the one style sheet and the one
+script of this package, by their hashes. Names from results are in the page as escaped text, or as
+JSON that cannot end its script element.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
             if len(folders) > 1:
                 raise InputError(
                     f"{found} is the folder of {what}, which cannot be compared with "
-                    "others: give it alone"
+                    "others: name only this folder"
                 )
             target = out or found / "report.html"
             write_text(target, page(found))

@@ -145,7 +145,10 @@ def _events_note(facts: Facts) -> str:
 
 
 def _notes(facts: Facts, above: set[str]) -> list[str]:
-    """Return the notes of the run that are not in ``above``, and one per table with bad rows."""
+    """Return notes of the run that are not in ``above``, and a note per table with bad rows.
+
+    ``above`` are the sentences at the top of the page.
+    """
     said = [note for note in summary.notes(facts.result) if as_sentence(note) not in above]
     return said + [
         f"{units.count(count)} rows of the table {shown(name, 30)} have missing or "

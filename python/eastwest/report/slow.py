@@ -59,7 +59,7 @@ def without_loss(rows: list[dict[str, Any]]) -> str:
 
 
 def _recorded_until(facts: Facts) -> float:
-    """Return the time of the last event, in s; infinite where no event was left out."""
+    """Return the time (s) of the last recorded event; infinite where no event was left out."""
     left_out = pick(facts.result.summary, "event_log", "left_out")
     last = facts.events["time_s"].max() if left_out else None
     return float(last) if isinstance(last, float) else float("inf")
@@ -172,7 +172,7 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
         said.append(
             f"{plural(len(waits), 'timeout', 'timeouts')}: nothing was sent for up "
             f"to {units.span(total)}, {units.percent(min(1.0, total / length))} of "
-            "its time."
+            "the time of the flow."
         )
         marks += [Mark("wait", place(begin), place(end)) for begin, end in waits]
     recoveries = _recoveries(row, events)
@@ -190,14 +190,17 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
 
 
 def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the times (s) from the event before a timeout until the timeout."""
+    """Return the times (begin, end in s) from the event before each timeout until the timeout."""
     times = [float(row["start_s"]), *events["time_s"].to_list()]
     before = zip(times, times[1:], events["what"].to_list(), strict=False)
     return [(last, time) for last, time, what in before if what == "timeout"]
 
 
 def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the times (s) of fast recoveries; with a timeout, until the event before it."""
+    """Return the times (begin, end in s) of fast recoveries.
+
+    A recovery that a timeout ends counts until the event before the timeout.
+    """
     found, begun = [], None
     last = float(row["start_s"])
     for time, what in events.select("time_s", "what").iter_rows():

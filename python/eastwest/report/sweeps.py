@@ -46,7 +46,8 @@ _MOST_COLUMNS = 8
 _STATISTICS = {"mean", "p50", "p99", "p999", "max"}
 #: Ratio of the largest to the least mean from which an axis is logarithmic.
 _LEAST_LOG = 30.0
-#: Least value, as a share of the end of an axis, from which a scatter does not begin at zero.
+#: Share of the end of an axis: the axis of a scatter chart does not begin at zero if all values are
+#: above this share.
 _LEAST_SHARE = 0.4
 #: Ratio of the largest to the least ratio to a baseline from which an axis is logarithmic.
 _LEAST_LOG_RATIO = 8.0
@@ -349,7 +350,7 @@ def _ratios(factors: list[list[float]]) -> Scale:
 
 
 def _sparse(columns: list[str], wide: bool) -> list[str]:
-    """Return labels of columns, cut to their room and empty for some where there are too many."""
+    """Return labels of columns, cut to the width of a column; above 12, some are empty."""
     every = -(-len(columns) // 12)
     room = characters(wide) * every // max(1, len(columns)) - 1
     return [shown(c, max(room, 8)) if i % every == 0 else "" for i, c in enumerate(columns)]
@@ -387,7 +388,7 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 
 
 def _sentences(points: Points, found: Trade | None) -> list[str]:
-    """Return sentences on where each metric is least and greatest, and on clear differences."""
+    """Return sentences on the least and greatest mean of each metric, and clear differences."""
     said = []
     main, others = _drawn(points)
     for metric in main or [m for m in others if m.headline]:

@@ -37,7 +37,7 @@ class Node:
     members: int = 1
     x: float = 0.0
     y: float = 0.0
-    #: Whether the drawing has its name, and whether there is room for it on a phone.
+    #: Whether the drawing shows the name of the node, and whether also on a phone.
     label: bool = True
     label_on_phone: bool = True
 
@@ -87,7 +87,7 @@ class Topology:
         self.height = self._place()
 
     def _layers(self) -> dict[str, int]:
-        """Return the layer of each node: 0 for hosts, for switches the links to the next host."""
+        """Return the layer of each node: 0 for hosts; for a switch, hops to the nearest host."""
         hosts = [host for host in self.facts.hosts if host in self.neighbours]
         layer = dict.fromkeys(hosts or sorted(self.neighbours)[:1], 0)
         frontier = list(layer)
@@ -128,7 +128,7 @@ class Topology:
             self._draw_as_one(part, 0)
 
     def _draw_as_one(self, names: list[str], layer: int) -> None:
-        """Represent these nodes of the fabric by one drawn node."""
+        """Represent the nodes ``names`` of the fabric by one drawn node."""
         label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
         node = Node(shown(label, 40), layer, len(names))
         self.node_of.update(dict.fromkeys(names, node))

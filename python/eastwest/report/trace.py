@@ -1,4 +1,4 @@
-"""Page about a trace, and the page that compares two."""
+"""Page about a trace of jobs or of an MPI program, and the page that compares two traces."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def title_of(name: str) -> str:
 def description_page(
     described: Description, quality: Quality | None = None, made: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the page about one trace; of a synthetic one with its distances to the source."""
+    """Return the page about one trace; a synthetic trace has a table of distances to the source.
+
+    ``made`` has the settings with which a synthetic trace was made.
+    """
     parts = []
     if quality is not None:
         parts.append(quality_section(quality, _made_words(made or {})))

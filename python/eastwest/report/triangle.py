@@ -1,9 +1,9 @@
 """Energy, runtime and latency of several results in one chart: a triangle for each.
 
 Each corner is one of the three metrics, from zero in the middle to the largest of the results at
-the rim: a smaller triangle is better. The table names each result that another one beats in all
-three metrics: such a result is not the best, however energy and time are weighted. Ideal sleep is a
-bound that cannot be built, so it is not counted as beating a result.
+the rim: a smaller triangle is better. The table names each result that another result beats in all
+three metrics: a beaten result is not the best, however energy and time are weighted. Ideal sleep is
+a bound that cannot be built, so a result with ideal sleep does not count as beating another.
 """
 
 from __future__ import annotations

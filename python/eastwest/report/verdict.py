@@ -59,7 +59,7 @@ _LOW_GOODPUT = 0.2
 def _rounds(facts: Facts) -> Iterator[Verdict]:
     """Yield a verdict on rounds with a goodput far below the rate of their receiver's link.
 
-    With several receivers there is no such rate.
+    With several receivers there is no verdict, because no single link limits the goodput.
     """
     goodput = pick(facts.result.summary, "rounds", "goodput_bps")
     names = facts.result.rounds["workload"].unique().to_list() if goodput else []
@@ -135,8 +135,8 @@ def _timeouts(facts: Facts) -> Iterator[Verdict]:
         yield (
             "look",
             f"There were {plural(timeouts, 'TCP timeout')}. {plural(hit.height, 'flow')} ({share}) "
-            "were in progress on a connection during at least one; a timeout counts for each of "
-            "them. Median completion time with and without a timeout: "
+            "were in progress on a connection during a timeout, which counts for each of these "
+            "flows. Median completion time with and without a timeout: "
             f"{_by_purpose(hit, done)}.",
         )
 

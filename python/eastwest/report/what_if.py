@@ -1,8 +1,8 @@
 """Page of what-if: the transactions of a trace in several cases, side by side.
 
-A case may have several seeds, common to all cases. Its numbers are then means over the seeds with
-their 95 % intervals (Student t), and changes against the first case are those between runs of one
-seed (paired), see ``stats``.
+A case may have several seeds, common to all cases. The numbers of a case are then means over the
+seeds with their 95 % intervals (Student t), and changes against the first case compare runs of the
+same seed (paired), see ``stats``.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) ->
 def _services(
     runs: Sequence[Sequence[dict[str, float]]], order: Iterable[str]
 ) -> list[tuple[str, list[Cell]]]:
-    """Return rows of a time by service in every case."""
+    """Return rows of a table: service, and a time of each case with interval and change."""
     return [
         (shown(name, 60), _cells(of_each(runs, name), units.span))
         for name in itertools.islice(order, _MOST_ROWS)
@@ -330,9 +330,10 @@ def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Return the different settings.
+    """Return the settings that differ.
 
-    Of a workload that the first case does not have, only the settings in ``_TELLING`` are kept.
+    Settings of a workload that the first case does not have are left out, except those in
+    ``_TELLING``.
     """
     own = {_WORKLOAD.sub(r"\1", path) for path, values in rows if values[0] != ABSENT}
     return [

@@ -1,6 +1,6 @@
 """Description of the simulated system, from the result's tables and not from its scenario.
 
-So it is correct for every kind of fabric and workload, and for results of older versions.
+The description is therefore correct for every kind of fabric and workload, and for old results.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def latency_rows(result: Result) -> list[list[str]]:
 def purpose_rows(result: Result) -> list[list[str]]:
     """Return rows on flows by their purpose.
 
-    They have the number of flows with retransmissions and with timeouts, not the sum of the flows'
+    A row has the number of flows with retransmissions and with timeouts, not the sum of the flows'
     counters: two messages in flight on one connection both count a retransmission, so that the sum
     is not the number of retransmissions in the summary.
     """

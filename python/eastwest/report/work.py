@@ -64,7 +64,7 @@ def running(facts: Facts) -> Chart:
 
 
 def jobs(facts: Facts) -> Chart:
-    """Return a chart with each job as a bar from submission to end, in as few lanes as possible."""
+    """Return a chart with a bar for each job, from submission to end, in the fewest lanes."""
     table = facts.jobs
     kept = table.sort("runtime_s", descending=True).head(MOST_JOBS)
     kept = kept.sort("submitted_s", "finished_s", "job")
