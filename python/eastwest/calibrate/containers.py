@@ -23,7 +23,7 @@ after its shuffle; during the shuffle it waits for the network and counts as idl
                       without start and half of the jitter
 ``costs.sort_rate``   bytes of a map's output, divided by its core time after its function
 ``costs.merge_rate``  bytes that a reduce shuffled, divided by the core time of its merge
-``costs.reduce_rate`` bytes that a reduce shuffled, divided by its core time after the merge, without
+``costs.reduce_rate`` bytes that a reduce shuffled, divided by its core time after the merge without
                       commit. The model writes while the function runs, so no time of a disk is
                       subtracted
 ``yarn.am_start``     from the start of the application master to the job's initialisation

@@ -91,7 +91,7 @@ class HorizonLoop(_OfFlows):
         steps = max(2, round(self.ahead_us / self.interval_us))
         network = self.model.network(self.interval_s)
         self.programme = Programme(network, steps, Costs(changing=self.changing))
-        #: Estimated rate of all flows together, in packets/s; ``growth``: estimated increase of this
+        #: Estimated rate of all flows together, in packets/s; ``growth``: estimated increase of the
         #: rate without marks, in packets/s².
         self.rate_pps = 0.0
         self.growth = self.model.growth

@@ -33,8 +33,11 @@ class Setup:
 
     source: Source
     store: Path
+    #: Hash of the scenario's text without overrides: runs of one family have similar costs.
     family: str
+    #: Build of the simulator, which must be equal in all processes.
     build: str
+    #: Whether the tables of each run are stored, not only its summary.
     tables: bool
     warm_up_ps: int
     #: Recipe from which a process loads the user's own mechanisms.
