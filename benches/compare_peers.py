@@ -23,9 +23,9 @@ user time of the simulating part alone is measured if the program separates it:
   scenario to the finished tables.
 
 The other simulators are timed without the callbacks that count packet-hops. One more run each
-counts them; its last flow must end at the same time as in the timed run. Eastwest counts, and
-measures all that it does by default. The CPU time that other processes used meanwhile is recorded
-beside every run.
+counts them; its last flow must end at the same time as in the timed run. Eastwest runs with all its
+default measurements, which include packet-hops. The CPU time that other processes used meanwhile is
+recorded beside every run.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def machine_busy_s() -> float:
 
 
 def measure(command: list[str], mark: str | None = None) -> Measured:
-    """Run a command to its end and measure it.
+    """Run a command to its end; return its output, CPU times and peak memory.
 
-    ``mark`` is a line of its output at which the user time so far is taken.
+    ``mark`` is a line of the output at which the user time so far is recorded.
     """
     busy, started = machine_busy_s(), time.monotonic()
     with tempfile.TemporaryFile("w+") as errors:
@@ -137,7 +137,7 @@ def find(pattern: str, text: str) -> float:
     """Return the number that follows a name in the output of another simulator."""
     found = re.search(pattern + r"=([0-9.eE+-]+)", text)
     if found is None:
-        sys.exit(f"no {pattern} in the output of a peer:\n{text}")
+        sys.exit(f"no {pattern} in the output of another simulator:\n{text}")
     return float(found.group(1))
 
 
@@ -422,14 +422,14 @@ def arguments() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description="S1 and S2 in Eastwest and its peers, in turns.")
     parser.add_argument("--peers-dir", type=Path, required=True, help="ns3_s1_s2.cc, ns2_s1.tcl")
-    parser.add_argument("--ns3", type=Path, help="a built ns3_s1_s2; otherwise built with g++")
-    parser.add_argument("--ns3-optimised", type=Path, help="the same built against ns-3's source")
+    parser.add_argument("--ns3", type=Path, help="a built ns3_s1_s2; default: build with g++")
+    parser.add_argument("--ns3-optimised", type=Path, help="ns3_s1_s2 built with ns-3's source")
     parser.add_argument("--ns2", default="ns", help="the ns-2 program")
-    parser.add_argument("--htsim", type=Path, help="a checkout of htsim; left out without")
+    parser.add_argument("--htsim", type=Path, help="checkout of htsim; default: no htsim")
     parser.add_argument("--eastwest", type=Path, default=ROOT / ".venv/bin/eastwest")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ns3-bytes", type=int, default=1_000_000, help="flow size against ns-3")
-    parser.add_argument("--bytes", type=int, default=4_000_000, help="against the others")
+    parser.add_argument("--bytes", type=int, default=4_000_000, help="flow size against others")
     parser.add_argument("--out", type=Path, default=ROOT / "benches/results")
     return parser.parse_args()
 

@@ -9,7 +9,7 @@ core reaches, and the busy share of the sender's core. Each case names where its
   with steering of packets to the core of the application (aRFS);
 * paper: sections 1 and 3.1, in passages that others have quoted from it;
 * notes: a reader's notes on the paper;
-* memory: no text was found in which the number could be read.
+* memory: the number was recalled; no text with the number was found.
 
 The first two cases were used to choose the defaults of ``[hosts]``; the others are predictions. A
 second table has the times ``FRAMES_AND_BYTES``, which were chosen for the three throughputs of one

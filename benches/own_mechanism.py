@@ -100,7 +100,7 @@ def cpu_of(task: Callable[[], object]) -> float:
 
 
 def loop() -> None:
-    """Count to ten million; the CPU time tells how much other processes slow this machine."""
+    """Count to ten million; the CPU time shows how much other processes slow this machine."""
     for _ in range(10_000_000):
         pass
 

@@ -2,10 +2,10 @@
 
     python benches/own_queue.py [--runs N] [--out FILE.md]
 
-Both run S1 in turns, in one process. The template marks with a probability that rises with the
-queue, as RED on the momentary queue does, and draws the same random numbers. So both give one
-digest: they process the same packets. The cost of each is the CPU time of its runs, tables
-included; drop-tail is shown for comparison.
+Both queues run S1 in turns, in one process. The template marks with a probability that rises with
+the queue, as RED on the momentary queue does, and draws the same random numbers. Therefore the
+digests of both are equal: they process the same packets. The cost of a queue is the CPU time of its
+runs, tables included; drop-tail is shown for comparison.
 """
 
 from __future__ import annotations

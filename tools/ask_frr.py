@@ -1,6 +1,6 @@
 """Prints the answer of an FRR daemon to a command: ``ask_frr.py SOCKET COMMAND``.
 
-It speaks the protocol of FRR's shell vtysh on the daemon's socket, which needs no PAM
+The program uses the protocol of FRR's shell vtysh on the daemon's socket, and needs no PAM
 configuration.
 """
 

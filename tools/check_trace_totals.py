@@ -54,9 +54,9 @@ def count_swim(path: Path) -> Counts:
 
 
 def count_rumen(path: Path) -> Counts:
-    """Count the objects and attempts of a Rumen file.
+    """Return counts of objects and attempts of a Rumen file, and sums of bytes.
 
-    Sum the bytes of each task's last good attempt.
+    The bytes of a task are those of its last successful attempt.
     """
     decoder, text, at = json.JSONDecoder(), text_of(path).strip(), 0
     found: Counter[str] = Counter()
@@ -226,7 +226,7 @@ def main() -> int:
     if arguments.write:
         PAGE.write_text(page, "utf-8")
     elif PAGE.read_text("utf-8") != page:
-        wrong.append(f"{PAGE.name} says something else: --write writes it anew")
+        wrong.append(f"{PAGE.name} has another table: --write replaces it")
     for line in wrong:
         print(line)
     print(f"{len(rows)} files, {len(wrong)} problems")

@@ -163,7 +163,7 @@ def _kept_outcome(row: Mapping[str, float]) -> Outcome:
 
 
 def machine(runs: Sequence[Run]) -> str:
-    """Return the machine profile from the runs that may calibrate it."""
+    """Return the machine profile (TOML), estimated from the runs of ``CALIBRATED``."""
     used = [run for run in runs if run.setting in CALIBRATED]
     files = [PAPER / "data" / f"{run.name}.jhist.gz" for run in used]
     rates = [run.rate_mbit * 1e6 or None for run in used]
@@ -378,7 +378,10 @@ def _compared(
 def compare_data(
     runs: Sequence[MeasuredRun], profile: str | None, seeds: int, calibrated: Sequence[str]
 ) -> list[Comparison]:
-    """Return the comparisons of all settings of runs from folders; ``calibrated`` names runs."""
+    """Return the comparisons of all settings of runs from folders.
+
+    ``calibrated`` names the runs that calibrate the machine profile; they are no predictions.
+    """
     settings: dict[str, list[MeasuredRun]] = {}
     for run in runs:
         if run.rate_mbit:
@@ -415,7 +418,7 @@ def chosen(runs: Sequence[MeasuredRun], names: Sequence[str] | None) -> list[Mea
 
 
 def data_machine(used: Sequence[MeasuredRun]) -> tuple[str, str]:
-    """Return a profile from these runs, or the paper's without any, and a sentence on it."""
+    """Return a profile from runs (without runs, the paper's profile) and a sentence on it."""
     if not used:
         path = PAPER / "results" / "machine.toml"
         said = (
@@ -425,7 +428,7 @@ def data_machine(used: Sequence[MeasuredRun]) -> tuple[str, str]:
         return path.read_text("utf-8"), said
     workers = {len(run.workers) for run in used}
     if len(workers) > 1:
-        raise InputError("--calibrate: all runs must have as many workers")
+        raise InputError("--calibrate: all runs must have equal numbers of workers")
     cluster = Containers(used[0].cores or CLUSTER.cores, workers.pop())
     rates = [run.rate_mbit * 1e6 or None for run in used]
     paths = [run.history.path for run in used]
@@ -718,7 +721,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"hadoop_real: {error}", file=sys.stderr)
             return 2
     if arguments.calibrate or arguments.set or arguments.out:
-        parser.error("--calibrate, --set and --out go with --data")
+        parser.error("--calibrate, --set and --out are allowed only with --data")
     runs = measured_runs()
     profile = machine(runs)
     found = compare(runs, profile, arguments.seeds)

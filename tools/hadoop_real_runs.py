@@ -8,8 +8,8 @@ A run is a folder. Its name is the setting and the number of the repetition, suc
                      line gives RATE, SWBUF and CC
 ``*.jhist.gz``       the job's history, packed or not. Required: sizes and times of the tasks
 ``*conf.xml.gz``     the job's configuration as the history keeps it, packed or not. Without it
-                     another run's of the same job, or the paper's, is used, and REDS,
-                     SLOWSTART and EXTRA count
+                     configuration of another run of the same job, or the paper's, is used
+                     with REDS, SLOWSTART and EXTRA of settings.txt
 ``counters.before``  counters of each node before and after the run: retransmissions, timeouts,
 ``counters.after``   drops at the switch's ports. Without them these numbers are not compared
 ``ports.csv``        bytes on each port of the switch every quarter of a second, packed or not.
@@ -253,7 +253,7 @@ def load(
     keys = {folder: _keys(folder, given) for folder in folders}
 
     def likest(folder: Path) -> Path | None:
-        """Return the configuration of another run of the same job, best of the same setting."""
+        """Return the configuration of another run of the same job, if possible of this setting."""
         job = [keys[folder].get(key) for key in _OF_JOB]
         same = [
             (setting_of(other.name) != setting_of(folder.name), path)
@@ -311,7 +311,7 @@ def _keys(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     missing = [name for name in _REQUIRED if name not in keys]
     if missing:
         said = "; ".join(f"{name} ({KEYS[name].meaning})" for name in missing)
-        raise RunError(f"{path}: lacks {said}; --set KEY=VALUE can give it")
+        raise RunError(f"{path}: lacks {said}; --set KEY=VALUE can set missing keys")
     for name, key in KEYS.items():
         if key.default:
             keys.setdefault(name, key.default)

@@ -1,4 +1,4 @@
-"""Compares the estimated memory of a run with the memory that building its network takes.
+"""Compares the estimated memory of a run with the measured memory for building its network.
 
 ``python tools/memory_table.py`` builds twelve fabrics, each with packets and with flows, in a
 process of its own. It prints the rows of the table in docs/internals/memory.md. A process that

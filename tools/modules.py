@@ -1,7 +1,7 @@
 """Finds modules of a Rust crate that import each other in a cycle.
 
     python tools/modules.py             the cycles of every crate
-    python tools/modules.py network     of one, with the imports that close each
+    python tools/modules.py network     the cycles of one crate, with the imports that close each
 
 A module is a file. It imports another where one of its paths (``use``, or in the code itself) leads
 to it: ``crate::a::b::Item`` leads to the file of ``crate::a::b``. Tests do not count. The `mod`

@@ -33,7 +33,7 @@ def notebooks() -> list[Path]:
 
 
 def read(path: Path) -> Any:
-    """Return a notebook, which is valid."""
+    """Return the notebook of a file; raise an error if the notebook is not valid."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     return notebook

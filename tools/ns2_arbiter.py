@@ -51,9 +51,9 @@ class Flow:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A star.
+    """Fabric of a comparison: a star, or with ``leaves`` a leaf–spine fabric of one spine.
 
-    With leaves, a leaf-spine fabric of one spine, so that each pair has only one path.
+    Each pair of hosts has only one path.
     """
 
     hosts: int
@@ -77,7 +77,7 @@ class Fabric:
     overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:
-        """Return directed links: from, to, Gbit/s, whether it leaves a switch; hosts come first."""
+        """Return directed links: from, to, Gbit/s, whether from a switch; hosts come first."""
         each = self.hosts // self.leaves
         cables = [(h, self.hosts + h // each, self.host_gbit) for h in range(self.hosts)]
         if self.leaves > 1:
@@ -95,8 +95,8 @@ class Fabric:
 def read_flows(path: Path, hosts: int) -> list[Flow]:
     """Return the flows of a list; hosts are named h0, h1, … or are numbers.
 
-    Sizes become whole segments on both sides: FullTcp acknowledges a last one that is not full only
-    after interval_, 100 ms, and with a smaller interval_ its timer runs all the time.
+    Sizes become whole segments in both simulators: FullTcp acknowledges a last segment that is not
+    full only after interval_ (100 ms), and with a smaller interval_ its timer runs all the time.
     """
 
     def host(text: str) -> int:
@@ -215,7 +215,7 @@ def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
     queues = [0.0]
     links = fabric.links()
     if "end" not in text.splitlines():
-        raise RuntimeError(f"ns-2 did not come to its end:\n{text[-2000:]}")
+        raise RuntimeError(f"ns-2 ended before its last line of output:\n{text[-2000:]}")
     for line in text.splitlines():
         match line.split():
             case ["flow", number, at]:
@@ -395,10 +395,10 @@ def main() -> None:
     parser.add_argument("--ecn", action="store_true")
     parser.add_argument("--ns2-tcp", choices=["FullTcp", "FullTcp/Newreno"], default="FullTcp")
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
-    parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
+    parser.add_argument("--jitter-us", type=float, default=0.0, help="jitter of Eastwest's hosts")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument(
-        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="TCP setting of Eastwest"
     )
     parser.add_argument(
         "--runs", type=int, default=1, help="number of runs; their means are printed"
@@ -413,7 +413,7 @@ def main() -> None:
     parser.add_argument(
         "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
     )
-    parser.add_argument("--json", action="store_true", help="one line for each side")
+    parser.add_argument("--json", action="store_true", help="JSON: one line for each simulator")
     a = parser.parse_args()
     if a.step is not None:
         a.red, a.ecn, a.weight, a.mark_below = [a.step, a.step], True, 1.0, 2.0

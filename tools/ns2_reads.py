@@ -31,8 +31,8 @@ REQUEST, FIRST_S = 64, 0.005
 class Reads:
     """One experiment; the default numbers are those of papers/incast.
 
-    Blocks become whole segments on both sides: FullTcp's Nagle holds back a last segment that is
-    not full until all data before it is acknowledged, a round trip that our TCP does not need.
+    Blocks become whole segments in both simulators: Nagle's algorithm of FullTcp holds back a last
+    segment that is not full until all data is acknowledged, a round trip more than in Eastwest.
     """
 
     senders: int
@@ -209,14 +209,14 @@ def main() -> None:
     parser.add_argument("--min-rto-ms", type=float, default=200.0)
     parser.add_argument("--initial-window", type=int, default=1)
     parser.add_argument("--start-jitter-us", type=float, default=10.0)
-    parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
+    parser.add_argument("--jitter-us", type=float, default=0.0, help="jitter of Eastwest's hosts")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument("--newreno", action="store_true", help="on both sides")
     parser.add_argument(
-        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="TCP setting of Eastwest"
     )
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="one line for both sides")
+    parser.add_argument("--json", action="store_true", help="JSON: one line for both simulators")
     parser.add_argument(
         "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
     )

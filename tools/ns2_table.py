@@ -1,8 +1,8 @@
 """Runs rows of a table of ``papers/ns2_arbiter`` again: ``ns2_table.py TABLE.csv [CASE ...]``.
 
 A row has a case, the tool (``ns2_arbiter`` or ``ns2_reads``) and its arguments. The numbers of both
-simulators are written after each case, so the program can be stopped at any time. Without cases, it
-runs the rows that have no numbers yet.
+simulators are written after each case, so the program can be stopped at any time. Without cases,
+the rows that have no numbers yet are run.
 """
 
 from __future__ import annotations

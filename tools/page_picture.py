@@ -2,7 +2,7 @@
 
     python tools/page_picture.py PAGE OUT [ID...] [--dark] [--height PX]
 
-Without ids the picture has the top of the page; with ids the elements of these names.
+Without ids the picture shows the top of the page; with ids it shows the elements with these ids.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _HEAD = """\
 `make reference`.*
 
 Every command exits with 0 when it has done what was asked, 1 when a claim or comparison missed \
-its band, 2 for bad input or a world that does not allow it (a full disk, a missing file), and 3 \
+its band, 2 for bad input or an error of the machine (a full disk, a missing file), and 3 \
 for a bug in Eastwest. Messages and progress go to standard error; with `--json`, standard output \
 has JSON and nothing else. `--help` after any command prints its options.
 """

@@ -2,8 +2,8 @@
 
 ``python tools/sbom.py FILE`` writes CycloneDX JSON: every installed package that ``eastwest``
 requires, without extras, with version and licence. ``make wheel`` puts it into the wheel below
-``.dist-info/sboms`` (PEP 770), beside that of the Rust crates, which maturin makes. Exit code 1
-where a package does not name its licence.
+``.dist-info/sboms`` (PEP 770), beside the bill of the Rust crates, which maturin writes. Exit code
+1 where a package does not name its licence.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def main() -> None:
     made = bill()
     without = [each["name"] for each in made["components"] if not each["licenses"]]
     if without:
-        raise SystemExit(f"these packages name no licence: {', '.join(without)}")
+        raise SystemExit(f"packages without a licence in their metadata: {', '.join(without)}")
     path = Path(sys.argv[1])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

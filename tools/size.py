@@ -1,7 +1,7 @@
 """Counts the lines of Rust code outside tests, and lists its largest objects.
 
     python tools/size.py                     each crate, and the sum
-    python tools/size.py --against COMMIT    with those of an older commit
+    python tools/size.py --against COMMIT    with the numbers of an older commit
     python tools/size.py --objects           structs of many fields, types whose impl is spread
 
 A line of code is a line that holds more than a comment. Tests do not count: neither the folders

@@ -14,8 +14,8 @@ import numpy as np
 
 import eastwest as ew
 
-#: Gains of the controller: change of the mark share for a packet above the set point; a packet
-#: above it for one second changes the share ten times more.
+#: Proportional gains of the controller: change of the share of marks for each packet above the set
+#: point. The integral gain, per packet and second, is ten times as large.
 GAINS = (3e-5, 2e-4, 8e-4)
 
 

@@ -49,7 +49,7 @@ DCTCP_CASES += [(n, 1e9, 25.0, 20) for n in (2, 4, 8)]
 def base_rtt_s(rate_bps: float, cable_us: float) -> float:
     """Return the round-trip time without a queue, in s.
 
-    It has four cables, a packet sent twice, and its ACK sent twice (90 B).
+    This is the delay of four cables, and two transmissions each of a packet and its ACK (90 B).
     """
     return 4 * cable_us * 1e-6 + 2 * (FRAME_BYTES + 90) * 8 / rate_bps
 

@@ -53,7 +53,7 @@ def offered(flows: int) -> float:
 def feedback_s(cable_us: float) -> float:
     """Return the feedback delay in s, from a sample of the queue until its effect.
 
-    It consists of two cables and two transmissions.
+    This is the delay of two cables and two transmissions.
     """
     return 2 * cable_us * 1e-6 + (FRAME_BYTES + CNM_BYTES) * 8 / RATE_BPS
 

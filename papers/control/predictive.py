@@ -1,7 +1,7 @@
 """A queue that is held at a set point by looking one round trip ahead.
 
-The loop of the third study as ``eastwest.models.loop`` has it, under the name that the scenario
-here gives it. ``look_ahead = false`` decides on the queue as it is.
+The loop of the third study, from ``eastwest.models.loop``, under the name that scenarios of this
+folder use. With ``look_ahead = false`` the decision uses the present queue.
 """
 
 from __future__ import annotations

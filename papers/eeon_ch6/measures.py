@@ -10,8 +10,8 @@ from eastwest.results import Result
 def loss_of_acks(result: Result) -> float:
     """Return the share of packets without payload among lost packets over that among sent ones.
 
-    A value of 1 means that they are lost in proportion. If ACKs are a third of all packets, 3 means
-    that only ACKs are lost.
+    A value of 1 means that packets without payload are lost as often as others. If ACKs are a third
+    of all packets, 3 means that only ACKs are lost.
     """
     acks = sum(
         float(count)

@@ -38,7 +38,7 @@ def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Mea
     """Return the smallest number of senders with incast.
 
     This is where mean goodput is below ``share`` of the highest mean goodput of any smaller number
-    of senders. It needs no model. Without such a number it is one more than the largest number run.
+    of senders; no model is needed. Without incast, the result is the largest number run plus one.
     """
     samples = _samples(data, at)
     last = max(samples) + 1
@@ -75,7 +75,7 @@ def model_ratio(
     """Return goodput over that of equation (1) or (2): geometric mean over sender numbers."""
     samples = _samples(data, at, from_senders, to_senders)
     if equation not in {1, 2}:
-        raise MeasureError(f"equation {equation}: only (1) and (2) have nothing to be fitted")
+        raise MeasureError(f"equation {equation} must be 1 or 2, which have no fitted parameter")
 
     def model(senders: int) -> float:
         if equation == 1:
@@ -99,7 +99,7 @@ def alpha(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> Measured:
-    """Return α of equation (4), the share of a timeout that a block waits; mean over senders."""
+    """Return α of equation (4), the mean number of timeouts per block; mean over senders."""
     samples = _samples(data, at, from_senders, to_senders)
 
     def mean_alpha(curve: Curve) -> float:

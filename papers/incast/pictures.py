@@ -279,7 +279,7 @@ def draw_spurious(table: pl.DataFrame) -> Figure:
 
 
 def needless_bars(axes: Axes, part: pl.DataFrame) -> None:
-    """Draw bars: all timeouts, timeouts without a loss, and those that the sender noticed."""
+    """Draw bars: all timeouts, timeouts without a loss, and spurious ones found by the sender."""
     buffers = part["limit"].unique(maintain_order=True).to_list()
     for place, (metric, label, ink) in enumerate(
         (
@@ -353,7 +353,7 @@ def draw_outcast_rtt(table: pl.DataFrame) -> Figure:
 
 
 def draw_alpha(table: pl.DataFrame) -> Figure:
-    """Draw α of equation (4), the share of a timeout that a block waits, by block size."""
+    """Draw α of equation (4), the mean number of timeouts per block, by block size."""
     figure, panels = grid(1, 1, (5.0, 2.8))
     axes = panels[0][0]
     sizes = table["block_bytes"].unique(maintain_order=True).to_list()

@@ -4,8 +4,8 @@
     python papers/incast/study.py outcast    # one
     python papers/incast/study.py --draw     # the pictures again, from the kept numbers
 
-Each sweep is a file of its own that ``eastwest sweep`` runs as well; runs come from the store
-where it has them. The folder results/study has one Parquet file per sweep with means and 95 %
+Each sweep is a file of its own that ``eastwest sweep`` runs as well; runs in the store are not
+simulated again. The folder results/study has one Parquet file per sweep with means and 95 %
 intervals over seeds, and the pictures (pictures.py).
 """
 
@@ -136,7 +136,7 @@ def share(result: ew.Result) -> tuple[float, float, float]:
 
 
 def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Return α of equation (4), the share of a timeout that a block waits, for each point."""
+    """Return α of equation (4), the mean number of timeouts per block, for each point."""
     rows = []
     points = sweep.runs.sort("point").unique("point", keep="first", maintain_order=True)
     for row in points.iter_rows(named=True):

@@ -165,8 +165,8 @@ def median_window(result: Result) -> float:
 def median_round_trip_ms(result: Result) -> float:
     """Return the median latency of packets with payload plus that of ACKs, in ms.
 
-    ``tcp_trace`` cannot give it: it has a row when the window changes, and under BBR that is when
-    the queue changes.
+    The round-trip times in ``tcp_trace`` are not representative: the table has a row only when the
+    window changes, and under BBR the queue changes at these times.
     """
     return sum(_median_ms(result, kind) for kind in ("data", "ack"))
 

@@ -174,7 +174,7 @@ def test_arguments_of_a_measure_are_checked(papers: Path) -> None:
     )
     found = problems(path)
     assert found["metric.0.att"].endswith("(at)")
-    assert found["metric.0.at"] == "is missing: reduction needs it (None)"
+    assert found["metric.0.at"] == "is missing: the measure reduction needs it (None)"
     assert found["metric.0.against"].startswith("must be a table of settings")
     assert found["metric.0.factor"].startswith("must be a number")
     at = 'at = { "fabric.host_rate" = "10 Gbit/s" }'
@@ -806,7 +806,7 @@ def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: 
         ('[a]\nabout = ""\nset = {}\nbecause = 3', "a table of claims"),
         ('["../a"]\nabout = ""\nset = {}', "a to z, 0 to 9"),
         ('[slow]\nabout = "x"\nset = {}', "did you mean slow"),
-        ("", "it has no profiles.toml"),
+        ("", "the study has no profiles.toml"),
     ],
 )
 def test_wrong_profiles_are_refused(papers: Path, text: str, message: str) -> None:

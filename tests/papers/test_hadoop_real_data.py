@@ -188,7 +188,7 @@ def test_settings_that_contradict_the_configuration_are_refused(made: Made) -> N
     (run,) = folders.load(folder, {"REDS": "2"})
     assert run.reduces == 2
     (folder / "settings.txt").unlink()
-    with pytest.raises(folders.RunError, match=r"lacks RATE .*--set KEY=VALUE can give it"):
+    with pytest.raises(folders.RunError, match=r"lacks RATE .*--set KEY=VALUE can set"):
         folders.load(folder)
     (run,) = folders.load(folder, {"RATE": "20", "SWBUF": "30000", "CC": "bbr"})
     assert (run.reduces, run.keys["HOSTBUF"], run.keys["CC"]) == (4, "2000000", "bbr")

@@ -235,7 +235,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     assert found["seds"].endswith("(seeds)")
     assert found["axis.1.vales"].endswith("(values)")
     assert "more than 0 on a log scale" in found["axis.4.from"]
-    assert "time like from" in found["axis.2.to"]
+    assert "(time)" in found["axis.2.to"]
     assert "listed twice" in found["axis.5.values.2"]
     assert {
         "keep",
@@ -324,7 +324,7 @@ def test_the_baseline_of_an_axis_of_tables_is_a_table_a_key_or_a_name(
             '"fabric.queue" = { kind = "step-marking" }',
             "baseline.fabric.queue",
             "fits several values of this axis (step-marking, threshold 5 packets; step-marking, "
-            "threshold 9 packets): give more keys of the table",
+            "threshold 9 packets): set more keys of the table",
         ),
         (
             '"fabric.queue" = { kind = "red" }',

@@ -71,7 +71,7 @@ caption = "The band is shaded."
 
 @dataclass(frozen=True)
 class Case:
-    """A command: ``words`` are its arguments, with ``{inputs}`` for the folder of the inputs."""
+    """A command of Eastwest: its arguments, with ``{inputs}`` in place of the folder of inputs."""
 
     name: str
     words: tuple[str, ...]

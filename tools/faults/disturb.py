@@ -2,9 +2,9 @@
 
 It is a program of its own. It reads requests from standard input and answers on standard output,
 one JSON object per line. Each command runs in a process forked from this one, which has imported
-Eastwest once: with a new interpreter for each command, most kills would hit the import. The request
-names the case and either ``kind``, ``at``, ``how`` (see ``shim.c``) or ``kill_s``, seconds until
-SIGKILL.
+Eastwest once: with a new interpreter for each command, most kills would happen during the import. A
+request names the case and either ``kind``, ``at``, ``how`` (see ``shim.c``) or ``kill_s``, seconds
+until SIGKILL.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Disturber:
             if kind in _GROWS:
                 continue
             if digests.get(name) not in {expected[name], before.get(name)}:
-                losses.append(f"{name} is neither the old nor the new one")
+                losses.append(f"{name} is neither the old nor the new result")
         if ended.killed:
             return losses
         if ended.code == 0:
@@ -125,7 +125,7 @@ class Disturber:
         if ended.code != 2 and not aborted:
             losses.append(f"exit code {ended.code}")
         if "Traceback" in ended.said or ("eastwest: " not in ended.said and not aborted):
-            losses.append("no message that tells what and where")
+            losses.append("no message with the error and the place")
         return losses
 
     def _losses_after_rerun(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
@@ -167,7 +167,7 @@ class Disturber:
             killed = os.WIFSIGNALED(status)
         problems = self._orphans()
         if killed and "kill_s" not in request:
-            problems.append(f"it took longer than {_LONGEST_S} s")
+            problems.append(f"the command took longer than {_LONGEST_S} s")
         data = self.state.read_bytes()
         counts = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
         code = os.waitstatus_to_exitcode(status)
@@ -217,7 +217,7 @@ class Disturber:
             if time.monotonic() > until:
                 for number in left:
                     os.kill(number, signal.SIGKILL)
-                return [f"{len(left)} processes outlive it by {_OUTLIVES_S} s"]
+                return [f"{len(left)} processes outlive the command by {_OUTLIVES_S} s"]
             for number in left:
                 os.waitpid(number, os.WNOHANG)
             time.sleep(0.005)

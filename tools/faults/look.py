@@ -1,7 +1,7 @@
 """Checks whether all files and folders with a final name that a command left are complete.
 
-It is a program of its own, because the disturbed processes are forked from one that must have no
-running threads. It reads requests from standard input, one JSON object per line, and answers
+This is a program of its own, because the disturbed processes are forked from a process that must
+have no running threads. Requests from standard input, one JSON object per line, are answered with
 ``{"problems": [...], "digests": {...}, "left": [...]}``. ``digests`` has the content of all final
 files and folders by name; ``left`` are the temporary names.
 """
@@ -31,7 +31,7 @@ _TAILS = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
 
 
 def _whole_file(path: Path) -> bytes:
-    """Return a file without values that differ between runs; raise an error if it is cut off."""
+    """Return a file without values that differ between runs; raise an error if it is truncated."""
     data = path.read_bytes()
     if path.suffix == ".json":
         content = json.loads(data)
@@ -43,7 +43,7 @@ def _whole_file(path: Path) -> bytes:
         return b"" if path.stem == "costs" else data
     tail = _TAILS.get(path.suffix)
     if not data or (tail is not None and not data.rstrip().endswith(tail)):
-        raise ValueError(f"{path} was cut off")
+        raise ValueError(f"{path} is truncated")
     # Pictures contain the date when they were drawn, so their content is not compared.
     return data if path.suffix not in {".png", ".svg"} else b""
 
@@ -84,7 +84,7 @@ def _store(path: Path) -> Iterator[bytes]:
         yield from _result(run)
     for file in sorted((path / "inputs").glob("*")):
         if hashlib.sha256(file.read_bytes()).hexdigest() != file.name:
-            raise ValueError(f"{file} was cut off")
+            raise ValueError(f"{file} is truncated")
     for file in sorted((path / "failures").glob("*.json")):
         raise ValueError(f"a run was noted as failed: {file.read_text()}")
 

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(plan(shapes, options.blocks, options.copies, options.pack))
         return 0
     if os.geteuid() != 0:
-        return _refuse("needs root: it makes network namespaces and shapes their links")
+        return _refuse("needs root: the check makes network namespaces and shapes their links")
     if missing:
         return _refuse(f"needs {', '.join(missing)}: install iproute2, maven and a Java runtime")
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"hadoop-check: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
-        print("hadoop-check: interrupted; everything it made is gone", file=sys.stderr)
+        print("hadoop-check: interrupted; namespaces and files are removed", file=sys.stderr)
         return 130
     print(text)
     return 0 if held else 1
@@ -106,7 +106,7 @@ def _java_home() -> Path:
     if named:
         return Path(named)
     if found is None:
-        raise cluster.ClusterError("there is no Java")
+        raise cluster.ClusterError("no Java runtime was found: install one")
     return Path(found).resolve().parents[1]
 
 
@@ -144,7 +144,7 @@ def plan(shapes: Sequence[Shape], blocks: int, copies: int, pack: bool) -> str:
 
 
 def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, bool]:
-    _say("fetching Hadoop from Maven Central, unless it is there")
+    _say("fetching Hadoop from Maven Central, unless the cache has it")
     jar_folder = jars.fetch(options.cache)
     measured: list[compare.Measured] = []
     with (
@@ -169,7 +169,7 @@ def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, b
                 _say(f"sorting at {shape.rate_mbit:g} Mbit/s")
                 into = work / "history" / str(number)
                 measured.append(_sort(hadoop, shape, options, into))
-        _say("simulating the same")
+        _say("simulating the same jobs")
         return compare.report(measured, options.seeds, _scenario(options), os.cpu_count() or 2)
 
 

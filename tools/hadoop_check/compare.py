@@ -68,7 +68,7 @@ def report(
 ) -> tuple[str, bool]:
     """Return the table, and whether all bands are held; ``extra`` changes the scenario.
 
-    ``cores`` are those of the machine that runs all nodes.
+    ``cores`` is the number of cores of the machine that runs all nodes.
     """
     first = runs[0]
     compared = as_runs(runs)

@@ -24,10 +24,7 @@ _NET = "10.77.0"
 
 @dataclass(frozen=True)
 class Shape:
-    """Settings of all cables: rate of each direction, burst of the bucket, queues.
-
-    Congestion control.
-    """
+    """Rate, token bucket's burst and queues of all cables, and all nodes' congestion control."""
 
     rate_mbit: float
     switch_buffer_bytes: int = 1_000_000
@@ -79,7 +76,7 @@ def build_commands() -> list[list[str]]:
 
 
 def shape_commands(shape: Shape) -> list[list[str]]:
-    """Return the commands that give all cables a shape; they may be repeated with another."""
+    """Return the commands that set rate, burst and queues of all cables; they can be repeated."""
     commands: list[list[str]] = []
     for node in NODES:
         ends = (
@@ -121,7 +118,7 @@ def network() -> Iterator[None]:
 
 
 def shape(to: Shape) -> None:
-    """Give all cables a shape."""
+    """Set rate, burst, queues and congestion control of all cables and nodes."""
     for command in shape_commands(to):
         subprocess.run(command, check=True)
 

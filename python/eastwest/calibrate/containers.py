@@ -14,17 +14,18 @@ after its shuffle; during the shuffle it waits for the network and counts as idl
                       first byte, minus ``yarn.container_launch``. If the first byte is unknown:
                       the shortest core time from the start of a reduce to the end of its shuffle,
                       minus the time that bytes from other nodes take on the link
-``costs.task_start_jitter`` width of the uniform distribution of extra time that starts take: √12
+``costs.task_start_jitter`` width of the uniform distribution of random extra time of starts: √12
                       times the standard deviation of the maps' core times up to the end of their
                       function, because in the model only starts differ between maps of equal
                       splits. The earliest of n starts has 1 / (n + 1) of this width, which is
                       subtracted from ``task_start``
-``costs.map_rate``    bytes a map read by its core time up to the end of its function, without start
-                      and half of the jitter
-``costs.sort_rate``   bytes of a map's output by its core time after the end of its function
-``costs.merge_rate``  bytes a reduce shuffled by the core time of its merge
-``costs.reduce_rate`` bytes a reduce shuffled by its core time after the merge, without commit. The
-                      model writes while the function runs, so no time of a disk is subtracted
+``costs.map_rate``    bytes that a map read, divided by its core time up to the end of its function,
+                      without start and half of the jitter
+``costs.sort_rate``   bytes of a map's output, divided by its core time after its function
+``costs.merge_rate``  bytes that a reduce shuffled, divided by the core time of its merge
+``costs.reduce_rate`` bytes that a reduce shuffled, divided by its core time after the merge without
+                      commit. The model writes while the function runs, so no time of a disk is
+                      subtracted
 ``yarn.am_start``     from the start of the application master to the job's initialisation
 ``control.job_setup`` from submission to the start of the application master, minus the mean wait
                       for the first heartbeat of a node, minus ``yarn.container_launch``
@@ -59,7 +60,7 @@ class Containers:
 
 
 class Cores:
-    """Shares of cores that tasks get: intervals in which tasks compute on each machine."""
+    """Intervals in which the tasks of each machine compute, from which core times follow."""
 
     def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
         self._cores = cluster.cores
@@ -177,10 +178,10 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
 
 
 def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
-    """Return for each history the width (s) of a uniform distribution that spreads like its maps.
+    """Return for each history the width (s) of the uniform distribution of random task starts.
 
-    A map's time is its core time from start to the end of its input. The standard deviation over
-    the maps of a history, times √12, is the width of a uniform distribution.
+    The width is √12 times the standard deviation of the maps' core times, from the start of a map
+    to the end of its function: a uniform distribution of this width has this deviation.
     """
     found = []
     for attempts, machine in zip(trusted, cores, strict=True):

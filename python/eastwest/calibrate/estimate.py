@@ -6,16 +6,17 @@ or one history with another load on the cluster, has little influence. Residuals
 relative difference of observed phases from the estimate, median and worst.
 
 =================  ============================================================================
-``task_start``     shortest time from the start of a reduce to the end of its shuffle. If the rate
-                   of its link is known, minus the time of its bytes from other nodes on this link.
-                   It is the start of a container and virtual machine before the first byte. It
-                   includes losses and slow starts of the network; where the first bytes on a
-                   link were recorded (``first_percents_s``), they are used instead
-``disk_rate``      bytes a reduce shuffled by the time its merge took
-``map_rate``       bytes a map read by its time without start and spill
-``reduce_rate``    bytes a reduce shuffled by its time after the merge without writing the last
-                   piece of the output, at most 16 MiB, at ``disk_rate``: the model writes the
-                   earlier pieces while the function runs
+``task_start``     shortest time from the start of a reduce to the end of its shuffle, minus (if the
+                   rate of the node's link is known) the time of the reduce's bytes from other nodes
+                   on this link. This time is the start of a container and virtual machine before
+                   the first byte; losses and slow starts of the network lengthen it. Where the
+                   time of the first bytes on a link was recorded (``first_percents_s``), the start
+                   follows from this time instead
+``disk_rate``      bytes that a reduce shuffled, divided by the time of its merge
+``map_rate``       bytes that a map read, divided by its time without start and spill
+``reduce_rate``    bytes that a reduce shuffled, divided by its time after the merge without writing
+                   the last piece of the output, at most 16 MiB, at ``disk_rate``: the model writes
+                   the earlier pieces while the function runs
 ``job_setup``      from submission to the first map, minus half a heartbeat
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
@@ -64,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Observation:
-    """Quantity that the job histories show but that is no parameter of the model."""
+    """Quantity that job histories show but that is no parameter of the model, over all samples."""
 
     meaning: str
     unit: str  # s, or s/MB
@@ -76,7 +77,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class JobResidual:
-    """Observed runtime of a job in s, and runtime by the estimates with the observed shuffle."""
+    """Runtime of a job in s: observed, and estimated from costs and the observed shuffle time."""
 
     history: History
     observed_s: float
@@ -285,7 +286,7 @@ def _seen_start(
     rates: Sequence[float | None],
     firsts: Sequence[float | None],
 ) -> tuple[float, list[float], int] | None:
-    """Return the start time of tasks, from the time at which 1 % of a node's bytes had passed.
+    """Return the duration of a task's start, from the time until 1 % of a node's bytes had passed.
 
     The result is the median over the histories in s, the residuals, and the number of histories.
     The transmission time of the 1 % is subtracted. None where no history has a recorded network.
@@ -328,7 +329,7 @@ def _task_start(
         if starts:
             shortest.append(min(starts))
     if shortest:
-        # The network can only lengthen this time.
+        # The network can only lengthen the time before the first byte: the least time is nearest.
         least = min(shortest)
         residuals = [s / least - 1 for s in shortest if least > 0]
         return least, residuals, len(shortest)

@@ -1,8 +1,8 @@
 """Histories of ended Hadoop jobs, in the form that the calibration uses.
 
 ``eastwest.traces.jhist`` parses the files. In this module, times count from the submission of the
-job, and a history that is truncated or whose job has not ended is refused. A wrong clock of a node
-shows in an impossible order of times.
+job, and a history that is truncated or whose job has not ended is refused. The wrong clock of a
+node is detected by an impossible order of its times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """Error of a job history that is not usable; the message names file and line."""
+    """Error of a job history that cannot be used; the message names file and line."""
 
 
 @dataclass

@@ -62,7 +62,7 @@ def papers_folder(given: str | Path | None = None) -> Path:
     if given is not None:
         if not Path(given).is_dir():
             raise InputError(
-                f"{given} is not a folder; give a folder with claim files STUDY/claims/*.toml"
+                f"{given} is not a folder; name a folder with claim files STUDY/claims/*.toml"
             )
         return Path(given)
     for folder in (Path("papers"), SOURCE_TREE, SHIPPED):
@@ -268,7 +268,7 @@ def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def _nearest(pattern: str, claims: Sequence[Named]) -> str | None:
-    """Return the id or study most similar to a pattern, in upper or lower case; None if none is."""
+    """Return the id or study most similar to a pattern, ignoring case; None if none is similar."""
     ids = [claim.id for claim in claims]
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}

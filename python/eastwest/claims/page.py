@@ -173,7 +173,7 @@ def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
 
 
 def _label(claim: Claim) -> str:
-    """Return the label of a claim under a TCP profile or a reading: the name of one of them."""
+    """Return the label of a claim's result: the name of its TCP profile, or of its reading."""
     only = len(readings_of(claim.path.parent.parent)) == 1
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
@@ -202,7 +202,10 @@ def _counts(
 
 
 def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
-    """Return the record of a claim under ``variant``, which several readings may have."""
+    """Return the record of a claim with this ``variant``, which several readings can share.
+
+    ``variant`` is the subfolder of results (see ``Claim``).
+    """
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 

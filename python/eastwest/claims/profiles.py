@@ -41,7 +41,7 @@ class Profile:
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the table of a sweep with this profile's settings; the sweep's own ones stay."""
+        """Return the table of a sweep with this profile's settings; those of the sweep override."""
         own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
@@ -104,5 +104,5 @@ def profile(study: Path, name: str) -> Profile:
     known = profiles_of(study)
     if name in known:
         return known[name]
-    hint = meant(name, known) if known else f"it has no {FILE}"
+    hint = meant(name, known) if known else f"the study has no {FILE}"
     raise InputError(f"{study.name} has no profile {name!r:.40}; {hint}")

@@ -86,7 +86,7 @@ class Value:
             if len(have) > 1:
                 raise InputError(
                     f"the reading's value {self.what!r:.60} fits only some values of the axis "
-                    f"{path}; give these values separate runs"
+                    f"{path}; define separate runs for these values"
                 )
             fit = fit and have == {True}
         return fit
@@ -173,7 +173,7 @@ def readings_of(study: Path) -> dict[str, Reading]:
         file.wrong(
             FIRST,
             None,
-            f"the file needs a table [{FIRST}] without values: they are those of the claim files",
+            f"the file needs a table [{FIRST}] without values: it has those of the claim files",
         )
     file.refuse()
     return found
@@ -209,7 +209,7 @@ def _value(entry: Table) -> Value:
         entry.wrong("set", None, "is missing: a table of paths and values")
     needs, only = (_allowed(entry, key) for key in ("with", "only"))
     if only and not claims:
-        entry.wrong("only", None, "needs the key claims, which lists the claims that it is for")
+        entry.wrong("only", None, "needs the key claims: a list of the claims with fewer points")
     return Value(what, words, where, settings, claims, needs, only)
 
 

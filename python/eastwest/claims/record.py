@@ -75,7 +75,7 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """Stored verdict; ``not run`` if there is none, or if the claim has changed since."""
+        """Stored verdict; ``not run`` without a result, or if the claim has changed since."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
     @property
@@ -167,7 +167,7 @@ def write(
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
     """Return the file endings of a claim's stored figure; empty for other readings and profiles.
 
-    Only the reading and profile of the claim file itself decide the verdict and have a figure.
+    Only results under the best-supported reading, with the claim's own TCP profile, have a figure.
     """
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 

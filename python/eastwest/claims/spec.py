@@ -364,14 +364,17 @@ class _Reader:
             place.wrong("", None, str(error))
 
     def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
-        """Return the metrics of a table; with ``points``, note selections that fit no point."""
+        """Return the metrics of a table; with ``points``, selections must fit at least one point.
+
+        With ``banded``, each metric must have a band.
+        """
         entries = table.tables("metric")
         if not entries:
             table.wrong("metric", None, "is missing: at least one [[metric]]")
         found = tuple(self._metric(entry, banded, points) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is the name of two metrics: each needs its own")
+            table.wrong("metric", name, "is the name of two metrics: each needs its own name")
         return found
 
     def _metric(self, entry: Table, banded: bool, points: bool) -> Metric:
@@ -421,7 +424,7 @@ class _Reader:
                 given[key] = entry.get(key)
                 _check_argument(entry, key, kind)
             elif key in signature.required:
-                entry.wrong(key, None, f"is missing: {name} needs it")
+                entry.wrong(key, None, f"is missing: the measure {name} needs it")
         return given
 
     def _selected(

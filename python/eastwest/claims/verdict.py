@@ -20,7 +20,7 @@ HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
 #: Classes of difference that need a proof: a run in which this cause alone changes the number to
 #: the published one.
 _SHOWN_BY_RUNS = ("source leaves it open", "our model")
-#: Class of a claim that differs if its file gives no class, or if runs do not confirm the class.
+#: Class of a claim that differs if its file has no class, or if runs do not confirm the class.
 NOT_EXPLAINED = "not explained"
 
 

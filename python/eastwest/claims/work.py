@@ -76,7 +76,7 @@ class Runner:
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
     def _double_seeds(self, names: set[str]) -> bool:
-        """Double the seeds of the named runs up to a maximum; return whether any got more seeds."""
+        """Double the seeds of the named runs, up to a maximum; return whether seeds were added."""
         given = False
         for name in names:
             spec = self._specs[name]

@@ -37,7 +37,7 @@ class Message(Protocol):
 
     @property
     def request(self) -> int | None:
-        """Number of the request, if this message is one (its sender waits for a reply); or None."""
+        """Number of the request, if the sender of this message waits for a reply; else None."""
 
     @property
     def answers(self) -> int | None:
@@ -85,7 +85,7 @@ class Application(Base):
         """Handle a message whose last byte has arrived; messages of a connection keep order."""
 
     def on_timer(self, data: Any) -> None:
-        """Handle the expiry of a timer; ``data`` is the object that was given to :meth:`timer`."""
+        """Handle the expiry of a timer; ``data`` is the object that was passed to :meth:`timer`."""
 
     def on_close(self, peer: int, failed: bool) -> None:
         """Handle the end of a connection with the process ``peer``.
@@ -109,13 +109,13 @@ class Application(Base):
     def reply(self, request: Message, bytes: int, data: Any = None) -> None:
         """Reply to a request, now or later. A second reply has no effect. Raises ``ValueError``."""
         if request.request is None:
-            raise ValueError("reply() needs a message that is a request")
+            raise ValueError("reply() needs a request: this message has request = None")
         self._acts.append(("reply", request.request, self._size(bytes), data))
 
     def timer(self, delay: int | str, data: Any = None) -> int:
-        """Start a timer that ends after ``delay`` (ps, or ``"10 ms"``); return its number.
+        """Start a timer that expires after ``delay`` (ps, or ``"10 ms"``); return its number.
 
-        ``data`` is any object; :meth:`on_timer` gets it. Raises ``ValueError``.
+        ``data`` is any object, which is passed to :meth:`on_timer`. Raises ``ValueError``.
         """
         delay_ps = Duration(delay) if isinstance(delay, str) else _whole("a delay in ps", delay)
         if not 0 <= delay_ps <= _LONGEST:
@@ -147,9 +147,10 @@ class Application(Base):
         self._acts.append(("count", counter, self._natural("by", by)))
 
     def measure(self, name: str, took_ps: int) -> None:
-        """Add a duration (ps) to a measure, whose count and percentiles the summary has.
+        """Add a duration in ps to a measure, such as the time from a query to its answer.
 
-        They are ``applications.W.NAME_us`` of the summary; W is the name of the workload.
+        The summary has count and percentiles of a measure, in µs, as ``applications.W.NAME_us``; W
+        is the name of the workload.
         """
         self._acts.append(("measure", name, self._natural("took_ps", took_ps)))
 
@@ -162,7 +163,7 @@ class Application(Base):
         self._acts.append(("begin", self._natural("units", units)))
 
     def complete(self, units: int = 1) -> None:
-        """Note that ``units`` of the planned units of work are done, for progress bars."""
+        """Count units of work as completed: ``applications.W.operations.completed``."""
         self._acts.append(("complete", self._natural("units", units)))
 
     def _send(self, act: str, to: int, size: int, data: Any, connection: int) -> int:

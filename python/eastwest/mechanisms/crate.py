@@ -6,8 +6,8 @@ replaces ``eastwest._core``. Therefore only one crate can be loaded at a time, w
 mechanisms.
 
 By default cargo's profile ``dev`` is used, for which ``eastwest new`` chooses little optimisation:
-the first build is shorter, and later builds take seconds. It also leaves out what a run does not
-need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (cargo's feature ``run`` of
+the first build is shorter, and later builds take seconds. This profile also leaves out functions
+that a run does not need: checkpoints, ``eastwest fuzz`` and ``eastwest drill`` (feature ``run`` of
 crates/bindings; the feature ``complete`` has all). The profile ``release`` optimises across crates.
 Compiled code is stored in the cache of the user (source.py), which all crates share.
 """
@@ -102,7 +102,7 @@ def _path_of(dependencies: object) -> str | None:
 
 
 def release_wanted() -> bool:
-    """Whether ``$EASTWEST_WITH_RELEASE`` asks for crates with full optimisation."""
+    """Whether ``$EASTWEST_WITH_RELEASE`` is set (and not 0): crates with full optimisation."""
     return os.environ.get(RELEASE, "") not in {"", "0"}
 
 
@@ -261,7 +261,7 @@ def _library(messages: bytes, folder: Path) -> Path | None:
 
 
 def load(library: Path) -> ModuleType:
-    """Load a compiled mechanism crate. Raises ``MechanismError`` where it is not one."""
+    """Load a compiled mechanism crate; raise ``MechanismError`` for any other library."""
     name = f"eastwest.crate_{hashlib.sha256(library.read_bytes()).hexdigest()[:16]}.mechanisms"
     if name in sys.modules:
         return sys.modules[name]
@@ -276,7 +276,7 @@ def load(library: Path) -> ModuleType:
     if module.version() != core.version():
         raise MechanismError(
             f"{library} was built with Eastwest {module.version()}, but {core.version()} is "
-            "installed: its Cargo.toml names another source than that of the installed package"
+            "installed: the Cargo.toml of the crate must name the source of the installed package"
         )
     sys.modules[name] = module
     return module

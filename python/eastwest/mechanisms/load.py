@@ -115,10 +115,10 @@ def load(
 ) -> tuple[core.Extras, Recipe]:
     """Load mechanisms: folders of crates, Python files and classes.
 
-    A crate is compiled where it has changed: for development, or with full optimisation if
-    ``release`` or ``$EASTWEST_WITH_RELEASE`` asks for it. A crate for development has no
-    checkpoints and cannot be used with ``eastwest fuzz``, unless ``complete``. ``show`` lets cargo
-    write its progress.
+    A crate is compiled if it has changed: for development, or with full optimisation if
+    ``release`` or ``$EASTWEST_WITH_RELEASE`` is set. A crate for development has no checkpoints and
+    cannot be used with ``eastwest fuzz``, unless ``complete``. With ``show``, cargo writes its
+    progress to standard error.
     Raises ``InputError`` where a mechanism cannot be used.
     """
     if not given:

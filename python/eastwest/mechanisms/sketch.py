@@ -1,4 +1,4 @@
-"""Mechanisms in Python (sketches): base classes, and the objects that their methods get.
+"""Mechanisms in Python (sketches): base classes, and the arguments of their methods.
 
 Every port, sender or switch gets an object of the class. Annotated attributes with a default
 (``int``, ``float`` or ``bool``) are its parameters, which the scenario may set. They are set before
@@ -33,7 +33,7 @@ class Verdict(IntEnum):
     DROP_EARLY = 3
     """The packet is dropped early: the queue has room for it."""
     TRIM = 4
-    """The header is queued without the payload; what cannot be trimmed is dropped."""
+    """The header is queued without the payload; a packet that cannot be trimmed is dropped."""
 
 
 _VERDICTS = tuple(Verdict)
@@ -52,7 +52,7 @@ class Packet(Protocol):
 
     @property
     def trimmable(self) -> bool:
-        """Whether its receiver uses its header without the payload: data packets of RoCEv2."""
+        """Whether the receiver can use the header without the payload: data packets of RoCEv2."""
 
     @property
     def has_payload(self) -> bool:
@@ -112,9 +112,10 @@ class Arrival(Packet, Protocol):
 
     @property
     def remaining(self) -> int:
-        """Payload bytes that its sender had left when it sent the packet, those in it included.
+        """Payload bytes of the connection that were not acknowledged when the packet was sent.
 
-        Bytes that are written to the connection and not acknowledged; 0 without payload.
+        They include the payload of the packet and bytes that are written and not yet sent; 0 for a
+        packet without payload.
         """
 
 
@@ -135,7 +136,7 @@ class Head(Packet, Protocol):
 
     @property
     def left_packets(self) -> int:
-        """Number of packets left in the queue behind this one."""
+        """Number of packets left in the queue behind this packet."""
 
     @property
     def left_bytes(self) -> int:
@@ -167,7 +168,7 @@ class Window(Protocol):
 
 
 class Ack(Protocol):
-    """ACK that ``Congestion.on_ack`` gets: after it the congestion window may grow."""
+    """ACK for which ``Congestion.on_ack`` is called: the congestion window may grow after it."""
 
     @property
     def now_ps(self) -> int:
@@ -191,7 +192,7 @@ class Ack(Protocol):
 
 
 class Seen(Protocol):
-    """Values of an ACK that ``Congestion.observe`` gets: of every ACK, also during recovery."""
+    """Values of an ACK for ``Congestion.observe``, which is called for every ACK."""
 
     @property
     def now_ps(self) -> int:
@@ -215,15 +216,15 @@ class Seen(Protocol):
 
     @property
     def rtt_ps(self) -> int | None:
-        """Round-trip time in ps, or None where the ACK gives none."""
+        """Sample of the round-trip time in ps, or None where the ACK has no sample."""
 
     @property
     def delivery_rate_bps(self) -> int | None:
-        """Sample of the delivery rate in bit/s of payload, or None where the ACK gives none."""
+        """Sample of the delivery rate in bit/s of payload, or None where the ACK has no sample."""
 
     @property
     def app_limited(self) -> bool:
-        """Whether the application limited the rate: the sample is only a lower bound."""
+        """Whether the application limited the rate: ``delivery_rate_bps`` is a lower bound."""
 
     @property
     def cwnd(self) -> int:
@@ -267,7 +268,7 @@ class Choice(Protocol):
 
     @property
     def rates_bps(self) -> list[int]:
-        """Present rate of each path's link in bit/s, also while a fault lowers it."""
+        """Present rate of each path's link in bit/s; a fault can lower this rate."""
 
     @property
     def delivered_bytes(self) -> list[int]:
@@ -283,7 +284,7 @@ class Choice(Protocol):
 
     @property
     def tag(self) -> int:
-        """Tag that the switch before has returned from ``forward``; 0 at the first switch."""
+        """Tag that the previous switch has returned from ``forward``; 0 at the first switch."""
 
 
 class Transit(Protocol):
@@ -291,7 +292,7 @@ class Transit(Protocol):
 
     @property
     def now_ps(self) -> int:
-        """Time in ps."""
+        """Simulated time in ps."""
 
     @property
     def flow_hash(self) -> int:
@@ -311,7 +312,7 @@ class Transit(Protocol):
 
     @property
     def queued_packets(self) -> int:
-        """Number of packets in the queue of the port, without this one."""
+        """Number of packets in the queue of the port, without this packet."""
 
     @property
     def queued_bytes(self) -> int:
@@ -323,7 +324,7 @@ class Transit(Protocol):
 
     @property
     def rate_bps(self) -> int:
-        """Present rate of that link in bit/s, also while a fault lowers it."""
+        """Present rate of the egress link in bit/s; a fault can lower this rate."""
 
     @property
     def ingress(self) -> int:
@@ -343,14 +344,14 @@ class Transit(Protocol):
 
     @property
     def tag(self) -> int:
-        """Tag that the switch before has returned; 0 at the first switch."""
+        """Tag that the previous switch has returned from ``forward``; 0 at the first switch."""
 
 
 class Queue(Base):
     """A queue discipline: override ``at_enqueue``, ``at_dequeue``, ``rank`` or several of them."""
 
-    #: With ``rank``: whether the packets of a flow leave in the order of their arrival. The flow
-    #: that has the packet with the smallest rank sends the packet of it that arrived first.
+    #: With ``rank``: whether the packets of a flow leave in the order of their arrival. The
+    #: smallest rank then selects the flow, and the first packet of this flow is sent.
     keeps_flow_order: ClassVar[bool] = False
     #: Whether ``at_enqueue`` may return ``Verdict.TRIM``; not together with ``rank``.
     trims: ClassVar[bool] = False
@@ -369,7 +370,7 @@ class Queue(Base):
         return Verdict.ENQUEUE if arrival.fits else Verdict.DROP
 
     def at_dequeue(self, head: Head) -> Verdict:
-        """Return the verdict on the packet at the head; if it is dropped, the next one follows."""
+        """Return the verdict on the packet at the head; after a drop, it is called for the next."""
         return Verdict.ENQUEUE
 
     def rank(self, arrival: Arrival) -> int:
@@ -429,10 +430,11 @@ class Congestion(Base):
         raise NotImplementedError
 
     def observe(self, seen: Seen) -> int | None:
-        """Return the new window in bytes, or None to leave it; called for every ACK.
+        """Return the new window in bytes, or None for no change; called for every ACK.
 
-        TCP ignores the window while it recovers from a loss or reduces the window after marks. If
-        the class has no ``on_ack``, the window grows only by the ACKs for which this returns None.
+        TCP ignores the returned window during recovery from a loss, and while it reduces the window
+        after marks. If the class has no ``on_ack``, the window grows as in RFC 5681 at the ACKs for
+        which this method returns None.
         """
 
     def after_timeout(self) -> None:
@@ -453,10 +455,10 @@ class Routing(Base):
         raise NotImplementedError
 
     def forward(self, transit: Transit) -> int | None:
-        """Return the tag with which a packet leaves this switch, or None to keep it.
+        """Return the tag with which a packet leaves this switch; None: with its present tag.
 
-        Called for every packet at every switch, after ``choose`` where that is called. The tag is a
-        whole number from 0 to 2**64 - 1 that the packet carries to the next switch.
+        Called for every packet at every switch, after ``choose`` if the packet has several paths.
+        The tag is a whole number from 0 to 2**64 - 1 that the packet carries to the next switch.
         """
 
 
@@ -548,7 +550,7 @@ def describe(class_: type) -> Sketch:
     for name, other in _NEEDS.items():
         if name in methods and other not in methods:
             raise InputError(
-                f"{class_.__name__}.{name} has no effect without {other}: define it, too"
+                f"{class_.__name__}.{name} has no effect without {other}: define {other}, too"
             )
     name = getattr(class_, "name", "") or _kebab(class_.__name__)
     lines = (inspect.getdoc(class_) or "").splitlines() if class_.__doc__ else []

@@ -34,7 +34,11 @@ _LEARNING = 50
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of the control loop; gains are shares of marked packets per packet of queue."""
+    """Settings of the control loop: set point in packets, times in s, gains of the controller.
+
+    ``proportional`` is a share of marked packets per packet above the set point; ``integral`` is a
+    share per packet and second.
+    """
 
     set_point: int = 50
     interval_s: float = 500e-6
@@ -79,7 +83,7 @@ class Foreseen:
     #: Predicted queue in packets for each sample; NaN for samples without a prediction.
     queue: Numbers
     error: float
-    #: Error, in packets, of the assumption that the queue stays constant for one horizon.
+    #: Root mean square error, in packets, if the queue is assumed constant for one horizon.
     error_of_staying: float
 
 
@@ -231,7 +235,7 @@ def _link(result: Result, wanted: str | None) -> str:
     if not ranked.height:
         raise InputError(
             "no sample found a waiting packet at a port of a switch, so there is no queue to "
-            "control; use more load or a shorter interval of samples"
+            "control; use more load or a shorter decision interval, at which queues are sampled"
         )
     return str(ranked["name"][0])
 

@@ -33,7 +33,7 @@ PACKET_BITS = (1024 + 44 + 38) * 8
 
 @dataclass(frozen=True)
 class Dcqcn:
-    """N flows at one congestion point; the defaults are those of the paper (2015, figure 14).
+    """N flows at one congestion point; defaults as in Zhu et al. 2015, figure 14.
 
     Rates in bit/s on the link, times in seconds, the byte counter in bytes on the link, thresholds
     in IP bytes. Raises `ValueError` for values that are not above zero or not finite.

@@ -24,8 +24,8 @@ _OF_RATE = 0.05
 _OF_GROWTH = 0.0006
 #: Gain, per interval, of the integrator that removes the mean error of the queue.
 _OF_AIM = 0.002
-#: Largest set point that the integrator may give to the quadratic programme, as a multiple of the
-#: real set point.
+#: Maximum set point in the quadratic programme, which the integrator raises, as a multiple of the
+#: set point of the queue.
 _MOST_AIM = 4
 
 
@@ -91,12 +91,13 @@ class HorizonLoop(_OfFlows):
         steps = max(2, round(self.ahead_us / self.interval_us))
         network = self.model.network(self.interval_s)
         self.programme = Programme(network, steps, Costs(changing=self.changing))
-        #: Estimated rate of all flows in packets/s; ``growth``: its estimated growth without marks.
+        #: Estimated rate of all flows together, in packets/s; ``growth``: estimated increase of the
+        #: rate without marks, in packets/s².
         self.rate_pps = 0.0
         self.growth = self.model.growth
         #: Reductions of the growth by marks to which the flows have not reacted yet, by interval.
         self.taken = [0.0] * self.programme.past
-        #: Set point, in packets, that the quadratic programme gets.
+        #: Set point in packets for the quadratic programme, raised until the mean queue is right.
         self.aim = float(self.set_point)
 
     def declared_pps(self, begin_s: float, end_s: float) -> float:

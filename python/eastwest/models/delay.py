@@ -70,7 +70,7 @@ class Margins:
     """Stability margins of a control loop: gain margin, phase margin, critical frequency."""
 
     stable: bool
-    #: Gain margin in dB. It is negative for an unstable loop, whose gain must be reduced by it.
+    #: Gain margin in dB; for an unstable loop negative: the change of gain that makes it stable.
     gain_db: float
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
@@ -110,7 +110,10 @@ def margins(loop: Linear) -> Margins:
 
 
 def _grid(loop: Linear) -> Numbers:
-    """Return frequencies (rad/s) from far below the slowest pole to some periods of the delay."""
+    """Return frequencies (rad/s): from 1/1000 of the slowest pole to 20 times the fastest rate.
+
+    The fastest rate is the fastest pole or 2π/τ of the delay τ, whichever is greater.
+    """
     poles = np.abs(np.linalg.eigvals(loop.a))
     slow = poles[poles > 0].min() if np.any(poles > 0) else 1.0
     fast = max(float(poles.max()), 2 * math.pi / loop.delay_s)

@@ -86,7 +86,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Point:
-    """Link at one load: power as a share of a link that never sleeps, mean wait in seconds."""
+    """Link at one load: power as a share of full power, mean waiting time of frames in seconds."""
 
     power: float
     wait_s: float
@@ -106,7 +106,7 @@ def labelled(label: str) -> Policy | None:
 
 
 def efficiency(phy: Phy, frame_bytes: float) -> float:
-    """Return the share of energy that sends a single frame: Tframe / (Tw + Tframe + Ts)."""
+    """Return the share of energy used for sending, for one frame: Tframe / (Tw + Tframe + Ts)."""
     frame_s = frame_time_s(phy, frame_bytes)
     return frame_s / (phy.wake_s + frame_s + phy.sleep_s)
 

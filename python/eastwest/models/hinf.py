@@ -49,7 +49,7 @@ _EXACT = 1e-4
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the H∞ synthesis, in scaled units."""
+    """Weights of the H∞ synthesis: of effort (ρ), load, drift and noise, in units of ``Scales``."""
 
     #: ω_b: rate at which the integrator removes an error, as a multiple of 1/(longest delay).
     bandwidth: float = 0.1
@@ -67,7 +67,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Scales:
-    """Units of outputs, inputs and loads: the values that the synthesis counts as 1."""
+    """Units of outputs (queues), inputs and loads: values that correspond to 1 in the synthesis."""
 
     outputs: Numbers
     inputs: Numbers

@@ -37,7 +37,7 @@ def goodput_after(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s after the onset, equation (2): each block waits for a timeout."""
+    """Return goodput in bit/s after incast begins, equation (2): each block waits for a timeout."""
     return goodput_partial(senders, block_bytes, 1.0, rto_s, rtt_s, link_bps)
 
 
@@ -60,7 +60,7 @@ def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> 
 def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
     """Return the number of senders at which incast begins, equation (3), without rounding.
 
-    Rounded up, it is the least number of senders with losses.
+    The result, rounded up, is the least number of senders with losses.
     """
     _positive("the buffer", buffer_bytes)
     _positive("the largest window", largest_window_bytes)

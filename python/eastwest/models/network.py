@@ -1,10 +1,11 @@
-"""Fluid model of queues and injection rates of a network, as in the third study.
+"""Fluid model of queues and injection rates of a network, after the third study.
 
-Gusat et al. 2009 describe the network as a controlled system: the state z = [Q; Λ] has the queues
-and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse routing matrices,
-0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit sets the rates of
-all flows. It learns the length of queue j after the delay ``sensed``. Its decision reaches source i
-after the delay ``told``. Packets of source i reach queue j after the delay ``forward``:
+This study, Gusat et al. 2009, describes the network as a controlled system: the state z = [Q; Λ]
+has the queues and the injection rates, ż = f(z, u), with delays τ = g(z, u), forward and reverse
+routing matrices, 0 ≤ λ_i ≤ Λmax and service rates below capacity. In this module, one decision unit
+sets the rates of all flows. This unit learns the length of queue j after the delay ``sensed``; a
+decision reaches source i after the delay ``told``; packets of source i reach queue j after the
+delay ``forward``:
 
     q̇_j(t) = Σ_i R_ji λ_i(t − forward_ji) + w_j(t) − s_j(t),   q_j ≥ 0,   0 ≤ s_j ≤ C_j,
     λ_i(t) = v_i(t − told_i),   0 ≤ v_i ≤ Λmax_i,   −falls_i ≤ v̇_i ≤ grows_i.
@@ -41,7 +42,7 @@ class Queue:
     set_point: float
     #: Maximum number of waiting packets; packets beyond it are lost.
     room: float = math.inf
-    #: Delay after which the decision unit learns the length of the queue.
+    #: Delay in s after which the decision unit learns the length of the queue.
     sensed_s: float = 0.0
 
 
@@ -97,10 +98,14 @@ class Network:
             raise InputError("a network needs at least one queue and one flow")
         for queue in self.queues:
             if not (math.isfinite(queue.capacity_pps) and queue.capacity_pps > 0):
-                raise InputError(f"{queue.name}: the capacity must be above 0 packets/s")
+                raise InputError(
+                    f"{queue.name}: the capacity must be above 0 packets/s, not "
+                    f"{queue.capacity_pps:g}"
+                )
             if not 0 <= queue.set_point <= queue.room:
                 raise InputError(
-                    f"{queue.name}: the set point must be from 0 to the maximum, {queue.room:g}"
+                    f"{queue.name}: the set point must be from 0 to the maximum, {queue.room:g}, "
+                    f"not {queue.set_point:g}"
                 )
         delays = [d for f in self.flows for d in (f.told_s, *f.forward_s)]
         delays += [queue.sensed_s for queue in self.queues]

@@ -50,7 +50,7 @@ class Predictor:
         self._acted: list[float] = []
 
     def see(self, output: float, acted: float) -> None:
-        """Update the model by a sample of the output and by the input since the last sample."""
+        """Update the model by a sample of the output, and by the input ``acted`` since the last."""
         known = self._regressors(self._outputs, self._acted)
         y, u = output / self._scale[0], acted / self._scale[1]
         if known is not None:

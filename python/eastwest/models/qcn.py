@@ -1,10 +1,10 @@
-"""Fluid model of QCN (802.1Qau) in the state-space form of the third study.
+"""Fluid model of QCN (802.1Qau) in the state-space form of Gusat et al. 2009, the third study.
 
 M. Alizadeh, B. Atikoglu, A. Kabbani, A. Lakshmikantha, R. Pan, B. Prabhakar and M. Seaman, *Data
 center transport mechanisms: congestion control theory and IEEE standardization*, Allerton 2008.
 The state is z = [Q; Λ]: a queue of q packets, and the current rate λ and target rate θ of each of N
 equal sources, in packets per second. One packet in 1/s is sampled (s = 1/100: 150 KB of 1,500 B).
-After the delay τ, it reports to its source, only if positive,
+After the delay τ, the queue reports to the source of the sampled packet, only if positive,
 
     F = q − Q_eq + w q̇/(s C),
 
@@ -103,7 +103,10 @@ class Qcn:
         )  # fmt: skip
 
     def play(self, end_s: float, start: float = 2.0) -> tuple[Numbers, Numbers]:
-        """Return times (s) and states (times, 3) from ``start`` times the fair rate: q, λ, θ."""
+        """Return times (s) and states (times, 3): queue, current rate and target rate of a source.
+
+        Both rates begin at ``start`` times the fair rate; the queue begins empty.
+        """
         rate = start * self.capacity_pps / self.flows
         n, c, s, cut = self.flows, self.capacity_pps, self.sampled, self.gain
         most, recover, grow = (

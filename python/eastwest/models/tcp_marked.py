@@ -26,7 +26,7 @@ from eastwest.models.network import Flow, Network, Queue
 
 @dataclass(frozen=True)
 class TcpMarked:
-    """TCP flows at a queue whose length is held at a set point; units are packets and seconds."""
+    """TCP flows at a queue whose set point is held by marks; units are packets and seconds."""
 
     flows: float
     capacity_pps: float

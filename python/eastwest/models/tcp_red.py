@@ -32,7 +32,8 @@ class Red:
     probability: float = 0.1
     weight: float = 0.002
     gentle: bool = True
-    #: Whether gaps between marks are uniform (default of the simulator), which doubles the marks.
+    #: Whether gaps between marks are uniform (default of the simulator), which nearly doubles the
+    #: share of marked packets if it is small.
     even: bool = False
 
     def __post_init__(self) -> None:
@@ -138,7 +139,7 @@ class TcpRed:
     ) -> tuple[Numbers, Numbers]:
         """Return times (s) and states (times, 3) from ``start``: queue, window, average.
 
-        ``start`` is (queue, window); without it, both start 10 % above the equilibrium.
+        ``start`` is (queue, window), by default 10 % above the equilibrium.
         """
         queue, window, _, rtt = self.equilibrium()
         begin_queue, begin_window = start or (1.1 * queue, 1.1 * window)

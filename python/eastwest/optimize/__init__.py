@@ -66,8 +66,8 @@ def run(
 ) -> OptimizeResult:
     """Search the space, write the folder of results and return it.
 
-    Raises ``InputError`` where something is wrong with the file or its scenario, or where a search
-    of more than eight hours is not confirmed.
+    Raises ``InputError`` where the file or its scenario is not valid, or where a search of more
+    than eight hours is not confirmed.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -124,8 +124,8 @@ def optimize(
     ``summary["reason"]`` has the reason. Runs in the store are not simulated again, so a second
     call continues an interrupted search. The other arguments are those of ``eastwest.sweep``.
 
-    Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
-    file, or where a search of more than eight hours is not confirmed by ``yes``.
+    Raises ``InputError`` for an invalid file (``ProblemsError``, a subclass, lists all problems),
+    or where a search of more than eight hours is not confirmed by ``yes``.
     """
     wanted, recipe = take_in(mechanisms)
     with core.using(wanted):

@@ -62,7 +62,7 @@ def source_of(spec: Spec) -> Source:
 
 
 def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
-    """Return all settings of a point at a stage; those of the stage come last, so they win."""
+    """Return all settings of a point at a stage; settings of the stage override the others."""
     parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
     return [(path, text(value)) for part in parts for path, value in part.items()]
 
@@ -81,9 +81,9 @@ def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
 
 
 def _with(space: Space, number: int, choice: int) -> Settings:
-    """Return a point with a choice on an axis, so that conditions (``when``) of the axis hold.
+    """Return a point with choice ``choice`` on axis ``number``, whose condition (``when``) holds.
 
-    Other axes have their first fitting value.
+    Every other axis has the first value with which this condition holds.
     """
     wanted = dict(space.axes[number].when)
     for axis in reversed(space.axes[:number]):

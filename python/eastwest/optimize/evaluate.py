@@ -26,7 +26,7 @@ class Outcome:
 
     key: str
     result: Result | None
-    #: Reason why the run has no result; empty if it has one.
+    #: Reason why the run has no result; empty if the run has a result.
     failure: str = ""
 
 

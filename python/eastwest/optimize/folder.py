@@ -43,7 +43,7 @@ class OptimizeResult:
         self.path = Path(path)
         if read_summary(self.path) is None:
             raise FileNotFoundError(
-                f"{self.path} is not the folder of an optimisation: it has no summary.json of one"
+                f"{self.path} is not the folder of an optimisation: it has no summary.json for it"
             )
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def target(out: Path, force: bool) -> NewFolder:
-    """Return the object that later makes the folder of an optimisation at ``out``."""
+    """Return the writer of the folder of an optimisation at ``out``; nothing is written yet."""
     return NewFolder(out, force, "an optimisation", "optimize.toml", parents=True)
 
 

@@ -75,9 +75,10 @@ class Plan:
     exhaustive: bool
     #: Number of all runs, including the finished runs of the baseline.
     runs: int
-    #: Number of ``runs`` that are finished or in the store; proposals of Optuna are not yet known.
+    #: Number of ``runs`` that are finished or in the store, without runs of points that Optuna will
+    #: propose.
     reused: int
-    #: Sum of the wall times of the other runs in s, estimated from the runs of the baseline.
+    #: Wall time in s of all ``runs`` but ``reused``, estimated from the runs of the baseline.
     work_s: float
     #: ``work_s`` divided by the number of concurrent runs.
     wall_s: float
@@ -96,7 +97,7 @@ class Search:
             Point(number, each.name, origin, each.settings)
             for number, (each, origin) in enumerate(named)
         ]
-        #: Points by their settings: a proposal with the settings of a point is this point.
+        #: Points by their settings, so that a proposal with equal settings is not measured again.
         self._by_settings = {_key(point.settings): point for point in reversed(self.points)}
         #: Rank correlation of points' scores between a stage and the next, by number of the stage.
         self.foretold: dict[int, float | None] = {}
@@ -144,7 +145,7 @@ class Search:
         )
 
     def kept(self, point: Point, stage: int) -> list[judge.Kept]:
-        """Return for each limit whether a point meets it, and by how much it misses it."""
+        """Return the result of each limit at a point: whether met, and the distance as a share."""
         base = self.baseline.runs[stage]
         return [
             judge.kept(limit, point.runs[stage], base, self.spec.confidence)
@@ -221,7 +222,7 @@ class Search:
         return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
-        """Return the number of runs from stage ``first`` on, after a stage of ``points`` points."""
+        """Return the number of runs from stage ``first`` on; ``points``: at the stage before it."""
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)

@@ -28,7 +28,7 @@ SCHEMA = 1
 #: Default number of proposed points (``search.trials``).
 DEFAULT_TRIALS = 60
 #: Default number of points that are proposed before the search learns from them (``search.batch``).
-#: It does not depend on the number of processes, so that proposals do not depend on it, too.
+#: Proposals are therefore equal for any number of processes.
 DEFAULT_BATCH = 10
 MOST_TRIALS = 10_000
 _MOST_SEEDS = 1000
@@ -66,7 +66,7 @@ class Stage:
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """Return the number of points, of ``points``, that enter the next stage."""
+        """Return the number of points that enter the next stage, after ``points`` points here."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 
@@ -137,7 +137,7 @@ def _axes(table: Table) -> tuple[Axis, ...]:
     """Return the valid axes of a file, and check that conditions name earlier axes."""
     entries = table.tables("axis", _AXIS_KEYS)
     if len(entries) > _MOST_AXES:
-        table.wrong("axis", None, f"there are {len(entries)}; at most {_MOST_AXES} are allowed")
+        table.wrong("axis", None, f"{len(entries)} axes are too many: at most {_MOST_AXES}")
         return ()
     axes = []
     before: dict[str, set[str]] = {}
@@ -166,7 +166,7 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
         if path not in before:
             entry.wrong(f"when.{path}", None, "must be the path of an earlier axis with values")
         elif missing:
-            message = f"is not a value of that axis; allowed: {', '.join(sorted(before[path]))}"
+            message = f"is not a value of this axis; allowed: {', '.join(sorted(before[path]))}"
             entry.wrong(f"when.{path}", missing[0], message)
     return when
 
@@ -185,14 +185,14 @@ def _check_decided_once(
             if decided.get(path) == "an axis":
                 table.wrong(path, None, f"is set twice: by an axis and by stage {stage.name}")
     if "seed" in decided:
-        table.wrong("seed", None, "must not be set here: each stage has its own seeds")
+        table.wrong("seed", None, "must not be set by [set] or an axis: set seeds of each stage")
 
 
 # Goals and limits
 
 
 #: Message where neither the file nor its scenario has a measure to minimise or maximise.
-MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the scenario'
+MISSING = 'is missing: this file or its scenario needs [goal], as "latency_us.p99" = "minimal"'
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
@@ -251,13 +251,13 @@ def _limit(entry: Table) -> Limit:
 def _candidates(table: Table) -> tuple[Named, ...]:
     found = []
     for entry in table.tables("candidate", _CANDIDATE_KEYS):
-        found.append(Named(entry.text("name", wanted="a name for it"), entry.settings("set")))
+        found.append(Named(entry.text("name", wanted="a unique name"), entry.settings("set")))
         if found[-1].name == "baseline":
             entry.wrong(
                 "name", "baseline", "is the name of the unchanged scenario: choose another name"
             )
     if len({each.name for each in found}) < len(found):
-        table.wrong("candidate", None, "two candidates have the same name")
+        table.wrong("candidate", None, "two candidates have the same name: change one name")
     return tuple(found)
 
 

@@ -21,7 +21,7 @@ class Binding:
     text: str
     #: Number of finalists that miss the limit.
     missed_by: int
-    #: Least share by which a finalist misses the limit; None where some finalist meets it.
+    #: Least share by which a finalist misses the limit; None where some finalist meets the limit.
     least: float | None
 
 
@@ -93,7 +93,7 @@ class Verdict:
         return judge.told(metric, point.runs[self.last], self._base, self.spec.confidence)
 
     def kept(self, point: Point) -> list[judge.Kept]:
-        """Return for each limit whether a finalist meets it, and by how much it misses it."""
+        """Return the result of each limit at a finalist: met or missed, and the distance."""
         return self.search.kept(point, self.last)
 
     @cached_property
@@ -127,13 +127,13 @@ class Verdict:
         if chosen is None:
             return self._nothing()
         if len(self.feasible) == 1:
-            said = "It is the only point that keeps the limits."
+            said = "The recommended point is the only point that keeps the limits."
         elif len(self.front) == 1 and self.alike:
-            said = "It has the best mean of all points that keep the limits."
+            said = "The recommended point has the best mean of all points that keep the limits."
         elif len(self.front) == 1:
-            said = "It is better than every other point that keeps the limits."
+            said = "The recommended point is better than every other point that keeps the limits."
         elif len(self.spec.goals) == 1:
-            said = f"Of {_points(len(self.front))} on the front, it has the best mean."
+            said = f"Of {_points(len(self.front))} on the front, this point has the best mean."
         else:
             weighted = len({goal.weight for goal in self.spec.goals}) > 1
             said = (
@@ -141,7 +141,7 @@ class Verdict:
                 f"ratios goal / baseline{', with their weights' * weighted}."
             )
         if chosen is self.search.baseline:
-            said += " It is the baseline: no tried point is better."
+            said += " The recommended point is the baseline: no tried point is better."
         if self.alike:
             names = ", ".join(p.name for p in self.alike[:3])
             more = f" and {count(len(self.alike) - 3)} more" if len(self.alike) > 3 else ""
@@ -157,9 +157,9 @@ class Verdict:
             if kept.surely and limit.bound and not limit.relative
         ]
         if ample:
-            said += f" It keeps {'; '.join(ample)}."
+            said += f" The recommended point keeps {'; '.join(ample)}."
         if loose:
-            said += f" On average it keeps {'; '.join(loose)}; its seeds do not decide it."
+            said += f" On average the point keeps {'; '.join(loose)}, not in the whole interval."
         return said
 
     def _nothing(self) -> str:

@@ -65,10 +65,11 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check a sweep before its first run, and return the object that runs it.
+    """Check a sweep before its first run, and return the ``Driver`` that executes it.
 
-    ``dask`` is the address of a Dask scheduler, whose workers then execute the runs; ``say`` is
-    called with messages for the user about the workers.
+    ``dask`` is the address of a Dask scheduler, whose workers then execute the runs. ``confirm``
+    returns whether a large sweep may start, given its estimated time; ``announce`` is called with
+    the estimate before the first run, and ``say`` with messages for the user.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -121,8 +122,8 @@ def sweep(
     ``State`` of the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed
     in ``failures`` of the result.
 
-    Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
-    sweep, and ``SweepStoppedError`` where files cannot be written.
+    Raises ``InputError`` for an invalid sweep (``ProblemsError``, a subclass, lists all problems),
+    and ``SweepStoppedError`` where files cannot be written.
     """
     if axes is not None:
         listed = [{"path": path, "values": list(values)} for path, values in axes.items()]
@@ -149,4 +150,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"this is a large sweep: {estimate.sentence()}; use yes=True to run it")
+    raise InputError(f"this is a large sweep: {estimate.sentence()}; yes=True confirms its start")

@@ -105,7 +105,7 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
 
 
 def _numbered(path: str, scenario: str) -> tuple[str, ...]:
-    """Return the parts of a path; members of lists of tables that are named get their number."""
+    """Return the parts of a path, with members of lists of tables by number instead of name."""
     try:
         here: Any = tomllib.loads(scenario)
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -47,11 +47,12 @@ MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the optional package dask.distributed.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Minimum number of runs that wait at the scheduler, so that its workers are never idle.
+#: Number of runs that are sent to the scheduler before earlier runs end, so that workers are never
+#: idle. Clusters with more than 64 threads get four runs for each thread.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
-#: Time in s to wait for a finished result; a later result counts as lost and is requested again.
+#: Time in s to wait for the transfer of a finished result; then the result is requested again.
 _FETCH_S = 30.0
 #: Python expression whose value is the build of Eastwest on a worker. It uses only builtins, so
 #: that any worker can evaluate it.
@@ -183,7 +184,7 @@ class Cluster:
         names = tuple(path.name for path in paths)
         if len(set(names)) < len(names):
             raise InputError(
-                "two mechanism files with the same name cannot be sent to workers: "
+                "mechanism files that are sent to workers must have different names, not "
                 f"{', '.join(names)}"
             )
         contents = tuple(self._send(path.read_bytes())[1] for path in paths)
@@ -339,7 +340,7 @@ class Cluster:
             )
             return Event(0, "lost", clean(message, 1000))
         if isinstance(error, ImportError):
-            message = f"a new worker of the cluster lacks this version of Eastwest: {error}"
+            message = f"a new worker needs the Eastwest of this machine, but has none: {error}"
             return Event(0, "world", clean(message, 1000))
         return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
 
@@ -412,7 +413,10 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def in_plain_words(address: str, doing: str) -> Iterator[None]:
-    """Turn exceptions of tasks that the cluster has lost into ``InputError`` with a clear text."""
+    """Turn exceptions of tasks that the cluster has lost into ``InputError``.
+
+    The message begins with ``doing``, the activity that failed.
+    """
     from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
 
     try:

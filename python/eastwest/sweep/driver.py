@@ -63,7 +63,8 @@ class Point:
     plan: Plan | None
     #: Reason why the simulator rejects this combination of settings; empty where it is valid.
     refused: str = ""
-    #: Numbers of seeds of the point: started; to be started (``target``); running (``open``).
+    #: Numbers of seeds of the point: started so far; to be started in all (``target``); started and
+    #: not finished (``open``).
     given: int = 0
     target: int = 0
     open: int = 0
@@ -154,7 +155,7 @@ class Driver(Executor[Point]):
     # Estimates of the time of the sweep
 
     def _rough_estimate(self) -> Estimate:
-        """Return an estimate of the time from three points, without resolving all points."""
+        """Return an estimate of the time from three points, without checking all scenarios."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]
@@ -241,7 +242,7 @@ class Driver(Executor[Point]):
         """Return the run in the store; None if it is absent or lacks data that the sweep needs."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
-        # Without the file of metrics after the warm-up, they are computed from the tables.
+        # Metrics after the warm-up have a file of their own, or are computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
     def _end(self, run: Run[Point], event: Event) -> None:
@@ -253,7 +254,7 @@ class Driver(Executor[Point]):
         if found is None:
             raise InputError(
                 f"{self.store.folder(run.key)}: the result of a finished run has disappeared from "
-                "the store"
+                "the store; repeat the command to run it again"
             )
         self._add_run(run, found, reused=False)
 

@@ -45,7 +45,10 @@ class Run(Generic[Place]):
 
 @dataclass(frozen=True)
 class State:
-    """Progress of a sweep: numbers of finished, planned, reused and failed runs, and time left."""
+    """Progress of a sweep: numbers of runs, and estimated time left in s (None: unknown).
+
+    ``done`` runs have a result, ``reused`` of them from the store; ``planned`` are all runs.
+    """
 
     done: int
     planned: int

@@ -49,7 +49,7 @@ main(handle)
 
 
 def _environment() -> dict[str, str]:
-    """Return environment variables with which a process imports the same package as this one."""
+    """Return environment variables with which a process imports Eastwest as this process does."""
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}
@@ -219,7 +219,9 @@ class Processes:
         self._workers.append(self._start())
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         why = ", perhaps because memory was full" if code == -9 else ""
-        message = f"its process ended with {how}{why}" + (f": {clean(last, 1500)}" if last else "")
+        message = f"the process of the run ended with {how}{why}" + (
+            f": {clean(last, 1500)}" if last else ""
+        )
         # If a process dies in a run, this run fails. If several processes die before their first
         # run, the sweep stops.
         what = "world" if self._stillborn >= _MOST_STILLBORN else "died"
@@ -236,7 +238,7 @@ def start(
     if (jobs or dask) and setup.mechanisms.classes:
         named = ", ".join(setup.mechanisms.classes)
         raise InputError(
-            f"{named}: the processes of a sweep can load mechanism classes only from files; give "
+            f"{named}: the processes of a sweep can load mechanism classes only from files: name "
             "the Python file instead of the class, or run in this process with jobs=0"
         )
     if dask is not None:

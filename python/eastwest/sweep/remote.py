@@ -180,7 +180,7 @@ class _Slot:
         if not folder.is_dir():
             message = (
                 "the worker stored the run under another key: its Python package has another "
-                "version"
+                "version; install the version of this machine on all workers"
             )
             return Event(number, "world", message), {}
         paths = [path for path in folder.iterdir() if path.is_file()]
@@ -206,7 +206,7 @@ def plain(name: str) -> PurePosixPath:
     """Return a file name as a relative path; raise ``ValueError`` for absolute paths and ``..``."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
-        raise ValueError(f"a file with an impossible name: {name!r}")
+        raise ValueError(f"a file with an impossible name: {name!r}; a relative path is needed")
     return path
 
 

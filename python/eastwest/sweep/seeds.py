@@ -1,7 +1,7 @@
 """Notes on seeds of sweeps, optimisations and comparisons: a single seed, or no effect.
 
-An interval over seeds shows how much chance moves a result. There is none with one seed, and it
-misleads where seeds change nothing: a run without random elements is equal for every seed.
+An interval over seeds shows how much chance changes a result. One seed has no interval. Where a run
+has no random elements, all seeds have equal results, and the interval (0) is misleading.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
 def of_results(settings: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str | None:
     """Return a note if no two of several results have equal settings, so that chance is unknown.
 
-    ``settings`` has the settings of each result by path, and its seed. Returns None otherwise.
+    ``settings`` has the settings of each result by path, with its seed. Returns None if two results
+    differ only in the seed, or if all results are equal.
     """
     alike = [
         tuple((k, v) for k, v in each.items() if k not in {"seed", "name"}) for each in settings

@@ -59,7 +59,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Rule for more seeds until the interval of a metric's mean is narrow enough."""
+    """Rule that adds seeds to a point until the interval of a metric's mean is narrow enough."""
 
     metric: str
     #: Wanted half-width of the confidence interval, as a share of the mean.
@@ -106,7 +106,10 @@ class Spec:
         return self.adaptive.at_least if self.adaptive else len(self.seeds)
 
     def at(self, number: int) -> tuple[Any, ...]:
-        """Return the values of a point in the order of ``paths``; the last axis varies fastest."""
+        """Return the values of point ``number``, in the order of ``paths``.
+
+        The last axis varies fastest.
+        """
         rows: list[tuple[Any, ...]] = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))
@@ -140,8 +143,8 @@ def _all_fitting(axis: Axis, wanted: Mapping[str, Any]) -> list[int]:
     """Return the numbers of the rows of an axis with the wanted values.
 
     ``wanted`` has values by path, and the keys of tables by the path of the key, because TOML
-    reads paths and tables alike. A row whose table has only the wanted keys excludes rows whose
-    tables have more. The key ``case`` has names of rows, if the axis has names.
+    reads paths and tables alike. Rows whose tables have further keys are returned only if no table
+    has exactly the wanted keys. The key ``case`` has names of rows, if the axis has names.
     """
     names = [name for name in listed(wanted.get(CASE)) if name in axis.names]
     exact: list[int] = []
@@ -156,7 +159,11 @@ def _all_fitting(axis: Axis, wanted: Mapping[str, Any]) -> list[int]:
 
 
 def _fit(path: str, value: Any, wanted: Mapping[str, Any]) -> str:
-    """Return whether a value of an axis is the wanted one: ``all``, or ``part`` of its table."""
+    """Return how the value of an axis fits ``wanted``: ``all``, ``part`` or empty.
+
+    ``all``: the value is equal, or ``wanted`` does not set ``path``; ``part``: only some keys of
+    the value's table are wanted, and they are equal; empty: the value differs.
+    """
     if path in wanted:
         return "all" if value == wanted[path] or as_text(value) == as_text(wanted[path]) else ""
     below = {p.removeprefix(f"{path}."): v for p, v in wanted.items() if p.startswith(f"{path}.")}
@@ -287,7 +294,7 @@ def _warm_up(table: Table) -> int:
 
 
 def _check_show(table: Table, metrics: Sequence[str]) -> None:
-    """Check that no metric to show is the heading of a column in place of a metric's name."""
+    """Check that each entry of ``show`` is the name of a metric, not the heading of its column."""
     headings = {title: path for path, title, _ in HEADLINES}
     for place, metric in enumerate(metrics):
         if metric in headings:
@@ -315,9 +322,9 @@ def _check_baseline(table: Table, spec: Spec, named: list[str]) -> None:
         values = labels([row[axis.paths.index(path)] for row in axis.values])
         if found:
             if path in spec.baseline:
-                continue  # one of several paths, of which the first row is the baseline
+                continue  # several rows of the axis have this value: the first is the baseline
             these = _first([values[place] for place in found])
-            message = f"fits several values of this axis ({these}): give more keys of the table"
+            message = f"fits several values of this axis ({these}): set more keys of the table"
             table.wrong(f"baseline.{path}", None, message)
         else:
             message = f"is not one of the values of this axis: {_first(values)}"
@@ -347,7 +354,10 @@ def _axes(table: Table) -> tuple[tuple[Axis, ...], list[str]]:
 
 
 def _sampled(table: Table, spans: list[tuple[str, Span]]) -> Axis | None:
-    """Return one axis with the points of ``[sample]`` over all axes without a count; else None."""
+    """Return one axis with the points of ``[sample]`` over all axes without a count.
+
+    Returns None where the file has no valid table ``[sample]``.
+    """
     if "sample" not in table:
         for path, _ in spans:
             wanted = "needs the key count, or a table [sample] for all axes without count"
@@ -392,11 +402,13 @@ def _seeds(table: Table) -> tuple[tuple[int, ...], Adaptive | None]:
     if "metric" not in rule:
         for key in ("half_width", "at_least", "at_most"):
             if key in rule:
-                rule.wrong(key, rule.get(key), "can be used only in a rule with a metric")
+                rule.wrong(key, rule.get(key), "is allowed only together with the key metric")
         count = rule.integer("count", None, 1, MOST_VALUES)
         return tuple(range(first, first + count)), None
     if "count" in rule:
-        rule.wrong("count", rule.get("count"), "a rule with a metric needs at_least and at_most")
+        rule.wrong(
+            "count", rule.get("count"), "is not allowed with metric: use at_least and at_most"
+        )
     metric = rule.text("metric", wanted='a metric, such as "flows.fct_us.p99"')
     half_width = rule.number("half_width", 0.05, 1e-6, 1.0)
     at_least = rule.integer("at_least", 5, 2, 100_000)

@@ -59,7 +59,7 @@ class SweepResult:
         self.path = Path(path)
         if read_summary(self.path) is None:
             raise FileNotFoundError(
-                f"{self.path} is not the folder of a sweep: it has no summary.json of one"
+                f"{self.path} is not the folder of a sweep: it has no summary.json of a sweep"
             )
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class SweepResult:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The summary of the sweep: its runs, their settings, and how many are done."""
+        """Content of ``summary.json``: axes, seeds, goals, numbers of runs, versions and times."""
         return read_summary(self.path) or {}
 
     @property
@@ -158,7 +158,7 @@ class SweepResult:
         """Frame with one row per run, from ``costs.parquet``.
 
         Columns: ``point``, ``seed``, ``key``, ``wall_s``, ``cpu_s``, ``peak_rss_mb``,
-        ``packet_hops`` and ``reused`` (taken from the store).
+        ``packet_hops`` and ``reused`` (whether the store had the run already).
         """
         return kept.read_table(self.path, "costs")
 

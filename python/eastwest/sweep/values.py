@@ -52,7 +52,7 @@ _QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,2})?)\s*(\S*)\s*
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of a range: a number in the smallest unit of its kind, and its unit as given."""
+    """One end of a range: a number in the smallest unit of its kind, and the unit in the file."""
 
     number: Fraction
     unit: str
@@ -91,9 +91,10 @@ _COLUMNS = {
 
 
 def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
-    """Return the ending of a column's name with its unit, and the settings as numbers in it.
+    """Return a suffix with a unit, such as ``_s``, and the settings as numbers in this unit.
 
-    The ending is empty for settings without units. The result is None where a setting is neither a
+    The suffix is appended to the name of the column of these numbers. It is empty for settings
+    without units. The result is None where a setting is neither a
     number nor a text with a unit, or where units are of several kinds (``20 packets``, ``64 KB``).
     """
     if values and all(type(value) in {int, float} for value in values):
@@ -215,7 +216,7 @@ def _kind(table: Mapping[str, Any]) -> str:
 def _different(tables: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
     """Return (kind, key) of each key whose values differ between tables of one kind.
 
-    A key that only some tables of a kind have is such a key, too.
+    Keys that only some tables of a kind have are included.
     """
     number = Counter(map(_kind, tables))
     held = Counter((_kind(table), key) for table in tables for key in table)

@@ -33,8 +33,11 @@ class Setup:
 
     source: Source
     store: Path
+    #: Hash of the scenario's text without overrides: runs of one family have similar costs.
     family: str
+    #: Build of the simulator, which must be equal in all processes.
     build: str
+    #: Whether the tables of each run are stored, not only its summary.
     tables: bool
     warm_up_ps: int
     #: Recipe from which a process loads the user's own mechanisms.
@@ -46,7 +49,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Task:
-    """A run to execute: its number, overrides of the scenario, identity of the plan, and seed."""
+    """A run to execute: number, overrides of the scenario, hash of the scenario, and seed."""
 
     number: int
     overrides: core.Overrides
@@ -62,8 +65,9 @@ class Event:
 
     number: int
     #: Kind of event. ``done``: the run has a result; ``failed``: the simulator reported an error;
-    #: ``died``: the process died; ``lost``: it died too often to be tried again; ``world``: an
-    #: error of the disk or the machine; ``progress``; ``ready``: the process accepts runs.
+    #: ``died``: the process died; ``lost``: processes of this run died too often, so that the run
+    #: is not repeated; ``world``: an error of the disk or the machine, which stops the sweep;
+    #: ``progress``; ``ready``: the process accepts runs.
     what: str
     message: str = ""
     #: For ``progress``: share of the run that is done (0 to 1); ``wall_s``: wall time of the run so
@@ -126,7 +130,7 @@ def main(handle: int) -> None:
     setup: Setup = link.recv()
     core.use(setup.mechanisms.restore())
     if core.build() != setup.build:
-        changed = "Eastwest, or a mechanism, was changed while the sweep was starting: repeat it"
+        changed = "Eastwest, or a mechanism, changed during the start: repeat the command"
         link.send(Event(-1, "world", changed))
         return
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run

@@ -32,7 +32,7 @@ class Measured:
     high: float | None = None
     #: Number of seeds (independent runs) of the measurement.
     seeds: int = 1
-    #: Text that is shown instead of the value; empty where the number alone is enough.
+    #: Text that is shown before the number, or alone if the number is not finite; may be empty.
     text: str = ""
     #: Rows for the figure and the table of a claim; empty where there are none.
     rows: list[Row] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Data:
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
         """Return the points whose settings equal ``at``, with one value of each of their runs.
 
-        A setting is one of an axis, or one that a sweep gives to all of its points. Where ``at``
+        Settings are those of axes, and those that a sweep sets for all of its points. Where ``at``
         has a list, any member of the list fits; selection.py has the rules for tables. A sweep
         that lacks a setting of ``at`` has no fitting point.
         """

@@ -91,8 +91,8 @@ def best_reduction(
 ) -> Measured:
     """Return the largest mean reduction of a value at any of the points ``at``.
 
-    ``of`` names the value at the point ``against``, if it is another one. With ``keeping``, only
-    points count at which the mean of this second value is lower than at ``keeping_against``
+    ``of`` names the value at the point ``against``, if it is not ``value``. With ``keeping``, only
+    points count at which the mean of the value ``keeping`` is lower than at ``keeping_against``
     (default: ``against``) by at most the share ``loss``.
     """
     pairs = _pairs(data, value, at, against, of)
@@ -240,9 +240,9 @@ def _pairs(
 ) -> list[tuple[Sample, Sample]]:
     """Return pairs: each point ``at``, and the point of ``against`` with which it is compared.
 
-    A single point of ``against`` is compared with all. Of several, the one is chosen that agrees in
-    the axes that both points have and ``against`` does not name, and then that has the most equal
-    settings. ``of`` names the value at the second point, if it is not ``value``.
+    A single point of ``against`` is compared with all points ``at``. Of several, the chosen point
+    agrees in the axes that both points have and ``against`` does not name; if this is not unique,
+    it has the most equal settings. ``of`` names the value at this point, if it is not ``value``.
     """
     theirs = data.samples(of or value, against)
     pairs = []

@@ -8,7 +8,7 @@ import eastwest as ew
 
 
 class MyMechanism(ew.Routing):
-    """The path of the flow's hash, unless its queue is much longer than the shortest one."""
+    """The path of the flow's hash, unless its queue is much longer than the shortest queue."""
 
     name = "@NAME@"
 
