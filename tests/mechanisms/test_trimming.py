@@ -63,7 +63,7 @@ def test_headers_pass_the_queues_behind_the_one_that_cut_them() -> None:
     rows = [f"h{n},h16,60000,0" for n in range(16)]
     Path("flows.csv").write_text("src,dst,bytes,start_s\n" + "\n".join(rows) + "\n")
     run = ew.run(
-        'schema = 1\n[fabric]\nleaves = 3\nhosts_per_leaf = 8\nspines = 1\n'
+        "schema = 1\n[fabric]\nleaves = 3\nhosts_per_leaf = 8\nspines = 1\n"
         'host_rate = "10 Gbit/s"\nuplink_rate = "40 Gbit/s"\n'
         'queue = { kind = "trim", limit = "20 packets" }\n'
         '[[workload]]\nname = "flows"\nkind = "flow-list"\nfile = "flows.csv"\n'
