@@ -2,7 +2,7 @@
 //!
 //! A link holds the packets that have left its port, or whose departure is decided, in one FIFO
 //! ring, in order of arrival at the far end. The ring contains a [`PacketHandle`] of each packet.
-//! Before that, the path of a packet depends on the mode of the port:
+//! Until its departure is decided, a packet is handled as the mode of the port requires:
 //!
 //! * [`Mode::Eager`]: the departure is decided when a packet is enqueued, from the time until which
 //!   the port is busy. There is one event per packet and link. This mode serves ports with one FIFO
@@ -11,15 +11,16 @@
 //!   when the port is next used. There is one event per packet and link. This mode serves ports
 //!   with one FIFO queue and decisions at dequeue.
 //! * [`Mode::TwoEvent`]: packets are in queues, and an event ends every transmission. This mode
-//!   serves all other ports: those with priorities, pauses, or sleep with decisions at dequeue. It
-//!   is also the reference: the other modes must treat every packet equally.
+//!   serves all other ports: those with priorities, pauses, or sleep with decisions at dequeue.
+//!   This mode is also the reference: in the other modes, every packet must have the same
+//!   departure, marks and drops.
 //!
 //! If the scenario has faults for the link, the rules in `fault_state` also apply, in every mode.
 //!
 //! In all modes a packet counts as queued from its arrival until its first bit is sent, so that
 //! decisions never depend on the mode. [`Class::Departure`] comes before [`Class::Arrival`]: a
-//! packet that arrives when the transmission of another one starts finds the room of that packet
-//! free.
+//! packet that arrives when the transmission of another packet starts no longer counts that packet
+//! as queued.
 
 mod asleep;
 mod card;
@@ -90,11 +91,11 @@ pub enum Outcome {
     /// The packet is queued or in transmission; the next event of the link is unchanged.
     Queued,
     /// The packet is queued or in transmission. The next event of the link now has the given key,
-    /// which is not later than the key before.
+    /// which is not later than the previous key.
     Sooner(Key),
     /// The packet is queued; other packets may have been dropped, see [`Link::take_dropped`]. The
-    /// next event of the link now has the given key, which may be earlier or later than the key
-    /// before.
+    /// next event of the link now has the given key, which may be earlier or later than the
+    /// previous key.
     Displaced(Key),
     /// Nothing was done, since [`Fabric`](crate::fabric::Fabric) itself enqueues at this port: it
     /// has data-centre bridging (DCB) or belongs to a partitioned fabric.
@@ -127,10 +128,11 @@ pub struct Link {
     /// Packets that have left the port, or whose departure is decided, in order of arrival at the
     /// far end.
     pub(crate) on_wire: Ring<PacketHandle>,
-    /// Time at which the port will have sent all queued packets.
+    /// Time at which the port will have sent all queued packets, if no more packets arrive.
     pub(crate) busy_until: Time,
     /// Transmission time per byte in ps, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
+    /// Current propagation delay, with the effect of faults.
     pub(crate) delay: Span,
     /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
     /// `Lazy` they include queued packets.
@@ -246,13 +248,19 @@ impl Link {
     /// Returns a link without packets, with the given parameters.
     pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
-        assert!(spec.classes.is_empty() || two_event, "classes need two events");
-        assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
-        assert!(!spec.measured || two_event, "measuring needs two events");
-        assert!(spec.sleep.is_none() || !lazy, "a lazy port cannot sleep");
+        assert!(spec.classes.is_empty() || two_event, "traffic classes need mode TwoEvent");
+        assert!(spec.shared.is_none() || two_event, "a shared buffer needs mode TwoEvent");
+        assert!(!spec.measured || two_event, "a measured port needs mode TwoEvent");
+        assert!(spec.sleep.is_none() || !lazy, "a port in mode Lazy cannot sleep");
         let eager = spec.mode == Mode::Eager;
-        assert!(!eager || !spec.queue.decides_at_dequeue(), "this queue cannot be eager");
-        assert!(!lazy || spec.queue.is_one_fifo(), "this queue needs two events");
+        assert!(
+            !eager || !spec.queue.decides_at_dequeue(),
+            "a discipline that decides at dequeue cannot have mode Eager"
+        );
+        assert!(
+            !lazy || spec.queue.is_one_fifo(),
+            "a discipline without FIFO order needs mode TwoEvent"
+        );
         let place = Place {
             rate: spec.cable.rate,
             mtu: spec.mtu,
@@ -339,7 +347,8 @@ impl Link {
         self.lost
     }
 
-    /// Returns the group (class, kind, ECT) in which the port counts a packet.
+    /// Returns the group (traffic class, kind of packet, ECN-capable or not) in which the port
+    /// counts a packet.
     pub(crate) fn group(&self, packet: &Stored) -> Group {
         let class = self.queues.as_ref().map_or(0, |q| q.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
@@ -397,8 +406,9 @@ impl Link {
         if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
-    /// Returns the input of the queue discipline for an arriving packet. `backlog` is queued at the
-    /// port, which will have sent all packets by `clear_at`.
+    /// Returns the input of the queue discipline for an arriving packet. `backlog` is the queue of
+    /// the port before the packet, and `clear_at` the time at which the port will have sent all
+    /// earlier packets.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -421,7 +431,7 @@ impl Link {
     }
 
     /// Applies the queue discipline to an arriving packet: marks it if required. Returns the cause
-    /// if it is dropped.
+    /// if the packet is dropped.
     #[inline(always)]
     fn apply_aqm(
         &mut self,
@@ -505,8 +515,8 @@ impl Link {
         arrive.after(Span(extra as u64))
     }
 
-    /// Sets the CE mark on the packet in `slot` and counts it, if its transport supports ECN and it
-    /// is not marked yet.
+    /// Sets the CE mark on the packet in `slot` and counts the mark, if the transport supports ECN
+    /// and the packet is not marked yet.
     #[cold]
     #[inline(never)]
     pub(crate) fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
@@ -517,7 +527,8 @@ impl Link {
         }
     }
 
-    /// Removes the payload of a packet whose header is queued.
+    /// Removes the payload of a packet that a trimming discipline has admitted with its header
+    /// alone.
     #[cold]
     fn trim(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) {
         pool.trim(handle.slot());
@@ -618,8 +629,8 @@ impl Link {
         }
     }
 
-    /// Returns the slot in the pool of the packet that arrives next (`place` 0), of the one after
-    /// it (1), and so on; `None` if fewer packets are in flight.
+    /// Returns the slot in the pool of the packet at position `place` in the order of arrival at
+    /// the far end (0: the next packet to arrive); `None` if fewer packets are in flight.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
         self.on_wire.get(place).map(|handle| handle.slot())
@@ -677,7 +688,7 @@ impl Link {
     }
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`,
-    /// including the packets that go before them.
+    /// including the packets that are sent before them.
     pub fn clear_at(&self, dscp: u8) -> Time {
         match &self.queues {
             Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),
@@ -697,7 +708,8 @@ impl Link {
         queues.sent_at + Span(span as u64)
     }
 
-    /// Returns the present rate: the one of the cable, unless a fault lowers it.
+    /// Returns the current rate: the configured rate of the cable, or the lower rate that a fault
+    /// sets.
     pub fn rate(&self) -> Rate {
         let own = self.cable.rate;
         match self.ps_per_byte_q16 {
@@ -750,8 +762,8 @@ impl Link {
         }
         let displaced = self.shorten_backlog(0);
         // If the wake time of the link is zero, the packet is sent at once, as at an eager port.
-        // The end of its transmission may be later than the end of holding, which was the next
-        // event.
+        // The end of its transmission may be later than the planned wake-up, which was the next
+        // event of the link.
         if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
             return Outcome::Displaced(self.next_key(now));
@@ -782,8 +794,8 @@ impl Link {
         Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
 
-    /// Subtracts the transmission times of dropped packets, except the first `before` ones, from
-    /// `busy_until`. Returns whether any packet was dropped.
+    /// Subtracts the transmission times of packets in `PortQueues::dropped`, except the first
+    /// `before` packets, from `busy_until`. Returns whether any packet was dropped.
     fn shorten_backlog(&mut self, before: usize) -> bool {
         let q = self.queues.as_ref().expect("a two-event port has queues");
         let spans =

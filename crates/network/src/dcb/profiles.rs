@@ -1,8 +1,8 @@
 //! Memories of real switches, as SONiC configures them: profiles of `[fabric.pfc]`.
 //!
 //! The values come from the repository sonic-net/sonic-buildimage at commit 086b03bd (23 August
-//! 2026). `buffers_defaults_t0.j2` of each device has the pools, and `pg_profile_lookup.ini` has the
-//! `size`, `threshold` and `xon_offset` of lossless priority groups:
+//! 2026). `buffers_defaults_t0.j2` of each device has the pools, and `pg_profile_lookup.ini` has
+//! the `size`, `threshold` and `xon_offset` of lossless priority groups:
 //!
 //! | key | SONiC |
 //! |---|---|

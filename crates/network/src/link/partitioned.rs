@@ -1,10 +1,10 @@
 //! Ports with special functions in a partitioned fabric, which is simulated in several parts
 //! (threads): ports whose packets may arrive in another part, and ports to hosts.
 //!
-//! A packet that arrives in another part is sent to this part when it is enqueued. This is possible
-//! because the port fixes departures at enqueue, so that the arrival time is known. The packet
-//! still occupies room in the queue here. The counters of the port count it when the port is next
-//! used after its arrival.
+//! A packet whose next node is in another part is sent to that part when it is enqueued. This is
+//! possible because the port fixes departures at enqueue, so that the arrival time is known. Until
+//! its transmission starts, the packet still counts in the queue of the sending port. The counters
+//! of this port count the packet when the port is next used after its arrival.
 
 use super::{Link, Outcome, PacketHandle, Partitioned};
 use crate::losses::Cause;
@@ -21,12 +21,13 @@ impl Link {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Lets the fabric, not the link, enqueue packets at this port, since the fabric is simulated
-    /// in several parts. `crosses`: packets may arrive in another part of the fabric.
+    /// Prepares the port for a fabric that is simulated in several parts:
+    /// [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here. `crosses` means that
+    /// packets may arrive in another part.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
-            "only idle eager ports are divided"
+            "only idle eager ports can be partitioned"
         );
         // The fast path of RED is switched off, and packets whose transmission has started are
         // counted for each arrival.
@@ -36,14 +37,14 @@ impl Link {
     }
 
     /// Makes this link the receiving side of a port that another part of the partitioned fabric
-    /// owns.
+    /// owns. Packets then arrive without additional random delay.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
     }
 
     /// Enqueues a packet whose next node is in this part of the partitioned fabric. With `tie`,
-    /// packets that arrive at their next node in other parts at the time `now` count as arrived
-    /// before.
+    /// packets that arrive at their next node in other parts at the time `now` count as already
+    /// arrived.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -60,7 +61,7 @@ impl Link {
 
     /// Enqueues a packet whose next node is in another part of the partitioned fabric. Returns its
     /// arrival time, or the cause if it is dropped. With `tie`, packets that arrive at their next
-    /// node in other parts at the time `now` count as arrived before.
+    /// node in other parts at the time `now` count as already arrived.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,

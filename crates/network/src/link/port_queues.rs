@@ -1,10 +1,10 @@
 //! Queues of a two-event port (a port with an event at the end of each transmission): one queue for
 //! each traffic class, and the scheduler that chooses among them.
 //!
-//! Strict classes go first, in their order. The other classes share the rest of the link by weight
-//! with deficit round robin (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2: a class may
-//! exceed its quantum by one packet, which is deducted in its next rounds. A packet in transmission
-//! is never interrupted.
+//! Strict classes are served first, in the order of their numbers. The other classes share the
+//! remaining bandwidth by weight with deficit round robin (Shreedhar and Varghese 1995) in the form
+//! of RFC 8290, 4.2: a class may exceed its quantum by one packet, which is deducted in its next
+//! rounds. A packet in transmission is never interrupted.
 
 use crate::dcb::pfc::Wire;
 use crate::dcb::port_state::DcbPort;
@@ -42,7 +42,8 @@ enum ClassQueue {
     /// when it reads one.
     #[serde(skip)]
     Ranked(Box<Ranked>),
-    /// Data and cut packets, of a discipline from another crate.
+    /// Queues of whole packets and of trimmed packets (headers), of a discipline from another
+    /// crate.
     #[serde(skip)]
     Trimming(Box<Trimming>),
 }
@@ -88,7 +89,8 @@ pub(crate) struct PortQueues {
 pub(crate) enum Admission {
     /// The packet is queued; `mark` says whether it must be marked with CE.
     Admitted { mark: bool },
-    /// The header of the packet is queued, of this number of IP bytes: the payload is to be removed.
+    /// Only the header of the packet is queued, with the given number of IP bytes; the caller must
+    /// remove the payload.
     Trimmed(u16),
     /// The packet is dropped, for the given cause.
     Dropped(Cause),
@@ -168,7 +170,7 @@ impl PortQueues {
         matches!(self.classes.as_slice(), [Class { queue: ClassQueue::Fifo { .. }, .. }])
     }
 
-    /// Whether packets may leave in another order than that in which they were enqueued.
+    /// Whether packets may leave in another order than the order of their arrivals.
     pub fn may_reorder(&self) -> bool {
         self.classes.len() > 1 || self.paused() != 0
     }
@@ -244,7 +246,7 @@ impl PortQueues {
     }
 
     /// Admits a packet to the queue of its class, or drops it. The backlog in `arrival` is ignored;
-    /// that of the class is used.
+    /// the backlog of the class is used.
     pub fn push(
         &mut self,
         handle: PacketHandle,
@@ -336,7 +338,7 @@ impl PortQueues {
     ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
         let ClassQueue::Priorities(queues) = &mut self.classes[usize::from(class)].queue else {
-            unreachable!("it is a DCB port")
+            unreachable!("the port has DCB")
         };
         let Some(shared) = &self.shared else {
             return queues.push(handle, ingress, priority, arrival);
@@ -353,7 +355,7 @@ impl PortQueues {
     }
 
     /// Returns the queued IP bytes that use the shared buffer of the switch at a port with
-    /// data-centre bridging (DCB); 0 if there is none.
+    /// data-centre bridging (DCB); 0 without shared buffer or without DCB.
     pub fn shared_bytes(&self) -> u64 {
         let dcb = self.dcb.as_ref().filter(|_| self.shared.is_some());
         let counted = dcb.map_or(0, |dcb| dcb.shared_priorities());
@@ -365,8 +367,8 @@ impl PortQueues {
         self.shared.as_deref()
     }
 
-    /// Records at the shared buffer that packets have left queues with `before` shared bytes, at a
-    /// port with data-centre bridging (DCB).
+    /// Updates the shared buffer after packets have left the queues of a port with data-centre
+    /// bridging (DCB). `before` is the previous value of [`PortQueues::shared_bytes`].
     pub fn update_shared(&self, before: u64) {
         if let Some(shared) = &self.shared {
             shared.changed(before, self.shared_bytes());
@@ -421,7 +423,7 @@ impl PortQueues {
     }
 
     /// Returns the index of the class that is served next; `None` if no packet is queued. `waits`
-    /// says whether a class has packets.
+    /// returns whether a class has packets that may be sent.
     fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
         let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
         if strict.is_some() || !self.classes.iter().any(&waits) {
@@ -438,7 +440,8 @@ impl PortQueues {
         }
     }
 
-    /// Whether a packet is queued; at a port with several classes always true, without a check.
+    /// Whether a packet is queued; always true, without a check, at a port with several classes or
+    /// without data-centre bridging (DCB).
     #[inline]
     pub fn has_packets(&mut self) -> bool {
         self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
@@ -515,7 +518,7 @@ impl ClassQueue {
                     Err(cause) => Admission::Dropped(cause),
                 }
             }
-            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue with push_dcb"),
         }
     }
 
@@ -530,7 +533,7 @@ impl ClassQueue {
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
             ClassQueue::Ranked(ranked) => return ranked.pop(now, pool, dropped),
             ClassQueue::Trimming(trimming) => return trimming.pop(now, pool, dropped),
-            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue with pop_by_priority"),
         };
         let plan = queue.at_dequeue(now, || {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };
@@ -541,7 +544,7 @@ impl ClassQueue {
             })
         });
         for _ in 0..plan.drop {
-            let handle = packets.pop_front().expect("the plan drops what waits");
+            let handle = packets.pop_front().expect("only queued packets are dropped");
             *bytes -= u64::from(handle.ip_len());
             dropped.push((handle, Cause::Sojourn));
         }
@@ -561,6 +564,8 @@ mod codepoints {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 64], D::Error> {
         let classes = Vec::deserialize(from)?;
-        classes.try_into().map_err(|_| serde::de::Error::custom("a class for each codepoint"))
+        classes
+            .try_into()
+            .map_err(|_| serde::de::Error::custom("the table of codepoints needs 64 classes"))
     }
 }

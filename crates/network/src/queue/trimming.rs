@@ -1,18 +1,19 @@
-//! Queue that cuts packets: a packet without room loses its payload, and its header goes on (*trimming*; Cheng et
-//! al., *Catch the Whole Lot in an Action*, NSDI 2014; Handley et al., NDP, SIGCOMM 2017; Ultra Ethernet 1.0). A
-//! [discipline from another crate](super::custom) decides which packets are cut. The receiver learns of the loss
-//! when the header arrives.
+//! Queue with packet trimming: the payload of a packet that does not fit is removed, and its header
+//! is queued (Cheng et al., *Catch the Whole Lot in an Action*, NSDI 2014; Handley et al., NDP,
+//! SIGCOMM 2017; Ultra Ethernet 1.0). A [discipline from another crate](super::custom) decides
+//! which packets are trimmed. The receiver detects the loss when the header arrives.
 //!
-//! Headers wait among the data packets, in the order of arrival. They have room for as many bytes as data packets
-//! have, counting full packets where the limit counts packets; beyond it, headers are lost.
+//! Headers are queued among the data packets, in the order of arrival. Headers may use as many
+//! bytes as the limit allows for data packets (a limit in packets counts as full packets); further
+//! headers are dropped.
 //!
-//! Only packets that are [trimmable](super::Arrival::trimmable) can be cut: the receiver must know what a header
-//! without payload means.
+//! Only packets that are [trimmable](super::Arrival::trimmable) can be trimmed: the receiver must
+//! be able to handle a header without payload.
 //!
-//! Differences to NDP: NDP sends headers first. Here they stay in order, because the receivers that know them, queue
-//! pairs of RoCEv2, go back to the first missing packet: a header that overtakes data packets would look like a
-//! loss of these. Of a full queue, NDP cuts the arriving packet or the last one, at random; here it is always the
-//! arriving one.
+//! Differences to NDP: NDP sends headers first. Here headers stay in order, because their
+//! receivers, queue pairs of RoCEv2, go back to the first missing packet: a header that overtakes
+//! data packets would indicate a loss of these packets. At a full queue, NDP trims at random the
+//! arriving packet or the last queued packet; here always the arriving packet is trimmed.
 
 use super::custom::Custom;
 use super::decision::{Arrival, Backlog, Head, Place, Verdict};
@@ -23,33 +24,33 @@ use crate::pool::PacketPool;
 use eastwest_types::{Limit, Time};
 use std::collections::VecDeque;
 
-/// Data packets and headers that wait, and the discipline that decides.
+/// Queued data packets and headers, and the discipline that decides about arriving packets.
 #[derive(Debug)]
 pub struct Trimming {
     queue: Box<Custom>,
-    /// Packets in the order of arrival; whether each is a header.
+    /// Packets in the order of arrival, each with whether it is a header.
     packets: VecDeque<(PacketHandle, bool)>,
     data: Backlog,
     headers: Backlog,
-    /// Bytes of headers that may wait.
+    /// Largest number of IP bytes of queued headers.
     room: u64,
 }
 
-/// State of a packet after a queue that cuts packets has admitted it: with its payload, or as a
-/// header without payload.
+/// Form in which a queue with trimming has admitted a packet: with its payload, or as a header
+/// without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admitted {
-    /// The packet waits as it came, to be marked or not.
+    /// The packet is queued with its payload.
     Whole {
         /// Whether the packet must be marked with CE.
         mark: bool,
     },
-    /// The header of the packet waits, which has this number of IP bytes.
+    /// Only the header of the packet is queued, with the given number of IP bytes.
     Header(u16),
 }
 
 impl Trimming {
-    /// Returns an empty queue at a port, whose discipline is `queue`.
+    /// Returns an empty queue with the discipline `queue`; `place` describes the port.
     pub fn new(queue: Box<Custom>, place: &Place) -> Trimming {
         let room = match queue.limit() {
             Limit::Packets(n) => u64::from(n) * u64::from(place.mtu),
@@ -69,7 +70,7 @@ impl Trimming {
         self.packets.iter().map(|(handle, _)| handle)
     }
 
-    /// Admits a packet and queues it, whole or cut. Returns the cause of its drop otherwise.
+    /// Admits a packet and queues it, whole or trimmed, or drops it and returns the cause.
     pub fn push(&mut self, handle: PacketHandle, arrival: &mut Arrival) -> Result<Admitted, Cause> {
         arrival.backlog = self.data;
         let verdict = self.queue.at_enqueue(arrival);
@@ -101,9 +102,10 @@ impl Trimming {
         Some((handle, is_header))
     }
 
-    /// Removes and returns the next packet or header, and whether it is to be marked with CE; `None` if nothing
-    /// is left. Packets that the discipline drops before it are added to `dropped`. The discipline is not asked
-    /// about headers at the head, and sees the data packets up to the next header.
+    /// Removes and returns the next packet or header, and whether it must be marked with CE; `None`
+    /// if the queue is empty. Packets that the discipline drops are added to `dropped`. The
+    /// discipline is not called for a header at the head of the queue, and sees only the data
+    /// packets before the next header.
     pub fn pop(
         &mut self,
         now: Time,
@@ -122,7 +124,7 @@ impl Trimming {
             })
         });
         for _ in 0..plan.drop {
-            let (handle, _) = self.take_first().expect("the plan drops what waits");
+            let (handle, _) = self.take_first().expect("only queued packets are dropped");
             dropped.push((handle, Cause::Sojourn));
         }
         let (handle, is_header) = self.take_first()?;
@@ -130,7 +132,7 @@ impl Trimming {
     }
 }
 
-/// Returns a packet as a backlog.
+/// Returns the backlog of one packet.
 fn one(handle: &PacketHandle) -> Backlog {
     Backlog { packets: 1, bytes: u64::from(handle.ip_len()) }
 }

@@ -3,8 +3,8 @@
 
 use super::description::{CableConfig, Topology};
 
-/// Builds a dumbbell with hosts `h0 …`, first those of the left switch, and the switches `left` and
-/// `right`. `trunk` is the cable between the switches.
+/// Builds a dumbbell with hosts `h0 …`, first the hosts of the left switch, and the switches `left`
+/// and `right`. `trunk` is the cable between the switches.
 pub fn build(left: u32, right: u32, host: CableConfig, trunk: CableConfig) -> Topology {
     let hosts = left + right;
     let (left_switch, right_switch) = (hosts, hosts + 1);
