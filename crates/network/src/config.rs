@@ -42,8 +42,8 @@ pub struct FabricConfig {
     /// Hash and weights of the choice among equal paths.
     pub equal_paths: EqualPaths,
     /// Width in time of the uniform random delay that a host adds to each arriving packet before it
-    /// is processed. The delay keeps ACK clocks from locking to the phase of a queue (Floyd and
-    /// Jacobson 1992).
+    /// is processed. The delay prevents synchronization of ACK clocks with the phase of a queue
+    /// (Floyd and Jacobson 1992).
     pub processing_jitter: Span,
     /// Whether every port uses the two-event reference mode, in which an event ends each
     /// transmission.

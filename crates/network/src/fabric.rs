@@ -202,7 +202,7 @@ impl Fabric {
     }
 
     /// Returns the time at which a fault next begins, ends or becomes known to switches;
-    /// [`Time::NEVER`] if there is none.
+    /// [`Time::NEVER`] if there is no further change.
     pub fn next_change(&self) -> Time {
         self.faults.schedule.next()
     }

@@ -11,16 +11,16 @@
 //!   when the port is next used. There is one event per packet and link. This mode serves ports
 //!   with one FIFO queue and decisions at dequeue.
 //! * [`Mode::TwoEvent`]: packets are in queues, and an event ends every transmission. This mode
-//!   serves all other ports: those with priorities, pauses, or sleep with decisions at dequeue.
-//!   This mode is also the reference: in the other modes, every packet must have the same
-//!   departure, marks and drops.
+//!   serves all other ports: ports with traffic classes, pauses, several queues, or sleep with
+//!   decisions at dequeue. This mode is also the reference: in the other modes, every packet must
+//!   have the same departure, marks and drops.
 //!
 //! If the scenario has faults for the link, the rules in `fault_state` also apply, in every mode.
 //!
 //! In all modes a packet counts as queued from its arrival until its first bit is sent, so that
-//! decisions never depend on the mode. [`Class::Departure`] comes before [`Class::Arrival`]: a
-//! packet that arrives when the transmission of another packet starts no longer counts that packet
-//! as queued.
+//! decisions never depend on the mode. Among events at the same time, [`Class::Departure`] is
+//! executed before [`Class::Arrival`]: a packet that arrives when the transmission of another
+//! packet starts no longer counts that packet as queued.
 
 mod asleep;
 mod card;
@@ -97,8 +97,8 @@ pub enum Outcome {
     /// next event of the link now has the given key, which may be earlier or later than the
     /// previous key.
     Displaced(Key),
-    /// Nothing was done, since [`Fabric`](crate::fabric::Fabric) itself enqueues at this port: it
-    /// has data-centre bridging (DCB) or belongs to a partitioned fabric.
+    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) itself enqueues at ports with
+    /// data-centre bridging (DCB), and at some ports of a partitioned fabric.
     LeftToFabric,
 }
 
@@ -120,8 +120,8 @@ pub(crate) struct Partitioned {
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. The fields that every packet accesses come first and occupy
-/// two cache lines.
+/// A directed link and its output port. The first fields, in two cache lines, are accessed for
+/// every packet.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
@@ -166,22 +166,23 @@ pub struct Link {
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
-    /// Number of packets at the head of the ring that are known to have started transmission. It is
-    /// used at DCB ports, and at ports without faults that are neither on the fastest path nor in
-    /// mode `TwoEvent`.
+    /// Number of packets at the head of the ring that are known to have started transmission. This
+    /// count is used at ports with data-centre bridging (DCB), and at ports without faults that are
+    /// neither on the fastest path nor in mode `TwoEvent`.
     pub(crate) started: u32,
     /// Number of the node that sends on this link.
     pub from: u32,
-    /// IP bytes of the packets counted in `started`; not updated at DCB ports.
+    /// IP bytes of the packets counted in `started`; not updated at ports with data-centre bridging
+    /// (DCB).
     started_bytes: u64,
-    /// Time at which the transmission of the first packet after those in `started` begins;
-    /// [`Time::NEVER`] if there is none.
+    /// Time at which the transmission of the next packet, the first that `started` does not count,
+    /// begins; [`Time::NEVER`] if there is no such packet.
     next_start: Time,
     /// State of the fast path of RED (arrivals that need no decision); `None` if the port never
     /// uses it.
     red_fast_path: Option<Box<RedFastPath>>,
     /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
-    /// drops; `None` if there are none.
+    /// drops; `None` if no drop is recorded.
     deferred_drops: Option<Box<DeferredDrops>>,
     /// State of a port in a fabric that is simulated in several parts, if the port has packets of
     /// several parts; otherwise `None`.
@@ -226,13 +227,13 @@ pub struct LinkSpec {
     pub jitter_seed: u64,
     /// Mode of the output port.
     pub mode: Mode,
-    /// Traffic classes, each with its own queue. They need a port in [`Mode::TwoEvent`].
+    /// Traffic classes, each with its own queue. Classes need a port in [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether the port records histograms of queue lengths and waiting times. This needs a port in
-    /// [`Mode::TwoEvent`].
+    /// Whether the port records histograms of queue lengths and waiting times. Histograms need a
+    /// port in [`Mode::TwoEvent`].
     pub measured: bool,
     /// Memory shared with other ports of the switch, which needs a port in [`Mode::TwoEvent`];
-    /// `None` if there is none.
+    /// `None` without shared memory.
     pub shared: Option<Arc<SharedBuffer>>,
     /// Sleep policy and transceiver of a link that can sleep, whose port must not be in
     /// [`Mode::Lazy`]; `None` for a link that is always awake.
@@ -584,7 +585,7 @@ impl Link {
         (lost, self.next_key(key.time()))
     }
 
-    /// Returns the key of the next event of the link; [`Key::NEVER`] if there is none.
+    /// Returns the key of the next event of the link; [`Key::NEVER`] if the link has no event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // Ports in mode `Lazy`, and eager ones that count started packets, also have only arrivals
@@ -697,7 +698,7 @@ impl Link {
     }
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`, at a
-    /// port with several classes or paused priorities. Future pauses are not taken into account.
+    /// port with several classes or paused priorities. Future pauses are ignored.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {

@@ -35,7 +35,7 @@ pub struct Pace {
     slowest: Span,
     /// Arrival time of the last packet.
     last: Span,
-    /// Whether packets are spread over several paths. They may then arrive out of order, and the
+    /// Whether packets are spread over several paths. Packets may then arrive out of order, and the
     /// rates of the paths add up.
     dealt: bool,
 }

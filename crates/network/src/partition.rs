@@ -1,7 +1,7 @@
 //! A fabric that is partitioned by racks (pods). Each part has its own copy of the fabric, and is
 //! simulated in its own thread.
 //!
-//! A part owns its hosts, their switches with all ports, and those ports of core switches that lead
+//! A part owns its hosts, their switches with all ports, and the ports of core switches that lead
 //! down to its racks. Therefore a packet can change parts only on a link from a rack up to the
 //! core, after which its next port may belong to another part.
 

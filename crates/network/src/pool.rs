@@ -39,7 +39,7 @@ pub struct Stored {
 const _: () = assert!(std::mem::size_of::<Stored>() == 32);
 
 impl Stored {
-    /// Bit of `flags` which says that `echo_or_sack` is the index of an entry with SACK blocks.
+    /// Bit of `flags` that is set if `echo_or_sack` is the index of an entry with SACK blocks.
     const WITH_SACK: u8 = 1 << 5;
     /// Number of bits of the payload length: packets have at most 9216 B.
     const PAYLOAD_BITS: u32 = 14;

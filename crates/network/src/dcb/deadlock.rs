@@ -31,7 +31,7 @@ pub struct Deadlock {
     pub cycle: Vec<u32>,
     /// IP bytes of this priority in the queues of the cycle.
     pub bytes: u64,
-    /// Number of queues that can never move, including those that wait for the cycle.
+    /// Number of queues that can never move, including queues outside the cycle that wait for it.
     pub stuck: usize,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {
         if link.feeds_from_host() {
-            // All packets at the port of a host were created there.
+            // All packets at the port of a host were created by this host.
             for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
             {
                 waits.insert((number, priority), [(LOCAL_ORIGIN, bytes)].into());

@@ -102,8 +102,8 @@ impl<'a> Channels<'a> {
 
     /// Adds the channel dependencies of the packets from one host to another.
     fn follow(&mut self, from: HostId, to: HostId) {
-        // The hash is the number of the explicit route, if the packets have one; otherwise all
-        // hashes are possible.
+        // If the packets have an explicit route, their hash is its number. Without explicit route,
+        // all hashes are possible.
         let hash = self.routing.route_of(from, to);
         let mark = (to.0 + 1, u32::from(hash) + 1);
         let mut switches = self.edges[from.0 as usize].clone();

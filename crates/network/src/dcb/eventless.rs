@@ -30,9 +30,9 @@
 //! frame.
 //!
 //! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress
-//! buffer when it arrives at the next node. It is subtracted earlier if the exact occupancy
-//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until then the
-//! recorded occupancy is too large.
+//! buffer when it arrives at the next node. The packet is subtracted earlier if the exact occupancy
+//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until the
+//! subtraction, the recorded occupancy is too large.
 //!
 //! **Rate-limited flows.** While no limited flow may send, the port knows which flow may send
 //! first, and therefore when its packet arrives at the far end. If no other packet is enqueued,
@@ -158,8 +158,8 @@ impl Link {
     }
 
     /// Returns the next packet that has left the port but is still counted by its ingress buffer,
-    /// and marks it as released; `None` if there is none. `transmitted` is the number of packets on
-    /// the wire whose last bit has left the port.
+    /// and marks it as released; `None` if there is no such packet. `transmitted` is the number of
+    /// packets on the wire whose last bit has left the port.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;

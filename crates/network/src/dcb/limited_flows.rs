@@ -1,7 +1,7 @@
 //! Flows of a host that QCN limits: a queue and a rate for each destination.
 //!
 //! Packets of a limited flow wait in a separate queue until the rate of the flow allows the next
-//! packet. If several packets may start, the port sends the one that was enqueued first.
+//! packet. If several packets may start, the port sends the packet that was enqueued first.
 
 use super::qcn::QcnConfig;
 use super::queued_packet::QueuedPacket;

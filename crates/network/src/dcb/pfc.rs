@@ -8,9 +8,10 @@
 //! for a number of *quanta* of 512 bit times, and is refreshed before it expires. Packets that
 //! still arrive after XOFF need *headroom*, see [`headroom`].
 //!
-//! A PAUSE frame has 64 B and is sent before all data at the next frame boundary. It uses time on
-//! the link, and takes effect after the propagation delay and the response time of the neighbour.
-//! One frame carries the pause times of all priorities that have changed since the previous frame.
+//! A PAUSE frame has 64 B and is sent before all data at the next frame boundary. The frame uses
+//! time on the link, and takes effect after the propagation delay and the response time of the
+//! neighbour. One frame carries the pause times of all priorities that have changed since the
+//! previous frame.
 
 use super::ingress_pool::{Free, IngressPool, PoolUse, Used};
 use super::pause_log::{Ended, Pause, PauseLog};
@@ -184,8 +185,9 @@ impl Wire {
 }
 
 /// Returns the longest time from reaching XOFF at a switch until the last bit of the paused
-/// neighbour has arrived. It is the sum of the frame that the switch is sending, the PAUSE frame,
-/// propagation, response time, the frame that the neighbour is sending, and propagation.
+/// neighbour has arrived. This time is the sum of the transmission times of the frame that the
+/// switch is sending and of the PAUSE frame, the propagation delay, the response time, the
+/// transmission time of the frame that the neighbour is sending, and again the propagation delay.
 pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
     frames + cable.delay + cable.delay + response
@@ -212,8 +214,8 @@ pub(crate) struct PauseQueue {
     has_pending: bool,
     /// PAUSE frames in flight, each with the time at which it takes effect at the far end.
     in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
-    /// Time at which the first frame in flight takes effect at the far end; [`Time::NEVER`] if
-    /// there is none.
+    /// Time at which the first frame in flight takes effect at the far end; [`Time::NEVER`] if no
+    /// frame is in flight.
     pub next: Time,
     /// Number of PAUSE frames sent so far.
     pub frames_sent: u64,
@@ -305,7 +307,7 @@ impl PauseState {
         self.log = Some(Box::new(log));
     }
 
-    /// Removes and returns the log of pauses; `None` if there is none. Pauses that have not ended
+    /// Removes and returns the log of pauses; `None` if there is no log. Pauses that have not ended
     /// by `now` are included.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
@@ -399,7 +401,8 @@ pub(crate) struct Input {
     /// for priority p.
     pub no_progress: u8,
     occupancies: [Occupancy; PRIORITIES],
-    /// Time at which the pauses in force are next refreshed; [`Time::NEVER`] if there is none.
+    /// Time at which the pauses in force are next refreshed (XOFF sent again); [`Time::NEVER`] if
+    /// no pause is in force.
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,

@@ -190,7 +190,7 @@ impl Link {
     }
 
     /// Counts a packet of `bytes` IP bytes that has arrived, for QCN. Returns whether the
-    /// congestion point of its priority must take a sample now.
+    /// congestion point of its priority must sample the queue now.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
@@ -294,8 +294,8 @@ impl Link {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
 
-    /// Schedules a PAUSE frame to the far end at the next frame boundary. It pauses a priority for
-    /// `quanta` quanta; 0 ends the pause.
+    /// Schedules a PAUSE frame to the far end at the next frame boundary. The frame pauses a
+    /// priority for `quanta` quanta; 0 ends the pause.
     pub(crate) fn queue_pause_frame(
         &mut self,
         now: Time,
@@ -310,7 +310,7 @@ impl Link {
     }
 
     /// Removes and returns the PAUSE frame of this port that takes effect at the far end by `now`;
-    /// `None` if there is none.
+    /// `None` if no frame is due.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -336,7 +336,8 @@ impl Link {
         }
     }
 
-    /// Removes and returns the log of the pauses of the port until `now`; `None` if there is none.
+    /// Removes and returns the log of the pauses of the port until `now`; `None` if there is no
+    /// log.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
@@ -498,8 +499,7 @@ impl Link {
     }
 }
 
-/// Functions that need both the queues and the other state of a port with data-centre bridging
-/// (DCB).
+/// Functions of a port with data-centre bridging (DCB) that need both its queues and its DCB state.
 impl PortQueues {
     /// Removes and returns the next packet of a priority that is not paused, with its priority, and
     /// whether it must be marked with CE; `None` if no packet may be sent.

@@ -25,7 +25,7 @@ pub struct DcbPort {
     /// Time from which the first rate-limited flow may send, while the port is idle and has no
     /// other packet to send; otherwise [`Time::NEVER`].
     pub(super) wakes_at: Time,
-    /// Time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there is none.
+    /// Time at which the next timer of a rate limiter expires; [`Time::NEVER`] if no timer runs.
     pub(super) timer_at: Time,
     /// Earlier of two times: the next PAUSE frame of this port takes effect at the far end, or the
     /// ingress buffer there must refresh its pauses.
@@ -45,7 +45,7 @@ pub struct DcbPort {
     pub(super) precommitted: bool,
     /// Whether the end of each transmission currently needs an event.
     pub(super) needs_events: bool,
-    /// Whether the transmission of a byte takes a whole number of picoseconds.
+    /// Whether the transmission time of a byte is a whole number of picoseconds.
     pub(super) whole_ps_per_byte: bool,
     /// Whether QCN has limited a flow at this port since the start of the run.
     pub(super) has_limits: bool,

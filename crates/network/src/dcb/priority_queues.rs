@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PriorityQueue {
-    /// Number and IP bytes of queued packets, including those of rate-limited flows.
+    /// Number and IP bytes of queued packets, including packets of rate-limited flows.
     backlog: Backlog,
     /// Largest number of queued IP bytes so far.
     pub max_bytes: u64,
@@ -286,8 +286,8 @@ impl PriorityQueues {
         Some((at, flows.bytes_of(index)))
     }
 
-    /// Returns the time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there
-    /// is none.
+    /// Returns the time at which the next timer of a rate limiter expires; [`Time::NEVER`] if no
+    /// timer runs.
     pub fn next_timer(&self) -> Time {
         let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
@@ -412,9 +412,9 @@ impl PriorityQueues {
 }
 
 impl PriorityQueue {
-    /// Returns (flow, sequence number) of the first enqueued packet among those that may start at
-    /// `now`; `None` if no packet may start. The flow is its index among the rate-limited flows, or
-    /// `None` if the flow is not limited.
+    /// Returns (flow, sequence number) of the first enqueued packet among the packets that may
+    /// start at `now`; `None` if no packet may start. The flow is its index among the rate-limited
+    /// flows, or `None` if the flow is not limited.
     #[inline]
     fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|queued| (queued.number, None));

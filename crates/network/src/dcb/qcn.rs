@@ -11,8 +11,8 @@
 //!
 //! If Fb is negative, a [congestion notification message](super::Cnm) carries its absolute value to
 //! the source of the sampled packet. The value is quantised to 6 bits (63 for `(2w + 1)·Q_eq` and
-//! more). The next sample is taken after `sample / (1 + ⌊|Fb|/8⌋)` bytes, as in the table of the
-//! standard (150, 75, 50 … 18.75 kB). A random jitter, seeded, prevents congestion points from
+//! more). The next sample follows after `sample / (1 + ⌊|Fb|/8⌋)` bytes, as in the table of the
+//! standard (150, 75, 50 … 18.75 kB). A seeded random jitter prevents congestion points from
 //! sampling synchronously.
 //!
 //! The reaction points of hosts are in [`reaction`](super::reaction).

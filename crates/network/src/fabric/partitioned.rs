@@ -1,5 +1,5 @@
 //! One part of a partitioned fabric, which is simulated in several parts (threads): the part
-//! enqueues packets at its ports, sends packets to other parts and receives theirs.
+//! enqueues packets at its ports, and exchanges packets with other parts.
 
 use super::Fabric;
 use crate::link::{Link, Outcome};
@@ -12,7 +12,8 @@ use eastwest_types::{EndpointId, HostId, Packet, Time};
 
 impl Fabric {
     /// Returns the position, in the order of all events, of the event that is being executed. The
-    /// event is a timer or workload event or, if there is none, an arrival on link `ingress`.
+    /// event is a timer or workload event or, if no such event is being executed, an arrival on
+    /// link `ingress`.
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
@@ -70,7 +71,7 @@ impl Fabric {
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
         // Another part of the partitioned fabric may execute an arrival at this port at the same
-        // instant, before or after this one.
+        // time, before or after the current arrival.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst());
@@ -144,7 +145,8 @@ impl Fabric {
 
     /// Returns the time at which a link delivers the packet that completes a stream up to position
     /// `end`, and the number of packets that the link delivers before. `None` if the packet is not
-    /// on this link. All bytes before `next`, and those of the ranges `held`, have already arrived.
+    /// on this link. All bytes before `next`, and all bytes of the ranges `held`, have already
+    /// arrived.
     pub fn completes(
         &self,
         link: u32,
@@ -178,8 +180,8 @@ impl Fabric {
 
     /// Returns `None` unless the next event of a link is a promise: the delivery of a message,
     /// announced by another part of the partitioned fabric. Otherwise returns the number of packets
-    /// that the link has delivered before (modulo 2³²) in the part that owns it, and the number of
-    /// that part.
+    /// that the link has delivered before (modulo 2³²) in the part that owns the link, and the
+    /// number of this part.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -202,7 +204,7 @@ impl Fabric {
 
     /// Exchanges the links that part `part` of the partitioned fabric owns with `other`, which is
     /// that part; a second call exchanges them back. If [`Fabric::expose_all`] was called before,
-    /// the queues of all links are then equal to those of a run without parts.
+    /// the queues of all links are then the queues of a run without parts.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
         let partition = self.partition.as_ref().expect("the fabric has parts");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {

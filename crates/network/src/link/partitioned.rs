@@ -15,8 +15,8 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Whether the port knows the arrival time of a packet when it enqueues it: it fixes departures
-    /// at enqueue (eager), has no faults, and its link never sleeps.
+    /// Whether the port knows the arrival time of a packet at enqueue: the port fixes departures at
+    /// enqueue (eager), has no faults, and its link never sleeps.
     pub(crate) fn can_be_partitioned(&self) -> bool {
         self.eager_fast_path || self.eager_sees_all
     }
@@ -103,8 +103,8 @@ impl Link {
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
-    /// Returns the queued packets of this port, including those whose next node is in another part
-    /// of the partitioned fabric.
+    /// Returns the queued packets of this port, including packets whose next node is in another
+    /// part of the partitioned fabric.
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
@@ -142,7 +142,7 @@ impl Link {
     }
 
     /// Counts the packets that have arrived at their next node in other parts of the partitioned
-    /// fabric before `now`; with `at_now` also those that arrive at `now`.
+    /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned

@@ -37,9 +37,9 @@ enum ClassQueue {
     /// Queues by priority at a port with data-centre bridging (DCB); [`PortQueues::push_dcb`] and
     /// [`PortQueues::pop_by_priority`] serve them.
     Priorities(Box<PriorityQueues>),
-    /// Queue ordered by the ranks that a discipline from another crate computes. This variant must
-    /// be the last: serde counts a skipped variant when it writes the number of a variant, but not
-    /// when it reads one.
+    /// Queue ordered by the ranks that a discipline from another crate computes. Skipped variants
+    /// must be last: serde counts a skipped variant when it writes the number of a variant, but not
+    /// when it reads a number.
     #[serde(skip)]
     Ranked(Box<Ranked>),
     /// Queues of whole packets and of trimmed packets (headers), of a discipline from another
@@ -56,8 +56,8 @@ struct Class {
     deficit: i64,
 }
 
-/// All queues of a two-event port (a port with an event at the end of each transmission). The
-/// fields that every packet accesses come first.
+/// All queues of a two-event port (a port with an event at the end of each transmission). The first
+/// fields are accessed for every packet.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
@@ -79,15 +79,15 @@ pub(crate) struct PortQueues {
     /// Packets that disciplines have dropped from queues since the last call of
     /// [`super::Link::take_dropped`].
     pub dropped: Vec<(PacketHandle, Cause)>,
-    /// Packets in the buffer of a link layer that is or was asleep. They leave before all queued
-    /// packets.
+    /// Packets in the buffer of a link layer that is or was asleep. Packets in this buffer leave
+    /// before all queued packets.
     link_buffer: VecDeque<PacketHandle>,
     link_buffer_bytes: u64,
 }
 
 /// Result of the admission of a packet to the queue of its class.
 pub(crate) enum Admission {
-    /// The packet is queued; `mark` says whether it must be marked with CE.
+    /// The packet is queued; `mark` is whether the packet must be marked with CE.
     Admitted { mark: bool },
     /// Only the header of the packet is queued, with the given number of IP bytes; the caller must
     /// remove the payload.

@@ -1,9 +1,10 @@
 //! Interface for queue disciplines from other crates (`eastwest new` creates such a crate).
 //!
 //! A [`QueueModel`] contains the settings of a discipline. From these settings, a [`CustomQueue`]
-//! is created for every port, or every class of a port. It decides about packets with a [`Verdict`]
-//! or a [`Plan`] like a built-in discipline. Two rules apply to every decision: a packet that
-//! exceeds the limit of the queue is dropped, and no more packets are dropped than are queued.
+//! is created for every port, or every class of a port. This queue decides about packets with a
+//! [`Verdict`] or a [`Plan`] like a built-in discipline. Two rules apply to every decision: a
+//! packet that exceeds the limit of the queue is dropped, and no more packets are dropped than are
+//! queued.
 //!
 //! A discipline may assign a [rank](CustomQueue::rank) to each packet, which decides the order of
 //! departures ([`super::ranked`]). A discipline may also have a periodic
@@ -122,7 +123,7 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
     }
 }
 
-/// Settings of a queue whose discipline comes from another crate.
+/// Settings of a queue whose discipline is from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomQueueConfig {
     /// Discipline with its settings, from which the queue of each port or class is created.
@@ -160,7 +161,7 @@ impl QueueSettings for CustomQueueConfig {
 /// Function that reads the settings of a discipline from another crate.
 pub type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
 
-/// Queue of one port or class whose discipline comes from another crate: state and limit.
+/// Queue of one port or class whose discipline is from another crate: state and limit.
 #[derive(Debug)]
 pub struct Custom {
     queue: Box<dyn CustomQueue>,

@@ -11,9 +11,9 @@
 //! discipline only decides ([`Verdict`]): the link sets the codepoint CE of the packet
 //! (`Link::mark`, `PacketPool::mark`).
 //!
-//! Defaults are those of the RFC or the paper that defines a discipline. If a default was meant for
-//! the Internet, the explanation of the key states this, since a data centre needs other values.
-//! ECN marks are on by default (RFC 7567, section 4.2.1), but apply only to transports that support
+//! Defaults are from the RFC or the paper that defines a discipline. If a default was meant for the
+//! Internet, the explanation of the key states this, since a data centre needs other values. ECN
+//! marks are on by default (RFC 7567, section 4.2.1), but apply only to transports that support
 //! ECN.
 
 mod adaptive_red;

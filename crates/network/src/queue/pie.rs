@@ -224,8 +224,8 @@ impl Pie {
                 self.updated += self.config.update * steps;
                 break;
             }
-            // No packet has arrived since the time `at`, so that `clear_at` gives the exact
-            // queueing delay at `at`.
+            // No packet has arrived since the time `at`, so that the queueing delay at `at` follows
+            // exactly from `clear_at`.
             self.update(Span(self.clear_at.0.saturating_sub(at.0)));
             self.updated = at;
         }

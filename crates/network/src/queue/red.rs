@@ -71,11 +71,11 @@ pub enum Spread {
     /// average queue: gaps between signals are geometric.
     Alone,
     /// The probability is p_b / (1 − n·p_b), where p_b follows from the average queue and n packets
-    /// have passed since the last signal. Gaps between signals are uniform on 1 … 1/p_b (Floyd and
-    /// Jacobson 1993, section 7).
+    /// were enqueued since the last signal. Gaps between signals are uniform on 1 … 1/p_b (Floyd
+    /// and Jacobson 1993, section 7).
     Even,
     /// The probability is zero while m·p_b is below 1, then p_b / (2 − m·p_b), where p_b follows
-    /// from the average queue and m − 1 packets have passed since the last signal. Gaps between
+    /// from the average queue and m − 1 packets were enqueued since the last signal. Gaps between
     /// signals are uniform on 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p` with
     /// `wait_`).
     Wait,
@@ -298,8 +298,8 @@ impl Discipline for Red {
         }
         let p = self.probability();
         if p <= 0.0 {
-            // The average is at most `min`, so that the packet is enqueued and spreading begins
-            // anew.
+            // The average is at most `min`, so that the packet is enqueued and the count for
+            // spreading restarts.
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }

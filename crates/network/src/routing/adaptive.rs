@@ -3,12 +3,12 @@
 //! (*Benchmarking the Ethernet-Federated Datacenter*, 2009).
 //!
 //! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a
-//! packet that is queued there. If the CNM takes the path of the flow in reverse, it enters each
-//! switch by the port through which the flow leaves. Switches read the CNM:
+//! packet that is queued at this port. If the CNM uses the path of the flow in reverse, it enters
+//! each switch by the port through which the flow leaves. Switches read the CNM:
 //!
 //! 1. The switch marks this output port as congested for the receiving host of the flow. The
 //!    severity of the mark is the quantised feedback in the CNM.
-//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, port number
+//! 2. Eligible ports for a receiver are the ports on shortest paths. The static choice, port number
 //!    receiver mod n, is first, and the other ports follow in cyclic order. Unmarked ports are
 //!    preferred to marked ports, and marked ports of low severity to marked ports of high severity.
 //! 3. If an eligible port is unmarked, the flow uses this port from now on, and the switch absorbs

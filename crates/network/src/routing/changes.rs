@@ -5,9 +5,9 @@
 //! off**. Whether a switch is cut off depends on switches nearer to the edge switch, so that
 //! switches are examined in the order of their hop counts without failures. New paths for the
 //! switches that are cut off are then computed, in the order of their new hop counts (Ramalingam
-//! and Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A
-//! switch that is not cut off keeps its hop count and can only lose ports, since no hop count has
-//! decreased.
+//! and Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996).
+//! The hop count of a switch that is not cut off does not change, and the switch can only lose
+//! ports, since no hop count has decreased.
 
 use super::directions::{Directions, towards};
 use super::entry::{GROUP_BIT, NO_ROUTE};

@@ -24,7 +24,7 @@ pub fn servers(n: u32, level: u32) -> (u64, u64) {
     (servers, servers / u64::from(n.max(1)))
 }
 
-/// Returns the number of cables of a DCell, including those inside servers: for each server one
+/// Returns the number of cables of a DCell, including cables inside servers: for each server one
 /// cable inside the server, one cable to its mini-switch, and half a cable for each level.
 pub fn cables(n: u32, level: u32) -> u64 {
     let all = servers(n, level).0;

@@ -80,12 +80,12 @@ pub enum Topology {
         /// Rate and delay of the cables between hosts and the switch.
         host: CableConfig,
     },
-    /// Three-tier fat tree of Al-Fares et al. (2008). It has `k` pods with `k/2` edge and `k/2`
-    /// aggregation switches each, and `(k/2)²` core switches.
+    /// Three-tier fat tree of Al-Fares et al. (2008). The fabric has `k` pods with `k/2` edge and
+    /// `k/2` aggregation switches each, and `(k/2)²` core switches.
     FatTree {
         /// Number of ports per switch towards other switches; even.
         k: u32,
-        /// Number of hosts connected to each edge switch (`k/2` gives full bisection bandwidth).
+        /// Number of hosts connected to each edge switch (`k/2` for full bisection bandwidth).
         hosts_per_edge: u32,
         /// Rate and delay of the cables between hosts and edge switches.
         host: CableConfig,

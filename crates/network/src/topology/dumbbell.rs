@@ -1,5 +1,5 @@
-//! Dumbbell: two switches with hosts, connected by one cable, the trunk. All traffic from one side
-//! to the other shares the trunk; traffic within a side does not use it.
+//! Dumbbell: two switches with hosts, connected by one cable, the trunk. All traffic between the
+//! two sides shares the trunk; traffic within a side does not use it.
 
 use super::description::{CableConfig, Topology};
 

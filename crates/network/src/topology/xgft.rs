@@ -45,7 +45,7 @@ impl Xgft {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of cables, including those of hosts.
+    /// Returns the number of cables, including cables of hosts.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
