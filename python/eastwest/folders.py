@@ -66,7 +66,7 @@ class NewFolder:
     def place(self, partial: Path) -> None:
         """Rename the finished folder ``partial`` to its final name.
 
-            Afterwards a replaced folder has the name ``partial`` (``Partial.close`` removes it), or is
+        Afterwards a replaced folder has the name ``partial`` (``Partial.close`` removes it), or is
         removed.
         """
         if not os.path.lexists(self.out):

@@ -1,7 +1,7 @@
 //! Counts of a port by group of packets: arrivals, marks and drops.
 //!
-//! Marks and drops are rare and are counted at every port. Counting arrivals takes time for every
-//! packet, so that they are counted only if the scenario asks for it (`measure.ports`).
+//! Marks and drops are rare and are counted at every port. Arrivals are counted only at ports in
+//! `measure.ports`, since this count costs time for every packet.
 
 use crate::losses::Cause;
 use eastwest_types::PacketKind;
@@ -21,9 +21,9 @@ pub struct Group {
 /// Counts (arrivals, marks and losses) of one group of packets at a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Number of arrivals; 0 if the scenario does not ask for them (`measure.ports`).
+    /// Number of arrivals; 0 if `measure.ports` does not name the port.
     pub arrivals: u64,
-    /// Number of packets that got the CE mark ("congestion experienced").
+    /// Number of packets that the port marked with CE ("congestion experienced").
     pub marks: u64,
     /// Number of lost packets by cause, indexed by the number of the [`Cause`].
     pub lost: [u64; Cause::ALL.len()],

@@ -1,28 +1,31 @@
-//! Network cards of hosts that have several, each with a cable, a queue and a rate of its own.
+//! Network cards of hosts with several cards. Each card has its own cable, queue and rate.
 //!
-//! The model has three uses of the cards, named as the modes of the Linux bonding driver
+//! A host can use its cards in three ways, named after modes of the Linux bonding driver
 //! (Documentation/networking/bonding.rst):
 //!
-//! - [`BondMode::Lacp`], link aggregation (IEEE 802.1AX, formerly 802.3ad): the cards share one address. The host
-//!   chooses the card of a packet by a hash of its connection, so that a connection stays on one card. Switches
-//!   choose among the cables to the host as among equal paths. Where the cables lead to several switches, these
-//!   act as one (MLAG, or EVPN multihoming, RFC 7432 section 8.4: all switches announce the host, and the fabric
+//! - [`BondMode::Lacp`], link aggregation (IEEE 802.1AX, formerly 802.3ad): the cards share one
+//!   address. The host chooses the card of a packet by a hash of its connection, so that a
+//!   connection stays on one card. Switches choose among the cables to the host as among equal
+//!   paths. If the cables lead to several switches, the switches act as one switch (MLAG, or EVPN
+//!   multihoming, RFC 7432 section 8.4: all these switches announce the host, and the fabric
 //!   spreads packets over them).
-//! - [`BondMode::RoundRobin`]: as before, but the host sends packets over its cards in turn. Packets of a
-//!   connection may then overtake each other. The choice of the switches does not change.
-//! - [`BondMode::Off`]: each card has an address of its own. A connection is bound to one card of each host. This is
-//!   the use of rails: a rank of MPI uses the card of its number on the host; other connections use cards of
-//!   equal numbers, drawn by a hash.
+//! - [`BondMode::RoundRobin`]: one address for all cards, as above, but the host sends packets over
+//!   its cards in cyclic order. Packets of a connection may then overtake each other. Switches
+//!   choose cables as above.
+//! - [`BondMode::Off`]: each card has its own address. A connection is bound to one card of each
+//!   host. Rail-optimised fabrics use this mode: an MPI rank uses the card with its number on the
+//!   host; other connections use cards with equal numbers at both hosts, chosen by a hash.
 //!
-//! A host avoids a card whose cable it knows to be down, and a card whose switch has no route to the receiver (switches
-//! signal the latter to hosts by uplink tracking, EVPN by core isolation). It learns of a failure when switches do. As
-//! in Linux, the connections of all cards are then spread anew over the cards in use. Without a bond there is no other
-//! card to use.
+//! A host does not use a card whose cable it knows to be down, or whose switch has no route to the
+//! receiver (real switches signal a missing route to hosts by uplink tracking, EVPN by core
+//! isolation). Hosts learn of a failure at the same time as switches. As in Linux, the connections
+//! of all cards are then distributed again over the usable cards. With [`BondMode::Off`], a
+//! connection cannot change to another card.
 //!
-//! Differences: the hash is a seeded one of this simulator, not the XOR of Linux; LACP frames are
-//! not simulated; switches
-//! of one host have no cable between them (peer link), and a packet that arrives at a switch whose cable to
-//! the host is down goes to the other switch by the routes of the fabric.
+//! Differences from real systems: the hash is a seeded hash of this simulator, not the XOR of
+//! Linux; LACP frames are not simulated; the switches of one host have no cable between them (peer
+//! link), and a packet at a switch whose cable to the host is down is routed through the fabric to
+//! another switch of the host.
 
 use crate::link::Link;
 use crate::routing::Routing;
@@ -33,22 +36,24 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Most cards of a host. LACP aggregates of switches and hosts have at most 8 or 16 active members.
+/// Largest number of cards of a host. LACP aggregates of switches and hosts have at most 8 or 16
+/// active members.
 pub const MOST_CARDS: u32 = 16;
 
-/// Use of the cards of a host.
+/// Use of the network cards of a host with several cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum BondMode {
-    /// One address; the card of a connection is chosen by a hash.
+    /// All cards have one address; a hash chooses the card of a connection.
     #[default]
     Lacp,
-    /// One address; packets are sent over the cards in turn.
+    /// All cards have one address; packets are sent over the cards in cyclic order.
     RoundRobin,
-    /// An address for each card.
+    /// Each card has its own address; a connection is bound to one card of each host.
     Off,
 }
 
-/// Fields of a packet over which a host computes the hash that chooses the card.
+/// Fields of a packet from which a host computes the hash that chooses the card
+/// ([`BondMode::Lacp`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum XmitHashPolicy {
     /// Addresses and ports: connections of two hosts use different cards.
@@ -58,17 +63,18 @@ pub enum XmitHashPolicy {
     Layer23,
 }
 
-/// Settings of the cards of hosts that have several.
+/// Settings of the network cards of hosts with several cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CardsConfig {
-    /// Use of the cards.
+    /// Use of the cards: bond with hash, bond with round robin, or no bond.
     pub bond_mode: BondMode,
-    /// Hash of [`BondMode::Lacp`].
+    /// Fields of the hash that chooses the card with [`BondMode::Lacp`].
     pub xmit_hash_policy: XmitHashPolicy,
 }
 
 impl CardsConfig {
-    /// Reads the settings from `[fabric]`. `several`: whether hosts have several cards; `None` if that is not known.
+    /// Reads the settings from `[fabric]`. `several` is whether hosts have several cards; `None` if
+    /// this is not known.
     pub fn read(s: &mut Section, several: Option<bool>) -> CardsConfig {
         let bond_mode = s.choice(
             "bond_mode",
@@ -126,7 +132,7 @@ impl CardsConfig {
         if several == Some(false) {
             for name in ["bond_mode", "xmit_hash_policy"] {
                 s.demand(!s.has(name), &[name], || {
-                    "has an effect only where a host has several cards".to_owned()
+                    "has an effect only if hosts have several cards".to_owned()
                 });
             }
         }
@@ -134,27 +140,29 @@ impl CardsConfig {
     }
 }
 
-/// Cards of all hosts, in a fabric in which a host has several.
+/// Network cards of all hosts, in a fabric in which at least one host has several cards.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Cards {
     config: CardsConfig,
-    /// By host, the number of its first card among the cards of all hosts; has one more element at the end.
+    /// By host, the number of its first card among the cards of all hosts; a last element has the
+    /// number of all cards.
     first: Vec<u32>,
     /// By card, the link from the host to the switch.
     pub(crate) links: Vec<u32>,
-    /// By card, whether its cable is not known to be down.
+    /// By card, whether its cable is up as far as hosts know.
     up: Vec<bool>,
     seed: u64,
-    /// By host, the number of packets sent in turn, modulo 2³²; only with [`BondMode::RoundRobin`].
+    /// By host, the number of packets sent in cyclic order over its cards, modulo 2³²; only with
+    /// [`BondMode::RoundRobin`].
     turns: Vec<u32>,
     /// By host, the link of its last packet; only with [`BondMode::RoundRobin`].
     last: Vec<u32>,
-    /// Number of cards of the host that has most.
+    /// Largest number of cards of a host in the fabric.
     radix: u32,
 }
 
 impl Cards {
-    /// Returns the cards of the hosts of a graph; `None` if every host has one.
+    /// Returns the cards of the hosts of a graph; `None` if every host has one card.
     pub fn new(graph: &Graph, config: CardsConfig, seed: u64) -> Option<Cards> {
         let cables = graph.cables_of_cards()?;
         let mut cards = Cards {
@@ -181,7 +189,7 @@ impl Cards {
         Some(cards)
     }
 
-    /// Returns the cards of a host, by their numbers among the cards of all hosts.
+    /// Returns the numbers of the cards of a host among the cards of all hosts.
     fn of(&self, host: HostId) -> Range<usize> {
         let host = host.0 as usize;
         self.first[host] as usize..self.first[host + 1] as usize
@@ -192,26 +200,29 @@ impl Cards {
         &self.links[self.of(host)]
     }
 
-    /// Returns the number, on its host, of the card of which `link` is one direction of the cable.
+    /// Returns the number (from 0 on the host `host`) of the card whose cable has the link `link`;
+    /// `None` if the host has one card, or no card with this link.
     pub fn number_of(&self, host: HostId, link: u32) -> Option<u32> {
         let place = self.links_of(host).iter().position(|&up| up / 2 == link / 2)?;
         (self.links_of(host).len() > 1).then_some(place as u32)
     }
 
-    /// Returns the use of the cards.
+    /// Returns how hosts use their cards.
     pub fn mode(&self) -> BondMode {
         self.config.bond_mode
     }
 
-    /// Learns which cables are usable, by their numbers.
+    /// Records which cables are usable. `usable` returns whether the cable with a given number is
+    /// usable.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (up, &link) in self.up.iter_mut().zip(&self.links) {
             *up = usable(link as usize / 2);
         }
     }
 
-    /// Returns a flow hash of 15 bits that also holds the numbers of the cards of sender and receiver. These are
-    /// `chosen`, modulo the numbers of cards, or equal ones drawn by the hash. `hash` itself with a bond.
+    /// Returns a flow hash of 15 bits that also contains the card numbers `chosen` of sender and
+    /// receiver, modulo the number of cards of each host; returns `hash` unchanged with a bond (one
+    /// address for all cards).
     pub fn bind(&self, hash: u16, ends: (HostId, HostId), chosen: (u32, u32)) -> u16 {
         if self.config.bond_mode != BondMode::Off {
             return hash;
@@ -223,16 +234,18 @@ impl Cards {
         (u32::from(hash) % values * pairs + from * self.radix + to) as u16
     }
 
-    /// Returns numbers of cards of sender and receiver for a connection with this hash, if none are chosen: two
-    /// equal ones, where the hosts have equally many cards.
+    /// Returns the card numbers of sender and receiver for a connection with the flow hash `hash`,
+    /// if the scenario chooses no cards: two equal random numbers. [`Cards::bind`] reduces each
+    /// number modulo the number of cards of the host.
     pub fn draw(&self, hash: u16) -> (u32, u32) {
         let card = ((u64::from(mix(u64::from(hash) ^ self.seed) as u32) * u64::from(self.radix))
             >> 32) as u32;
         (card, card)
     }
 
-    /// Returns the address of a host to which a packet with this hash is sent: that of one of its cards, or of the
-    /// host. With [`BondMode::Off`] the hash must hold a card that the host has.
+    /// Returns the destination address of a packet with the flow hash `hash` to the host `to`: the
+    /// address of one of its cards with [`BondMode::Off`], otherwise the address of the host. With
+    /// [`BondMode::Off`] the host must have the card whose number is in `hash`.
     pub fn address(&self, to: HostId, hash: u16) -> HostId {
         debug_assert!(
             self.config.bond_mode != BondMode::Off
@@ -245,7 +258,7 @@ impl Cards {
         HostId(hosts + self.first[to.0 as usize] + u32::from(hash) % self.radix)
     }
 
-    /// Returns the host with this address.
+    /// Returns the host to which the address `address` belongs.
     pub fn host_of(&self, address: HostId) -> HostId {
         let hosts = self.first.len() as u32 - 1;
         match address.0.checked_sub(hosts) {
@@ -254,8 +267,8 @@ impl Cards {
         }
     }
 
-    /// Returns the link on which a packet with this hash leaves its host; with [`BondMode::RoundRobin`] the link of the
-    /// packet that the host has sent last.
+    /// Returns the link on which a packet with the flow hash `hash` leaves its host; with
+    /// [`BondMode::RoundRobin`], the link of the last packet that the host has sent.
     pub fn link(
         &self,
         routing: &Routing,
@@ -301,8 +314,9 @@ impl Cards {
         link
     }
 
-    /// Returns the link of the card whose place among those in use is `place` of their number. All cards are in use if
-    /// none has a cable that is up and a route to the receiver.
+    /// Returns the link of a usable card. `place` returns the position of the card among the usable
+    /// cards, for a given number of usable cards. A card is usable if its cable is up and its
+    /// switch has a route to the receiver; if no card is usable, all cards count as usable.
     fn nth(
         &self,
         routing: &Routing,

@@ -1,5 +1,4 @@
-//! Settings of a fabric, as the scenario states them. The reader of scenarios has checked all
-//! values.
+//! Settings of a fabric, as in the scenario. The reader of scenarios has checked all values.
 
 use crate::cards::{BondMode, CardsConfig};
 use crate::dcb::config::DcbConfig;
@@ -18,7 +17,7 @@ use std::collections::BTreeSet;
 pub struct FabricConfig {
     /// Nodes and cables of the fabric.
     pub topology: Topology,
-    /// Use of the cards of hosts that have several.
+    /// Settings of network cards, for hosts with several cards.
     pub cards: CardsConfig,
     /// Largest IP packet in bytes.
     pub mtu: u32,
@@ -32,7 +31,7 @@ pub struct FabricConfig {
     /// Queue discipline and limit of the network card of every host.
     pub host_queue: QueueConfig,
     /// Memory shared by the ports of a switch, in addition to the limits of their queues; `None` if
-    /// ports share none.
+    /// ports share no memory.
     pub shared_buffer: Option<SharedBufferConfig>,
     /// Scheduler by which each port serves its traffic classes.
     pub scheduler: SchedulerConfig,
@@ -43,8 +42,8 @@ pub struct FabricConfig {
     /// Hash and weights of the choice among equal paths.
     pub equal_paths: EqualPaths,
     /// Width in time of the uniform random delay that a host adds to each arriving packet before it
-    /// is processed. The delay keeps ACK clocks from locking to the phase of a queue (Floyd and
-    /// Jacobson 1992).
+    /// is processed. The delay prevents synchronization of ACK clocks with the phase of a queue
+    /// (Floyd and Jacobson 1992).
     pub processing_jitter: Span,
     /// Whether every port uses the two-event reference mode, in which an event ends each
     /// transmission.
@@ -53,7 +52,7 @@ pub struct FabricConfig {
     pub faults: Vec<Fault>,
     /// Power and sleep policy of links.
     pub energy: EnergyConfig,
-    /// Ports at which `measure.ports` asks for detailed counts.
+    /// Ports in `measure.ports`, which record arrivals, queue lengths and waiting times.
     pub measured: PortSet,
 }
 
@@ -82,8 +81,8 @@ impl FabricConfig {
         Graph { card_addresses, ..Graph::build(&self.topology) }
     }
 
-    /// Returns the memory that the queues of a switch share; `None` if they share none. With PFC,
-    /// it is the memory of lossy queues.
+    /// Returns the memory that the queues of a switch share; `None` if queues share no memory. With
+    /// PFC, this is the memory of lossy queues.
     pub fn shared_queues(&self) -> Option<SharedBufferConfig> {
         self.shared_buffer.or(self.dcb.lossy_pool().map(|lossy| lossy.queues))
     }
@@ -94,12 +93,13 @@ impl FabricConfig {
         self.queues().filter(|queue| queue.only_marks())
     }
 
-    /// Whether at least one queue of the fabric reads the bytes that senders have left.
+    /// Whether at least one queue of the fabric reads [remaining
+    /// bytes](crate::queue::Arrival::remaining).
     pub(crate) fn reads_remaining(&self) -> bool {
         self.queues().any(QueueConfig::reads_remaining)
     }
 
-    /// Returns the queues of switches and hosts, and those of traffic classes.
+    /// Returns the settings of the queues of switches, of hosts and of traffic classes.
     fn queues(&self) -> impl Iterator<Item = &QueueConfig> {
         let classes = match &self.scheduler {
             SchedulerConfig::Classes(classes) => classes.as_slice(),

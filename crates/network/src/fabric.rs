@@ -1,4 +1,4 @@
-//! The fabric: links, packets and routes. It moves packets from link to link.
+//! The fabric: links, packets and routes. Moves packets from link to link.
 
 mod partitioned;
 mod several_cards;
@@ -48,7 +48,7 @@ struct Faults {
     /// Routes without failures, from which ideal times of messages are computed; `None` if faults
     /// do not change routes.
     whole: Option<Routing>,
-    /// Number of failures, by cable, of which switches know now.
+    /// Number of current failures that switches know, by cable.
     known: Vec<u32>,
     failures: u64,
     reroutings: u64,
@@ -69,7 +69,7 @@ pub struct Tally {
     pub absorbed: u64,
 }
 
-/// Energy settings of links, and their times in each state in runs without packets.
+/// Energy settings of links, and, in flow-level runs, the time of each link in each energy state.
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
@@ -96,7 +96,8 @@ pub struct Fabric {
     pub(crate) cards: Option<Box<Cards>>,
     /// Links with lazy ports.
     lazy: Vec<u32>,
-    /// Energy settings of links, and their times in each state in runs without packets.
+    /// Energy settings of links, and, in flow-level runs, the time of each link in each energy
+    /// state.
     pub power: Power,
     /// Endpoint that will soon get a packet, as a hint for prefetching; `None` if none is known.
     pub next_reader: Option<EndpointId>,
@@ -124,8 +125,8 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Builds the fabric. Every host must have a cable and a path to every other, otherwise an error is
-    /// returned.
+    /// Builds the fabric. Every host must have a cable and a path to every other host, otherwise an
+    /// error is returned.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = config.graph();
         let routes = || {
@@ -201,7 +202,7 @@ impl Fabric {
     }
 
     /// Returns the time at which a fault next begins, ends or becomes known to switches;
-    /// [`Time::NEVER`] if there is none.
+    /// [`Time::NEVER`] if there is no further change.
     pub fn next_change(&self) -> Time {
         self.faults.schedule.next()
     }
@@ -508,7 +509,8 @@ impl Fabric {
         None
     }
 
-    /// Records a packet that a link has delivered in the packet captures (taps) and journeys.
+    /// Records a packet that a link has delivered in the packet captures ([`Taps`]) and in the
+    /// waiting and flight times ([`Journeys`]).
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
         let to = self.host_of(handle.dst());
@@ -526,7 +528,7 @@ impl Fabric {
     }
 
     /// Returns the link on which a packet leaves a switch that it has entered on link `ingress`.
-    /// [`NO_ROUTE`] and [`ABSORBED`] mean that there is none.
+    /// [`NO_ROUTE`] and [`ABSORBED`] mean that there is no next link.
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,
@@ -603,9 +605,9 @@ impl Fabric {
         }
     }
 
-    /// Adds to both directions of a cable the time for which both slept together, when one of them
-    /// is about to wake. Their current sleep periods count until `now`, so that no time is missed
-    /// or counted twice.
+    /// Adds the time for which both directions of a cable slept together to both links, if `link`
+    /// wakes at `now`. The current sleep periods count until `now`, so that no time is missed or
+    /// counted twice.
     #[cold]
     fn note_both_asleep(&mut self, now: Time, link: u32) {
         let (this, other) = (link as usize, reverse(link) as usize);
@@ -664,7 +666,7 @@ impl Fabric {
     /// Returns the time from writing a message of `bytes` bytes to its arrival, over an idle path
     /// without faults. The message is sent in segments of `segment` bytes, each with `headers`
     /// bytes of headers. No message can be faster while no link fails. If paths differ and routing
-    /// chooses among them, the result is a lower bound for all.
+    /// chooses among them, the result is a lower bound for all paths.
     pub fn ideal_time(
         &self,
         from: HostId,
@@ -682,8 +684,8 @@ impl Fabric {
         let up = &self.links[self.up[from.0 as usize] as usize];
         let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
         loop {
-            // All shortest paths have equally many hops, so that they reach the host in one step of
-            // this loop.
+            // All shortest paths have equally many hops, so that all reach the host in the same
+            // step of this loop.
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
                 let mut links = routing.links_from(node - self.graph.hosts, route, to);
@@ -798,8 +800,8 @@ fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
     observed
 }
 
-/// Converts the number of framing bytes to 16 bits. It fits, since the scenario reader allows no
-/// more framing than the length of a packet.
+/// Converts the number of framing bytes to 16 bits. The number fits, since the scenario reader
+/// allows no more framing than the length of a packet.
 fn at_most_u16(bytes: u32) -> u16 {
-    u16::try_from(bytes).expect("framing fits into a packet length")
+    u16::try_from(bytes).expect("framing needs at most 16 bits")
 }

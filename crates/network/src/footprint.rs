@@ -1,8 +1,8 @@
 //! Memory of a fabric, computed from its settings before the fabric is built.
 //!
-//! Each structure counts with its size, and with the memory that it allocates before the first
-//! packet. Packets in flight need additional memory. docs/internals/memory.md compares the computed
-//! numbers with measurements.
+//! The memory of a structure is its size, and the memory that it allocates before the first packet.
+//! Packets in flight need additional memory. docs/internals/memory.md compares the computed numbers
+//! with measurements.
 
 use crate::cards::BondMode;
 use crate::config::FabricConfig;
@@ -16,8 +16,8 @@ use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
 use crate::topology::Topology;
 
-/// Bytes of the name of a node: its entry in a list, and its text, whose size the allocator rounds
-/// up.
+/// Bytes of memory for the name of a node: its entry in a list, and its text, whose size the
+/// allocator rounds up.
 const NAME: u64 = (size_of::<String>() + 16) as u64;
 /// Additional bytes for each traffic class of a port in two-event mode, which has queues for
 /// classes.
@@ -41,7 +41,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the numbers of nodes and cables of a topology without building it.
+    /// Returns the numbers of nodes and cables of a topology without building the topology.
     pub fn of(topology: &Topology) -> Sizes {
         let wide = |n: u32| u64::from(n);
         let regular = topology.regular();
@@ -87,7 +87,7 @@ impl Sizes {
         self.hosts + self.switches
     }
 
-    /// Returns the number of ports, those of hosts included.
+    /// Returns the number of ports of switches and hosts.
     pub fn ports(&self) -> u64 {
         2 * self.cables
     }
@@ -154,13 +154,14 @@ fn shared(sizes: &Sizes) -> u64 {
 fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
     let between = 2 * (sizes.cables - sizes.host_cables.min(sizes.cables));
     let regular = config.topology.regular();
-    // a host whose cards share an address has a column of its own
+    // A host whose cards share an address has its own column.
     let columns = match config.cards.bond_mode {
         BondMode::Off => sizes.edges,
         BondMode::Lacp | BondMode::RoundRobin => sizes.edges + sizes.with_several_cards,
     };
     let (kept, besides) = routing::bytes(sizes.switches, columns, between, regular.as_ref());
-    // Where links fail, the routes over all links are kept too, to compute ideal times of messages.
+    // If links fail, a second table with the routes over all links exists, from which ideal times
+    // of messages are computed.
     let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
     let addresses = sizes.hosts + if sizes.with_several_cards > 0 { sizes.host_cables } else { 0 };
     let each = kept + addresses * 8 + sizes.switches * 4;

@@ -1,12 +1,12 @@
-//! Journeys: components of the delay of every packet in flight. They are the waiting time at the
-//! sending host, the times of transmission and propagation, and the waiting times in switches.
-//! Journeys are recorded only if the scenario needs them; then every hop adds its times when the
+//! Journeys: components of the delay of every packet in flight. The components are the waiting time
+//! at the sending host, transmission time, propagation delay, and the waiting times in switches.
+//! Journeys are recorded only if the scenario needs them; every hop then adds its times when the
 //! last bit of the packet arrives.
 //!
-//! The time of a hop without waiting is the transmission time of the packet and the delay of the
-//! link, both at the arrival of the last bit. If the receiving host adds a processing delay, it is
-//! recorded too. If a fault changes rate or delay while a packet is on the link, the additional
-//! time of this packet counts as waiting.
+//! The time of a hop without waiting is the sum of the transmission time of the packet and the
+//! delay of the link, with the rate and delay at the arrival of the last bit. A processing delay of
+//! the receiving host is also recorded. If a fault changes rate or delay while a packet is on the
+//! link, the additional time of this packet counts as waiting.
 
 use crate::link::Link;
 use crate::packet_handle::PacketHandle;

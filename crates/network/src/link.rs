@@ -2,7 +2,7 @@
 //!
 //! A link holds the packets that have left its port, or whose departure is decided, in one FIFO
 //! ring, in order of arrival at the far end. The ring contains a [`PacketHandle`] of each packet.
-//! Before that, the path of a packet depends on the mode of the port:
+//! Until its departure is decided, a packet is handled as the mode of the port requires:
 //!
 //! * [`Mode::Eager`]: the departure is decided when a packet is enqueued, from the time until which
 //!   the port is busy. There is one event per packet and link. This mode serves ports with one FIFO
@@ -11,15 +11,16 @@
 //!   when the port is next used. There is one event per packet and link. This mode serves ports
 //!   with one FIFO queue and decisions at dequeue.
 //! * [`Mode::TwoEvent`]: packets are in queues, and an event ends every transmission. This mode
-//!   serves all other ports: those with priorities, pauses, or sleep with decisions at dequeue. It
-//!   is also the reference: the other modes must treat every packet equally.
+//!   serves all other ports: ports with traffic classes, pauses, several queues, or sleep with
+//!   decisions at dequeue. This mode is also the reference: in the other modes, every packet must
+//!   have the same departure, marks and drops.
 //!
 //! If the scenario has faults for the link, the rules in `fault_state` also apply, in every mode.
 //!
 //! In all modes a packet counts as queued from its arrival until its first bit is sent, so that
-//! decisions never depend on the mode. [`Class::Departure`] comes before [`Class::Arrival`]: a
-//! packet that arrives when the transmission of another one starts finds the room of that packet
-//! free.
+//! decisions never depend on the mode. Among events at the same time, [`Class::Departure`] is
+//! executed before [`Class::Arrival`]: a packet that arrives when the transmission of another
+//! packet starts no longer counts that packet as queued.
 
 mod asleep;
 mod card;
@@ -90,14 +91,14 @@ pub enum Outcome {
     /// The packet is queued or in transmission; the next event of the link is unchanged.
     Queued,
     /// The packet is queued or in transmission. The next event of the link now has the given key,
-    /// which is not later than the key before.
+    /// which is not later than the previous key.
     Sooner(Key),
     /// The packet is queued; other packets may have been dropped, see [`Link::take_dropped`]. The
-    /// next event of the link now has the given key, which may be earlier or later than the key
-    /// before.
+    /// next event of the link now has the given key, which may be earlier or later than the
+    /// previous key.
     Displaced(Key),
-    /// Nothing was done, since [`Fabric`](crate::fabric::Fabric) itself enqueues at this port: it
-    /// has data-centre bridging (DCB) or belongs to a partitioned fabric.
+    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) itself enqueues at ports with
+    /// data-centre bridging (DCB), and at some ports of a partitioned fabric.
     LeftToFabric,
 }
 
@@ -119,18 +120,19 @@ pub(crate) struct Partitioned {
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. The fields that every packet accesses come first and occupy
-/// two cache lines.
+/// A directed link and its output port. The first fields, in two cache lines, are accessed for
+/// every packet.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
     /// Packets that have left the port, or whose departure is decided, in order of arrival at the
     /// far end.
     pub(crate) on_wire: Ring<PacketHandle>,
-    /// Time at which the port will have sent all queued packets.
+    /// Time at which the port will have sent all queued packets, if no more packets arrive.
     pub(crate) busy_until: Time,
     /// Transmission time per byte in ps, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
+    /// Current propagation delay, with the effect of faults.
     pub(crate) delay: Span,
     /// IP bytes of the packets in `on_wire`, the ring of packets in flight. In modes `Eager` and
     /// `Lazy` they include queued packets.
@@ -164,22 +166,23 @@ pub struct Link {
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Queue discipline of a port in mode `Eager` or `Lazy`.
     queue: Queue,
-    /// Number of packets at the head of the ring that are known to have started transmission. It is
-    /// used at DCB ports, and at ports without faults that are neither on the fastest path nor in
-    /// mode `TwoEvent`.
+    /// Number of packets at the head of the ring that are known to have started transmission. This
+    /// count is used at ports with data-centre bridging (DCB), and at ports without faults that are
+    /// neither on the fastest path nor in mode `TwoEvent`.
     pub(crate) started: u32,
     /// Number of the node that sends on this link.
     pub from: u32,
-    /// IP bytes of the packets counted in `started`; not updated at DCB ports.
+    /// IP bytes of the packets counted in `started`; not updated at ports with data-centre bridging
+    /// (DCB).
     started_bytes: u64,
-    /// Time at which the transmission of the first packet after those in `started` begins;
-    /// [`Time::NEVER`] if there is none.
+    /// Time at which the transmission of the next packet, the first that `started` does not count,
+    /// begins; [`Time::NEVER`] if there is no such packet.
     next_start: Time,
     /// State of the fast path of RED (arrivals that need no decision); `None` if the port never
     /// uses it.
     red_fast_path: Option<Box<RedFastPath>>,
     /// Packets that the discipline of a lazy port has dropped at dequeue, with the times of the
-    /// drops; `None` if there are none.
+    /// drops; `None` if no drop is recorded.
     deferred_drops: Option<Box<DeferredDrops>>,
     /// State of a port in a fabric that is simulated in several parts, if the port has packets of
     /// several parts; otherwise `None`.
@@ -224,13 +227,13 @@ pub struct LinkSpec {
     pub jitter_seed: u64,
     /// Mode of the output port.
     pub mode: Mode,
-    /// Traffic classes, each with its own queue. They need a port in [`Mode::TwoEvent`].
+    /// Traffic classes, each with its own queue. Classes need a port in [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether the port records histograms of queue lengths and waiting times. This needs a port in
-    /// [`Mode::TwoEvent`].
+    /// Whether the port records histograms of queue lengths and waiting times. Histograms need a
+    /// port in [`Mode::TwoEvent`].
     pub measured: bool,
     /// Memory shared with other ports of the switch, which needs a port in [`Mode::TwoEvent`];
-    /// `None` if there is none.
+    /// `None` without shared memory.
     pub shared: Option<Arc<SharedBuffer>>,
     /// Sleep policy and transceiver of a link that can sleep, whose port must not be in
     /// [`Mode::Lazy`]; `None` for a link that is always awake.
@@ -246,13 +249,19 @@ impl Link {
     /// Returns a link without packets, with the given parameters.
     pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
-        assert!(spec.classes.is_empty() || two_event, "classes need two events");
-        assert!(spec.shared.is_none() || two_event, "a shared buffer needs two events");
-        assert!(!spec.measured || two_event, "measuring needs two events");
-        assert!(spec.sleep.is_none() || !lazy, "a lazy port cannot sleep");
+        assert!(spec.classes.is_empty() || two_event, "traffic classes need mode TwoEvent");
+        assert!(spec.shared.is_none() || two_event, "a shared buffer needs mode TwoEvent");
+        assert!(!spec.measured || two_event, "a measured port needs mode TwoEvent");
+        assert!(spec.sleep.is_none() || !lazy, "a port in mode Lazy cannot sleep");
         let eager = spec.mode == Mode::Eager;
-        assert!(!eager || !spec.queue.decides_at_dequeue(), "this queue cannot be eager");
-        assert!(!lazy || spec.queue.is_one_fifo(), "this queue needs two events");
+        assert!(
+            !eager || !spec.queue.decides_at_dequeue(),
+            "a discipline that decides at dequeue cannot have mode Eager"
+        );
+        assert!(
+            !lazy || spec.queue.is_one_fifo(),
+            "a discipline without FIFO order needs mode TwoEvent"
+        );
         let place = Place {
             rate: spec.cable.rate,
             mtu: spec.mtu,
@@ -339,7 +348,8 @@ impl Link {
         self.lost
     }
 
-    /// Returns the group (class, kind, ECT) in which the port counts a packet.
+    /// Returns the group (traffic class, kind of packet, ECN-capable or not) in which the port
+    /// counts a packet.
     pub(crate) fn group(&self, packet: &Stored) -> Group {
         let class = self.queues.as_ref().map_or(0, |q| q.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
@@ -397,8 +407,9 @@ impl Link {
         if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
-    /// Returns the input of the queue discipline for an arriving packet. `backlog` is queued at the
-    /// port, which will have sent all packets by `clear_at`.
+    /// Returns the input of the queue discipline for an arriving packet. `backlog` is the queue of
+    /// the port before the packet, and `clear_at` the time at which the port will have sent all
+    /// earlier packets.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -421,7 +432,7 @@ impl Link {
     }
 
     /// Applies the queue discipline to an arriving packet: marks it if required. Returns the cause
-    /// if it is dropped.
+    /// if the packet is dropped.
     #[inline(always)]
     fn apply_aqm(
         &mut self,
@@ -505,8 +516,8 @@ impl Link {
         arrive.after(Span(extra as u64))
     }
 
-    /// Sets the CE mark on the packet in `slot` and counts it, if its transport supports ECN and it
-    /// is not marked yet.
+    /// Sets the CE mark on the packet in `slot` and counts the mark, if the transport supports ECN
+    /// and the packet is not marked yet.
     #[cold]
     #[inline(never)]
     pub(crate) fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
@@ -517,7 +528,8 @@ impl Link {
         }
     }
 
-    /// Removes the payload of a packet whose header is queued.
+    /// Removes the payload of a packet that a trimming discipline has admitted with its header
+    /// alone.
     #[cold]
     fn trim(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) {
         pool.trim(handle.slot());
@@ -573,7 +585,7 @@ impl Link {
         (lost, self.next_key(key.time()))
     }
 
-    /// Returns the key of the next event of the link; [`Key::NEVER`] if there is none.
+    /// Returns the key of the next event of the link; [`Key::NEVER`] if the link has no event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // Ports in mode `Lazy`, and eager ones that count started packets, also have only arrivals
@@ -618,8 +630,8 @@ impl Link {
         }
     }
 
-    /// Returns the slot in the pool of the packet that arrives next (`place` 0), of the one after
-    /// it (1), and so on; `None` if fewer packets are in flight.
+    /// Returns the slot in the pool of the packet at position `place` in the order of arrival at
+    /// the far end (0: the next packet to arrive); `None` if fewer packets are in flight.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
         self.on_wire.get(place).map(|handle| handle.slot())
@@ -677,7 +689,7 @@ impl Link {
     }
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`,
-    /// including the packets that go before them.
+    /// including the packets that are sent before them.
     pub fn clear_at(&self, dscp: u8) -> Time {
         match &self.queues {
             Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),
@@ -686,7 +698,7 @@ impl Link {
     }
 
     /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`, at a
-    /// port with several classes or paused priorities. Future pauses are not taken into account.
+    /// port with several classes or paused priorities. Future pauses are ignored.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {
@@ -697,7 +709,8 @@ impl Link {
         queues.sent_at + Span(span as u64)
     }
 
-    /// Returns the present rate: the one of the cable, unless a fault lowers it.
+    /// Returns the current rate: the configured rate of the cable, or the lower rate that a fault
+    /// sets.
     pub fn rate(&self) -> Rate {
         let own = self.cable.rate;
         match self.ps_per_byte_q16 {
@@ -750,8 +763,8 @@ impl Link {
         }
         let displaced = self.shorten_backlog(0);
         // If the wake time of the link is zero, the packet is sent at once, as at an eager port.
-        // The end of its transmission may be later than the end of holding, which was the next
-        // event.
+        // The end of its transmission may be later than the planned wake-up, which was the next
+        // event of the link.
         if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
             return Outcome::Displaced(self.next_key(now));
@@ -782,8 +795,8 @@ impl Link {
         Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
 
-    /// Subtracts the transmission times of dropped packets, except the first `before` ones, from
-    /// `busy_until`. Returns whether any packet was dropped.
+    /// Subtracts the transmission times of packets in `PortQueues::dropped`, except the first
+    /// `before` packets, from `busy_until`. Returns whether any packet was dropped.
     fn shorten_backlog(&mut self, before: usize) -> bool {
         let q = self.queues.as_ref().expect("a two-event port has queues");
         let spans =

@@ -20,7 +20,7 @@ pub enum Cause {
     /// The queue discipline dropped the packet at enqueue, while there was room.
     Early = 4,
     /// The shared buffer of the switch had no room for the packet; with PFC, the ingress buffer had
-    /// none.
+    /// no room.
     SharedBuffer = 5,
     /// The queue discipline dropped the packet at dequeue, since it had waited too long. Drops by
     /// the PFC watchdog also have this cause.
@@ -85,8 +85,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Adds a loss, if losses are recorded. Drops at dequeue may be added late; they are inserted
-    /// before other losses of the same time.
+    /// Adds a loss, if losses are recorded. Drops at dequeue may be added later than other losses;
+    /// they are inserted in order of time, before other losses at the same time.
     pub fn note(&mut self, lost: Lost) {
         if !self.kept {
             return;

@@ -1,6 +1,6 @@
 //! Shortest time of a message over an idle path with store and forward: each link sends packets one
-//! after the other, and a packet only after it has arrived completely. All packets except the last
-//! are full.
+//! after the other, and each packet only after its complete arrival at the node. All packets except
+//! the last are full.
 
 use crate::link::Link;
 use eastwest_types::Span;
@@ -35,13 +35,14 @@ pub struct Pace {
     slowest: Span,
     /// Arrival time of the last packet.
     last: Span,
-    /// Whether packets are spread over several paths. They may then arrive out of order, and the
+    /// Whether packets are spread over several paths. Packets may then arrive out of order, and the
     /// rates of the paths add up.
     dealt: bool,
 }
 
 impl Pace {
-    /// Returns the arrival times one link further, at the far end of `link`.
+    /// Returns the arrival times at the far end of `link`, if `self` has the arrival times at the
+    /// node that sends on it.
     pub fn over(self, link: &Link, train: &Train, to_host: bool) -> Pace {
         let (full, last) = (link.own_send_time(train.full), link.own_send_time(train.last));
         let first = self.first + full;
@@ -58,8 +59,8 @@ impl Pace {
         Pace { first: first + link.cable.delay, slowest, last: sent + link.cable.delay, ..self }
     }
 
-    /// Returns the arrival times at the far end of one of `links` equal links over which packets are spread, whose
-    /// rates add up.
+    /// Returns the arrival times at the far end of one of `links` equal links over which packets
+    /// are spread, so that the rates of these links add up.
     pub fn over_each(self, link: &Link, train: &Train, links: u64) -> Pace {
         let pace = self.over(link, train, false);
         let slowest = pace.slowest.max(Span(link.own_send_time(train.full).0 / links.max(1)));
@@ -81,7 +82,7 @@ impl Pace {
         Pace { dealt: true, ..self }
     }
 
-    /// Returns times that are a lower bound for both of two paths: the smaller of each pair.
+    /// Returns a lower bound of the arrival times over two paths: the smaller value of each time.
     pub fn or(self, other: Pace) -> Pace {
         Pace {
             first: self.first.min(other.first),

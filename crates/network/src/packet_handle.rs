@@ -3,9 +3,10 @@
 use eastwest_types::{HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// Handle of a packet: all information that a hop needs. The handle moves from link to link, while
-/// the packet stays in its slot of the [pool](crate::pool::PacketPool) from creation to delivery,
-/// so that a hop does not access the cache line of the packet.
+/// Handle of a packet: the properties of the packet that a link or switch needs. The handle moves
+/// from link to link, while the packet stays in its slot of the [pool](crate::pool::PacketPool)
+/// from creation to delivery, so that links and switches do not access the cache line of the
+/// packet.
 ///
 /// Properties that do not change are packed into two words: a hop copies three words and holds two
 /// in registers. With five separate fields a hop needed 20 more instructions, most of them for
@@ -17,8 +18,8 @@ pub struct PacketHandle {
     pub(crate) arrive: Time,
     /// Slot of the packet in the pool (bits 0 to 31), and receiving host (bits 32 to 63).
     slot_and_dst: u64,
-    /// Hash of the packet's properties (bits 0 to 31), IP length in bytes (bits 32 to 47), and ECMP
-    /// hash (bits 48 to 63).
+    /// Hash of sequence number, ACK and endpoint of the packet (bits 0 to 31), IP length in bytes
+    /// (bits 32 to 47), and ECMP hash (bits 48 to 63).
     identity_length_hash: u64,
 }
 
@@ -60,8 +61,8 @@ impl PacketHandle {
         PacketHandle { arrive, ..*self }
     }
 
-    /// Returns the time at which the last bit of the packet reaches the far end of its current
-    /// link.
+    /// Returns the time at which the last bit of the packet reaches the far end of its current link
+    /// or, for a packet queued at a lazy or two-event port, the time at which it was enqueued.
     pub fn arrived(&self) -> Time {
         self.arrive
     }
@@ -72,8 +73,9 @@ impl PacketHandle {
         self.slot_and_dst as u32
     }
 
-    /// Returns the destination address: the number of the host that receives the packet, or a larger number for one of
-    /// its cards, see [`Fabric::host_of`](crate::fabric::Fabric::host_of).
+    /// Returns the destination address: the number of the host that receives the packet, or a
+    /// larger number, the address of one of its cards, see
+    /// [`Fabric::host_of`](crate::fabric::Fabric::host_of).
     #[inline]
     pub fn dst(&self) -> HostId {
         HostId((self.slot_and_dst >> 32) as u32)

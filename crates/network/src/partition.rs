@@ -1,7 +1,7 @@
-//! A fabric that is partitioned by racks (pods). Each part is simulated by its own copy of the
-//! fabric, in its own thread.
+//! A fabric that is partitioned by racks (pods). Each part has its own copy of the fabric, and is
+//! simulated in its own thread.
 //!
-//! A part owns its hosts, their switches with all ports, and those ports of core switches that lead
+//! A part owns its hosts, their switches with all ports, and the ports of core switches that lead
 //! down to its racks. Therefore a packet can change parts only on a link from a rack up to the
 //! core, after which its next port may belong to another part.
 
@@ -23,7 +23,7 @@ pub struct CrossingPacket {
 }
 
 /// Announcement of the time at which the last byte of a message will reach its receiver. The part
-/// of the receiver sends it to the part of the message's sender.
+/// that contains the receiver sends the promise to the part that contains the sender.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Promise {
     /// Number of the link to the receiver.
@@ -47,8 +47,9 @@ pub(crate) struct MessageWatch {
 }
 
 impl MessageWatch {
-    /// Records a packet of the stream that is enqueued at the last port; its payload ends before
-    /// position `after` (low 32 bits). Returns whether the last byte of the message has been seen.
+    /// Records a packet of the stream that is enqueued at the port to the receiver; its payload
+    /// ends before position `after` (low 32 bits). Returns whether a packet with the last byte of
+    /// the message has been enqueued.
     pub(crate) fn observe(&mut self, after: u32) -> bool {
         self.last_seen |= after == self.end;
         self.last_seen
@@ -60,7 +61,8 @@ impl MessageWatch {
     }
 }
 
-/// Data that one part of a partitioned fabric sends to another: packets and announced deliveries.
+/// Data that one part of a partitioned fabric sends to another part: packets and promises
+/// (announced deliveries).
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
     /// Packets in flight to the other part.
@@ -78,8 +80,8 @@ pub struct Partition {
     /// Number of the part to which each node belongs, by node; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
-    /// Packets and promises (announced deliveries) that are to be sent to other parts of the
-    /// fabric, by number of the receiving part.
+    /// Packets and promises (announced deliveries) that will be sent to other parts of the fabric,
+    /// by number of the receiving part.
     pub out: Vec<Mail>,
     /// Earliest time at which a packet or promise in `out` causes an event in another part of the
     /// fabric; [`Time::NEVER`] if `out` is empty.

@@ -1,8 +1,9 @@
-//! Pool of the packets in flight. Slots are reused, and a hop moves a slot number instead of the
-//! packet. A slot is half a cache line, since with thousands of hosts packets are most of the data
-//! that a run accesses. Properties in the [handle](crate::link::PacketHandle) are not stored again,
-//! and stream positions have only their lower halves, as in a real header. SACK blocks, which few
-//! packets have, are in a separate table.
+//! Pool of the packets in flight. Each packet is stored in a slot; slots are reused, and links move
+//! the number of the slot instead of the packet. A slot is half a cache line, since with thousands
+//! of hosts packets are most of the data that a run accesses. Properties in the
+//! [handle](crate::link::PacketHandle) of a packet are not stored again, and stream positions have
+//! only their low 32 bits, as in a real header. SACK blocks, which few packets have, are in a
+//! separate table.
 
 use crate::packet_handle::PacketHandle;
 use eastwest_engine::memory;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub struct Stored {
     born: Time,
     /// Low 32 bits of the stream positions [`Packet::seq`] and [`Packet::ack`]; the receiving
-    /// endpoint knows the upper ones.
+    /// endpoint knows the high 32 bits.
     seq: u32,
     ack: u32,
     /// Receiving endpoint, see [`Packet::dst_endpoint`].
@@ -38,7 +39,7 @@ pub struct Stored {
 const _: () = assert!(std::mem::size_of::<Stored>() == 32);
 
 impl Stored {
-    /// Bit of `flags` which says that `echo_or_sack` is the index of an entry with SACK blocks.
+    /// Bit of `flags` that is set if `echo_or_sack` is the index of an entry with SACK blocks.
     const WITH_SACK: u8 = 1 << 5;
     /// Number of bits of the payload length: packets have at most 9216 B.
     const PAYLOAD_BITS: u32 = 14;
@@ -87,14 +88,15 @@ impl Stored {
         PacketKind::of(self.payload(), self.flags, self.notes())
     }
 
-    /// Whether the packet may lose its payload on the way: its receiver then asks for it again at once. Data
-    /// packets of RoCEv2 are trimmable.
+    /// Whether a switch may remove the payload of the packet; its receiver then requests the
+    /// payload again at once. True for data packets of RoCEv2.
     pub fn is_trimmable(&self) -> bool {
         self.payload() > 0 && self.notes() == Packet::DATAGRAM && self.flags & rocev2::DATA != 0
     }
 
-    /// Whether a switch has cut the payload of the packet: only its header is on the way.
-    pub fn is_cut(&self) -> bool {
+    /// Whether a switch has removed the payload of this data packet of RoCEv2 (packet trimming), so
+    /// that it consists of headers only.
+    pub fn is_trimmed(&self) -> bool {
         self.payload() == 0 && self.notes() == Packet::DATAGRAM && self.flags & rocev2::DATA != 0
     }
 
@@ -103,7 +105,8 @@ impl Stored {
         self.payload() > 0
     }
 
-    /// Returns the IP bytes of the packet without its payload; with it, they are `ip_len`.
+    /// Returns the IP bytes of the packet without its payload. `ip_len` are its IP bytes with
+    /// payload.
     pub(crate) fn header_bytes(&self, ip_len: u16) -> u16 {
         ip_len.saturating_sub(self.payload())
     }
@@ -139,15 +142,15 @@ impl Stored {
     }
 }
 
-/// SACK blocks of a packet, and its timestamp echo, whose place in the packet is used for the index
-/// of this entry.
+/// SACK blocks and timestamp echo of a packet. In [`Stored`], the index of this entry replaces the
+/// timestamp echo.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Side {
     blocks: SackBlocks,
     ts_echo_us: u32,
 }
 
-/// A packet with its SACK blocks, on the way from one pool to another.
+/// A packet with its SACK blocks, while it moves from one pool to another.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct DetachedPacket {
     stored: Stored,
@@ -155,8 +158,8 @@ pub(crate) struct DetachedPacket {
 }
 
 impl Stored {
-    /// Returns the stream positions of the payload (low 32 bits): of its first byte, and of the
-    /// byte after its last.
+    /// Returns the stream positions of the payload (low 32 bits): position of the first byte, and
+    /// position after the last byte.
     pub(crate) fn positions(&self) -> (u32, u32) {
         (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
     }
@@ -205,11 +208,12 @@ pub struct PacketPool {
     /// Ingress link and priority of each packet at its current node, by slot; only with data-centre
     /// bridging (DCB).
     ingress_tags: Vec<IngressTag>,
-    /// By slot, the bytes that the sender of a packet with payload had left, see [`PacketPool::remaining`].
+    /// By slot, the remaining bytes of a packet with payload, see [`PacketPool::remaining`].
     remaining: Vec<u64>,
-    /// Whether `remaining` is kept.
+    /// Whether transports set the remaining bytes of packets, because a discipline reads them.
     keeps_remaining: bool,
-    /// By slot, the tag of the packet, with routing that [sees every packet](crate::routing::RoutingModel::sees_all).
+    /// By slot, the tag of the packet, a number that switches write; used only with routing that
+    /// [sees every packet](crate::routing::RoutingModel::sees_all).
     tags: Vec<u64>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
@@ -243,8 +247,8 @@ impl PacketPool {
         self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Frees a slot and returns its packet. Of `seq` and `ack` only the low 32 bits are set, and
-    /// fields that only switches read are missing. The SACK blocks stay until
+    /// Frees a slot and returns its packet. Only the low 32 bits of `seq` and `ack` are set, and
+    /// fields that only switches read are missing. The SACK blocks are removed separately, by
     /// [`PacketPool::take_sack`].
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
@@ -285,7 +289,7 @@ impl PacketPool {
     }
 
     /// Returns a copy of a packet in the form of [`PacketPool::remove`], with its SACK blocks
-    /// (`None` if it has none). The packet stays in the pool.
+    /// (`None` if the packet has none). The packet stays in the pool.
     pub fn peek(&self, slot: u32) -> (Packet, Option<SackBlocks>) {
         let packet = self.packet(slot);
         (packet, self.sacks.get(packet.sack as usize).map(|side| side.blocks))
@@ -321,8 +325,8 @@ impl PacketPool {
     }
 
     /// Sets the CE mark ("congestion experienced") on the packet in a slot, if its transport
-    /// supports ECN (RFC 3168, section 5). Returns whether the packet was marked now; false if it
-    /// was marked before.
+    /// supports ECN (RFC 3168, section 5). Returns false if the packet was already marked or its
+    /// transport does not support ECN.
     pub fn mark(&mut self, slot: u32) -> bool {
         let tos = &mut self.slots[slot as usize].tos;
         let marked = *tos & ecn::MASK != ecn::NOT_ECT && *tos & ecn::MASK != ecn::CE;
@@ -332,7 +336,8 @@ impl PacketPool {
         marked
     }
 
-    /// Removes the payload of the packet in a slot. Its stream position stays.
+    /// Removes the payload of the packet in a slot. The stream position of the packet does not
+    /// change.
     pub(crate) fn trim(&mut self, slot: u32) {
         self.slots[slot as usize].payload_and_notes &= !((1 << Stored::PAYLOAD_BITS) - 1);
     }
@@ -346,7 +351,7 @@ impl PacketPool {
         self.sources[slot] = host;
     }
 
-    /// Returns the sending host of the packet in a slot; host 0 if it was not set.
+    /// Returns the sending host of the packet in a slot; host 0 if no source was set.
     pub(crate) fn source(&self, slot: u32) -> HostId {
         HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
     }
@@ -361,14 +366,14 @@ impl PacketPool {
         self.ingress_tags[slot] = ingress_tag;
     }
 
-    /// Returns the ingress link and priority of the packet in a slot, at its current node. They
-    /// must have been set.
+    /// Returns the ingress link and priority of the packet in a slot, at its current node.
+    /// [`PacketPool::set_ingress_tag`] must have set both.
     #[inline]
     pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
         self.ingress_tags[slot as usize]
     }
 
-    /// Sets the tag of the packet in a slot, which routing of the user has written.
+    /// Sets the tag of the packet in a slot. A routing policy of the user computes the tag.
     pub(crate) fn set_tag(&mut self, slot: u32, tag: u64) {
         let slot = slot as usize;
         if slot >= self.tags.len() {
@@ -377,24 +382,25 @@ impl PacketPool {
         self.tags[slot] = tag;
     }
 
-    /// Returns the tag of the packet in a slot that a switch has set.
+    /// Returns the tag that a switch has set for the packet in a slot; 0 if no tag was set.
     pub(crate) fn tag(&self, slot: u32) -> u64 {
         self.tags.get(slot as usize).copied().unwrap_or(0)
     }
 
-    /// Starts to keep the bytes that senders have left, for disciplines that read them.
+    /// Starts to store [remaining bytes](PacketPool::remaining), for disciplines that read them.
     pub(crate) fn keep_remaining(&mut self) {
         self.keeps_remaining = true;
     }
 
-    /// Whether transports have to call [`PacketPool::set_remaining`] before each packet with payload.
+    /// Whether transports have to call [`PacketPool::set_remaining`] before each packet with
+    /// payload.
     #[inline]
     pub fn keeps_remaining(&self) -> bool {
         self.keeps_remaining
     }
 
-    /// Sets the payload bytes that the sender of the next packet that will be inserted has left: those that are
-    /// written and not acknowledged, the ones in the packet included.
+    /// Sets the remaining bytes of the packet that will be inserted next: payload bytes of its
+    /// connection that are written and not acknowledged, including the payload of this packet.
     pub fn set_remaining(&mut self, bytes: u64) {
         let slot = self.next_slot() as usize;
         if slot >= self.remaining.len() {
@@ -403,9 +409,10 @@ impl PacketPool {
         self.remaining[slot] = bytes;
     }
 
-    /// Returns the payload bytes that the sender of a packet had left when it sent it, the ones in the packet
-    /// included: 0 for a packet without payload, its own payload for a datagram outside a stream. `None` if no
-    /// discipline of the fabric reads them.
+    /// Returns the remaining bytes of a packet: payload bytes that its sender had left when it sent
+    /// the packet, including the payload of this packet. 0 for a packet without payload; the
+    /// payload of the packet for a datagram outside a stream. `None` if no discipline of the fabric
+    /// reads remaining bytes.
     pub(crate) fn remaining(&self, slot: u32) -> Option<u64> {
         let packet = self.get(slot);
         self.keeps_remaining.then(|| match packet.kind() {
@@ -453,8 +460,8 @@ impl PacketPool {
         Some(self.sacks[index as usize].blocks)
     }
 
-    /// Returns the number of packets whose SACK blocks are stored; used to check that none are
-    /// lost.
+    /// Returns the number of packets whose SACK blocks are stored; used to check that no entry is
+    /// leaked.
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
     }

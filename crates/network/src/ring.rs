@@ -1,4 +1,4 @@
-//! FIFO ring of small values that prefetches the memory that it will need next.
+//! FIFO ring of small values that prefetches the memory that it will access next.
 //!
 //! In a large fabric, the ring of a port is no longer in the cache when it is used again: a queue
 //! of 200 packets advances by a cache line every few packets, and thousands of other ports are used
@@ -23,7 +23,7 @@ pub struct Ring<T> {
     len: u32,
 }
 
-/// A ring as read from a checkpoint, before it is checked.
+/// A ring as read from a checkpoint, before its fields are checked.
 #[derive(Deserialize)]
 struct Unchecked<T> {
     cells: Vec<T>,
@@ -37,7 +37,11 @@ impl<T> TryFrom<Unchecked<T>> for Ring<T> {
     fn try_from(Unchecked { cells, head, len }: Unchecked<T>) -> Result<Ring<T>, &'static str> {
         let fits =
             len as usize <= cells.len() && (cells.is_empty() || cells.len().is_power_of_two());
-        if fits { Ok(Ring { cells, head, len }) } else { Err("a ring has more values than cells") }
+        if fits {
+            Ok(Ring { cells, head, len })
+        } else {
+            Err("a ring needs a power of two of cells, and no more values than cells")
+        }
     }
 }
 
@@ -93,7 +97,7 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
-    /// Appends a value as the newest one.
+    /// Appends a value as the newest value.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len as usize == self.cells.len() {
@@ -122,7 +126,8 @@ impl<T: Copy + Default> Ring<T> {
         self.len = self.len.min(len);
     }
 
-    /// Returns the value at `place`, counted from the oldest (0); `None` if there is none.
+    /// Returns the value at `place`, counted from the oldest (0); `None` if the ring has no value
+    /// at `place`.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
         (place < self.len).then(|| self.at(place))
@@ -134,17 +139,18 @@ impl<T: Copy + Default> Ring<T> {
         memory::prefetch_item(&self.cells, self.cell(place));
     }
 
-    /// Applies `change` to the value at `place`, counted from the oldest. Panics if there is none.
+    /// Applies `change` to the value at `place`, counted from the oldest. Panics if the ring has no
+    /// value at `place`.
     #[inline]
     pub fn change(&mut self, place: u32, change: impl FnOnce(&mut T)) {
-        assert!(place < self.len, "no value there");
+        assert!(place < self.len, "the ring has no value at this place");
         change(self.at_mut(place));
     }
 
     /// Removes and returns the value at `place`, counted from the oldest. Older values move up to
     /// close the gap.
     pub fn remove(&mut self, place: u32) -> T {
-        let value = *self.get(place).expect("no value there");
+        let value = *self.get(place).expect("the ring has no value at this place");
         for to in (1..=place).rev() {
             *self.at_mut(to) = *self.at(to - 1);
         }

@@ -37,9 +37,9 @@ impl SchedulerConfig {
 pub struct PortClass {
     /// Mask of the codepoints of the class: bit d for DSCP d.
     pub dscps: u64,
-    /// Weight by which the class shares the rate that strict classes leave, relative to the weights
-    /// of other classes. `None`: a strict class, served before all weighted classes and before
-    /// later strict classes.
+    /// Weight of the class, relative to other weighted classes, for the share of the rate that
+    /// strict classes do not use. `None`: a strict class, served before all weighted classes and
+    /// before later strict classes.
     pub weight: Option<u32>,
     /// Queue discipline of the class; `None`: the discipline of the port.
     pub queue: Option<QueueConfig>,
@@ -100,7 +100,7 @@ pub fn read(
     }
 }
 
-/// Traffic class of a port as stated in the file.
+/// Traffic class of a port as read from the scenario.
 struct ReadClass {
     /// Mask of the priorities that the class names: bit p for priority p.
     priorities: u8,
@@ -160,7 +160,7 @@ fn read_class(
     );
     let (priorities, dscps) = (priorities.unwrap_or_default(), dscps.unwrap_or_default());
     c.demand(!(priorities.is_empty() && dscps.is_empty()), &["priorities", "dscp"], || {
-        "names neither a priority nor a codepoint: give `priorities` or `dscp`".to_owned()
+        "names neither a priority nor a codepoint: set `priorities` or `dscp`".to_owned()
     });
     let mut bits = 0u8;
     for &p in &priorities {
@@ -183,9 +183,9 @@ fn of_priorities(priorities: u8) -> u64 {
     (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
 }
 
-/// Assigns every codepoint to a class: the class that names the codepoint, otherwise the class of
-/// its priority. If classes name codepoints, the codepoints that remain belong to the class of the
-/// default codepoint (RFC 2474, section 3).
+/// Assigns every codepoint to a class: the class that names the codepoint, otherwise the class that
+/// names its priority. Codepoints without class belong to the class of the default codepoint (RFC
+/// 2474, section 3), if at least one class names codepoints; otherwise they are an error.
 fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
     let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
     let mut mapped: Vec<PortClass> = classes
@@ -241,7 +241,8 @@ fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
         Some(default) => default.dscps |= rest,
         None => s.wrong(
             "class",
-            "no class has priority 0 or the codepoint DF (0); one is needed for packets whose \
+            "no class has priority 0 or the codepoint DF (0); a class with DF is needed for \
+             packets whose \
              codepoint no class names",
         ),
     }

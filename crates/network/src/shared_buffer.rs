@@ -1,10 +1,10 @@
 //! Buffer shared by the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
 //!
 //! A queue may hold at most `alpha` times the free memory. A few long queues may therefore use much
-//! of the memory, and many queues get equal parts (n greedy queues get `alpha·B/(1 + alpha·n)` each
-//! of the memory B). A queue may always hold `reserve` bytes while memory is free. The limit and
-//! the discipline of each queue apply as well. Bytes are IP bytes of queued packets. Memory is not
-//! divided into cells, and the packet in transmission does not count.
+//! of the memory, while many long queues share it equally (each of n greedy queues holds
+//! `alpha·B/(1 + alpha·n)` of the memory B). A queue may always hold `reserve` bytes while memory
+//! is free. The limit and the discipline of each queue apply as well. Bytes are IP bytes of queued
+//! packets. Memory is not divided into cells, and the packet in transmission does not count.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
@@ -23,7 +23,7 @@ pub struct SharedBufferConfig {
 }
 
 impl SharedBufferConfig {
-    /// Reads the table `[fabric.shared_buffer]`; `None` if the scenario does not have it. `mtu` is
+    /// Reads the table `[fabric.shared_buffer]`; `None` if the scenario has no such table. `mtu` is
     /// the largest packet in bytes.
     pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
         let given = s.has("shared_buffer");
@@ -75,7 +75,7 @@ impl SharedBufferConfig {
 }
 
 /// Buffer shared by the ports of one switch.
-// Only one thread uses the buffer; the atomic lets several ports refer to it.
+// Only one thread uses the buffer; atomics are needed since several ports refer to the same buffer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SharedBuffer {
     config: SharedBufferConfig,

@@ -13,7 +13,7 @@ pub struct Seen {
     pub at: Time,
     /// Number of the link at whose far end the tap is.
     pub link: u32,
-    /// The captured packet, whose stream positions have only their low 32 bits.
+    /// The captured packet, with only the low 32 bits of its stream positions.
     pub packet: Packet,
     /// SACK blocks of the packet; `None` if it has none.
     pub sack: Option<SackBlocks>,
@@ -47,13 +47,15 @@ impl Taps {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
             let (mut packet, sack) = pool.peek(handle.slot());
             (packet.dst, packet.ip_len) = (to, handle.ip_len());
-            // With variable delays, a packet that would overtake arrives together with the one before it.
+            // With variable delays, a packet that would overtake the previous packet arrives at the
+            // same time as that packet.
             *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });
         }
     }
 
-    /// Removes and returns the packet captured during the last event; `None` if there is none.
+    /// Removes and returns the packet captured during the last event; `None` if no packet was
+    /// captured.
     #[inline]
     pub fn take(&mut self) -> Option<Seen> {
         self.seen.take()

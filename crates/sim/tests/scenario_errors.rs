@@ -698,7 +698,7 @@ fn codepoints_have_names_and_one_class_each() {
     for (wrong, said) in [
         (
             [every, "weight=1"],
-            "names neither a priority nor a codepoint: give `priorities` or \
+            "names neither a priority nor a codepoint: set `priorities` or \
                                `dscp`",
         ),
         ([every, "dscp=['XF']"], "entry 0 of the list"),

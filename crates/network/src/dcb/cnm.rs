@@ -1,12 +1,12 @@
 //! Congestion notification messages (CNM; IEEE 802.1Q, 33.3 and 33.4). A congestion point at a
 //! switch sends a CNM to the source of a packet that it has sampled.
 //!
-//! A CNM is a packet like any other: it is queued, uses time on links, and can be lost. [`Cnm::of`]
-//! returns its content from a [`Stored`] packet in flight, for example at a switch that reads
-//! passing CNMs. A CNM travels from the congestion point to the source. At a switch that it has
-//! entered on link `ingress`, the port towards the congestion point is therefore the
-//! [reverse](crate::topology::reverse) of this link; at the switch of the congestion point it is
-//! the congested port itself. Routing recognises a CNM by its hash, [`NOTE_HASH`].
+//! A CNM is a normal packet: it is queued, uses time on links, and can be lost. [`Cnm::of`] returns
+//! its content from a [`Stored`] packet in flight, for example at a switch that reads passing CNMs.
+//! A CNM travels from the congestion point to the source. At a switch that it has entered on link
+//! `ingress`, the port towards the congestion point is therefore the
+//! [reverse](crate::topology::reverse) of this link; at the switch of the congestion point, this
+//! port is the congested port itself. Routing recognises a CNM by its hash, [`NOTE_HASH`].
 
 use crate::pool::Stored;
 use eastwest_types::{EndpointId, HostId, Packet, Time};

@@ -25,13 +25,14 @@ impl DcbConfig {
         self.pool().is_some()
     }
 
-    /// Returns the memory that the lossless inputs of a switch share; `None` if they share none.
+    /// Returns the settings of the memory that the lossless inputs of a switch share; `None` if
+    /// inputs share no memory.
     pub(crate) fn pool(&self) -> Option<&IngressPool> {
         self.pfc.as_ref()?.shared.as_ref()
     }
 
-    /// Returns the memory that lossy queues of a switch share with its inputs; `None` if they share
-    /// none.
+    /// Returns the settings of the memory that lossy queues of a switch share with its inputs;
+    /// `None` if lossy queues use no shared memory.
     pub fn lossy_pool(&self) -> Option<LossyPool> {
         self.pool()?.lossy
     }

@@ -3,13 +3,14 @@
 //!
 //! A pause is in force if XOFF was sent, the neighbour has stopped, and no PAUSE frame in flight
 //! ends the pause. The paused queue can send again when the ingress buffer that sent XOFF has
-//! fallen to XON. This buffer becomes shorter when queues of its switch send. The check therefore
-//! assumes that every queue without pause can move. A paused queue can move if at most XON bytes of
-//! the pausing buffer are in queues that *cannot* move. This rule is repeated until nothing
-//! changes. The remaining queues can never move: the check has already assumed that all other
-//! packets leave, and additional packets only make it worse. The check is exact: it finds a
-//! deadlock if and only if there is one. From a remaining queue, the search continues with the
-//! queue that holds most of the packets for which it waits, until a cycle is found.
+//! fallen to XON. The occupancy of this buffer falls when queues of its switch send. The check
+//! therefore assumes that every queue without pause can move. A paused queue can move if at most
+//! XON bytes of the pausing buffer are in queues that *cannot* move. This rule is repeated until
+//! nothing changes. The remaining queues can never move: the check has already assumed that all
+//! other packets leave, and additional packets only block more. The check is exact: it finds a
+//! deadlock if and only if a deadlock exists. From a remaining queue, the search continues with the
+//! queue that holds most of the packets for which the remaining queue waits, until a cycle is
+//! found.
 
 use super::queued_packet::LOCAL_ORIGIN;
 use crate::link::Link;
@@ -25,24 +26,25 @@ pub struct Deadlock {
     pub at: Time,
     /// Priority of the paused queues in the deadlock.
     pub priority: u8,
-    /// Numbers of the links whose ports form the cycle: each waits for the next, and the last for
-    /// the first.
+    /// Numbers of the links whose ports form the cycle: each port waits for the next port, and the
+    /// last port for the first.
     pub cycle: Vec<u32>,
     /// IP bytes of this priority in the queues of the cycle.
     pub bytes: u64,
-    /// Number of queues that can never move, including those that wait for the cycle.
+    /// Number of queues that can never move, including queues outside the cycle that wait for it.
     pub stuck: usize,
 }
 
 /// A queue at a port, identified by link number and priority.
 type Place = (u32, u8);
 
-/// Returns a deadlock of paused queues in a fabric with the links `links`; `None` if there is none.
+/// Returns a deadlock of paused queues in a fabric with the links `links`; `None` if there is no
+/// deadlock.
 pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {
         if link.feeds_from_host() {
-            // All packets at the port of a host were created there.
+            // All packets at the port of a host were created by this host.
             for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
             {
                 waits.insert((number, priority), [(LOCAL_ORIGIN, bytes)].into());
@@ -54,8 +56,8 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             *of.entry(queued.ingress).or_default() += u64::from(queued.handle.ip_len());
         }
     }
-    // Queues behind a pause that is in force. Until the neighbour has stopped, it still sends, and
-    // its packets may lead to XON.
+    // Queues that a pause in force blocks. A queue that has not stopped yet still sends, and its
+    // packets may lead to XON.
     let in_force = |&(link, priority): &Place| {
         let port = &links[link as usize];
         port.input().is_some_and(|input| input.xoff_sent >> priority & 1 == 1)
@@ -93,7 +95,9 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             for (&ingress, bytes) in
                 waits[&place].iter().filter(|(ingress, _)| **ingress != LOCAL_ORIGIN)
             {
-                *blocked.get_mut(&(ingress, place.1)).expect("it was counted") -= bytes;
+                *blocked
+                    .get_mut(&(ingress, place.1))
+                    .expect("the bytes of a stuck queue are counted") -= bytes;
             }
         }
     }
@@ -104,7 +108,7 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
 }
 
 /// Follows blocked queues from the queue `first`, always to the queue that holds most of the
-/// packets for which the last one waits. Returns the links of the first cycle.
+/// packets for which the last queue waits. Returns the links of the first cycle.
 fn cycle_from(
     first: Place,
     stuck: &BTreeSet<Place>,
@@ -115,7 +119,7 @@ fn cycle_from(
         let last = way[way.len() - 1];
         let holds = |place: &&Place| waits[*place].get(&last).copied().unwrap_or(0);
         let next = stuck.iter().filter(|place| place.1 == first.1).max_by_key(holds);
-        let next = next.expect("what is stuck waits for something that is stuck").0;
+        let next = next.expect("a stuck queue waits for another stuck queue").0;
         if let Some(place) = way.iter().position(|link| *link == next) {
             return way.split_off(place);
         }

@@ -2,11 +2,12 @@
 //! channel dependency graph (Dally and Seitz, *Deadlock-free message routing in multiprocessor
 //! interconnection networks*, 1987).
 //!
-//! A channel is a link between two switches. It depends on the next channel of each packet that
-//! arrives on it: while this channel is paused, packets for it cannot leave, and block the packets
-//! behind them. Routes whose dependencies have no cycle cannot deadlock. With a cycle a deadlock is
-//! possible, if there is traffic on all its channels at an unfavourable moment. The check considers
-//! all pairs of hosts, and all links on which their packets may travel.
+//! A channel is a link between two switches. A channel depends on the next channel of each packet
+//! that arrives on it: while the next channel is paused, packets for that channel cannot leave, and
+//! block the packets behind them. Routes whose dependencies have no cycle cannot deadlock. With a
+//! cycle, a deadlock is possible if there is traffic on all channels of the cycle at an
+//! unfavourable moment. The check considers all pairs of hosts, and all links on which their
+//! packets may travel.
 
 use crate::config::FabricConfig;
 use crate::footprint::Footprint;
@@ -26,8 +27,8 @@ const MOST_BYTES: u64 = 256 << 20;
 pub enum Dependencies {
     /// There is no cycle: no deadlock is possible while no link fails.
     Free,
-    /// There is a cycle, given as names of nodes: each sends to the next, and the last to the
-    /// first.
+    /// There is a cycle. The values are names of switches: each switch sends to the next, and the
+    /// last to the first.
     Cycle(Vec<String>),
     /// The fabric is too large for the check.
     TooLarge,
@@ -77,8 +78,8 @@ struct Channels<'a> {
     edges: Vec<Vec<u32>>,
     /// By link, the links on which it depends.
     next: Vec<Vec<u32>>,
-    /// Destination and route (each counted from 1) for which the links of each switch were last
-    /// followed, by switch.
+    /// By switch, destination and route (each counted from 1) for which its links were last
+    /// followed; (0, 0) before the first.
     seen: Vec<(u32, u32)>,
     steps: u64,
 }
@@ -101,7 +102,8 @@ impl<'a> Channels<'a> {
 
     /// Adds the channel dependencies of the packets from one host to another.
     fn follow(&mut self, from: HostId, to: HostId) {
-        // If there is an explicit route, its number is the hash; otherwise all hashes are possible.
+        // If the packets have an explicit route, their hash is its number. Without explicit route,
+        // all hashes are possible.
         let hash = self.routing.route_of(from, to);
         let mark = (to.0 + 1, u32::from(hash) + 1);
         let mut switches = self.edges[from.0 as usize].clone();
@@ -125,8 +127,8 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// Returns the switch at the far end of a link; `None` if a host is there, or if `link` is no
-    /// link.
+    /// Returns the switch at the far end of a link; `None` if the far end is a host, or if `link`
+    /// is not the number of a link.
     fn switch_after(&self, link: u32) -> Option<u32> {
         if link as usize >= self.next.len() {
             return None;
@@ -134,7 +136,7 @@ impl<'a> Channels<'a> {
         ends(self.graph, link).1.checked_sub(self.graph.hosts)
     }
 
-    /// Returns the links of a cycle of dependencies; `None` if there is none.
+    /// Returns the links of a cycle of dependencies; `None` if there is no cycle.
     fn cycle(&self) -> Option<Vec<u32>> {
         // State of each link in the depth-first search: 0 not visited, 1 on the current path, 2
         // done.

@@ -3,41 +3,44 @@
 //!
 //! **Eventless ports.** When a transmission ends, the ingress buffer no longer counts the packet,
 //! and the next packet starts. Usually nothing reads this state at once. An eventless port
-//! therefore updates it later, when the port is next used, with the times at which the changes were
-//! due, like a [lazy](crate::link::Mode::Lazy) port. A queued packet starts when the previous one
-//! has been sent, and before that one arrives at the far end, which is an event of the same link.
+//! therefore updates its state later, when the port is next used, with the times at which the
+//! changes were due, like a [lazy](crate::link::Mode::Lazy) port. The transmission of a queued
+//! packet starts when the previous packet has been sent, and before the previous packet arrives at
+//! the far end, which is an event of the same link.
 //!
 //! A port is eventless while no priority is paused, no PAUSE frame is to be sent, and no input of
 //! its switch has sent XOFF (after XOFF, each departing packet may lead to XON at that moment). A
 //! port whose queue is read between its own events is never eventless.
 //!
 //! **Precommitted departures.** If nothing can block queued packets and the port has one class, the
-//! departure time of a packet is known when it is enqueued. The packet then goes at once to the
-//! ring of packets on the wire. A pause, a PAUSE frame to be sent or the first rate limit *revokes*
+//! departure time of a packet is known when it is enqueued. The packet then enters at once the ring
+//! of packets on the wire. A pause, a PAUSE frame to be sent or the first rate limit *revokes*
 //! these departures: packets that have not started return from the ring to their priority queues,
-//! and the port uses these queues until they are empty. Two counters of ring positions are all that
-//! such a port knows of its packets: the number of packets that have started, and the number that
+//! and the port uses these queues until they are empty. For the packets in the ring, the port has
+//! only two counters: the number of packets that have started, and the number of packets that
 //! ingress buffers no longer count.
 //!
 //! **Fast path.** Normally a port must update its state before it admits a packet, since the
-//! backlog affects the decision. The backlog does not matter if the packet sets no new maximum of
-//! the queue and the discipline need not be asked, even if all counted packets were still queued. A
-//! port with precommitted departures then admits the packet like an eager port (departures fixed at
-//! enqueue), from the time until which it is busy, and updates its state later. This time must give
-//! the exact waiting time of the packet. Therefore a byte must take a whole number of picoseconds,
-//! and no queued packet may be padded to the smallest frame.
+//! backlog affects the decision. The backlog does not matter if, even with all counted packets
+//! still queued, the packet sets no new maximum of the queue and the discipline admits every
+//! packet. A port with precommitted departures then admits the packet like an eager port
+//! (departures fixed at enqueue), from the time until which it is busy, and updates its state
+//! later. The waiting time of the packet that follows from this time must be exact. Therefore a
+//! byte must take a whole number of picoseconds, and no queued packet may be padded to the smallest
+//! frame.
 //!
 //! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress
-//! buffer when it arrives at the next node. It is subtracted earlier if the exact occupancy
-//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until then the
-//! recorded occupancy is too large.
+//! buffer when it arrives at the next node. The packet is subtracted earlier if the exact occupancy
+//! matters: if one more packet would set a new maximum of the buffer or reach XOFF. Until the
+//! subtraction, the recorded occupancy is too large.
 //!
 //! **Rate-limited flows.** While no limited flow may send, the port knows which flow may send
 //! first, and therefore when its packet arrives at the far end. If no other packet is enqueued,
 //! this arrival is the next event of the link. The start of the transmission needs no event.
 //!
 //! **Order.** A PAUSE frame takes effect as one of the departures at its time. If a transmission
-//! ends at the same time, the tie rule of the event list decides which of the two comes first.
+//! ends at the same time, the tie rule of the event list decides which of the two is executed
+//! first.
 
 use super::config::DcbConfig;
 use super::ingress_pool::SwitchMemory;
@@ -100,7 +103,7 @@ impl Link {
     }
 
     /// Starts the transmission of the next packet whose departure was decided at enqueue. Returns
-    /// whether there was such a packet.
+    /// false if there is no such packet.
     #[inline(always)]
     pub(super) fn start_precommitted(&mut self, now: Time, pool: &PacketPool) -> bool {
         let Some(&handle) = self.on_wire.get(self.started) else { return false };
@@ -155,8 +158,8 @@ impl Link {
     }
 
     /// Returns the next packet that has left the port but is still counted by its ingress buffer,
-    /// and marks it as released; `None` if there is none. `transmitted` is the number of packets on
-    /// the wire whose last bit has left the port.
+    /// and marks it as released; `None` if there is no such packet. `transmitted` is the number of
+    /// packets on the wire whose last bit has left the port.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
@@ -176,7 +179,7 @@ impl Link {
         pool: &mut PacketPool,
     ) -> (PacketHandle, bool, Key) {
         let now = key.time();
-        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("it is a DCB port") };
+        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
         let (has_fast_path, is_eventless) = (dcb.fast_path_from != Time::NEVER, dcb.is_eventless());
         if !has_fast_path {
             self.catch_up(now.next(), pool);
@@ -185,7 +188,7 @@ impl Link {
         }
         self.started -= 1;
         let handle = self.take_first(key);
-        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("it is a DCB port") };
+        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port has DCB") };
         let is_counted = dcb.released == 0;
         dcb.released = dcb.released.saturating_sub(1);
         if !is_eventless {
@@ -268,7 +271,8 @@ impl Link {
     /// Enqueues a packet and decides its departure at once (precommits it). Returns whether the
     /// packet has started, or the cause of its drop. Returns `None` if departures cannot be
     /// precommitted, since packets may be blocked. This also applies to a packet that returns to
-    /// the node from which it came, since it may cause a PAUSE frame that goes first.
+    /// the node from which it arrived, since the packet may cause a PAUSE frame, which is sent
+    /// first.
     pub(super) fn enqueue_precommitted(
         &mut self,
         now: Time,
@@ -342,8 +346,8 @@ impl Link {
 
     /// Decides (precommits) the departures of all queued packets, after the packet that has just
     /// started, if nothing can block them any more. Since departures were last revoked, the port
-    /// must have sent at least as many packets as are queued. Otherwise short pauses would
-    /// repeatedly move a long queue.
+    /// must have sent at least as many packets as are queued. Without this condition, short pauses
+    /// would repeatedly move a long queue.
     pub(super) fn precommit_backlog(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -371,10 +375,10 @@ impl Link {
     }
 
     /// Revokes departures that were decided at enqueue: moves packets that have not started from
-    /// the ring back to their queues, since something may block them. Departures of the port that
-    /// are due must have been executed before.
+    /// the ring back to their queues, since a pause, a PAUSE frame or a rate limit may block them.
+    /// Departures of the port that are due must have been executed before.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         let Some((queues, dcb, _)) = q.single_class() else { return };
         dcb.precommitted = false;
         dcb.update_fast_path();
@@ -410,14 +414,14 @@ impl Link {
     ) -> Result<bool, Cause> {
         let ip_len = u32::from(handle.ip_len());
         let (wire_bytes, send_time) = (self.wire_bytes(ip_len), self.send_time(ip_len));
-        let q = self.queues.as_deref_mut().expect("it is a DCB port");
+        let q = self.queues.as_deref_mut().expect("the port has DCB");
         let (queues, dcb, sent_at) =
-            q.single_class().expect("ports with limits alone have one class");
+            q.single_class().expect("a port with only rate limits has one class");
         let (backlog, idle) = (queues.backlog(), *sent_at == Time::NEVER);
         let rest = if idle { now } else { *sent_at };
         let mut clear_at = rest + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
         if idle && backlog.packets > 0 {
-            clear_at = clear_at.max(now.next()); // the packet has to wait and needs room
+            clear_at = clear_at.max(now.next()); // the packet waits: the queue must admit it
         }
         let arrival = || {
             let packet = pool.get(handle.slot());
@@ -479,7 +483,7 @@ impl Link {
         }
     }
 
-    /// Puts a packet on the wire whose transmission ends at `sent`.
+    /// Starts the transmission of a packet, whose last bit is sent at `sent`.
     #[inline(always)]
     fn transmit_rate_limited(&mut self, sent: Time, mut handle: PacketHandle) {
         if let Some(dcb) = self.queues.as_deref_mut().and_then(|q| q.dcb.as_deref_mut()) {
@@ -493,8 +497,8 @@ impl Link {
     }
 
     /// Returns the arrival time at the far end of the next rate-limited packet, while the port is
-    /// idle, without other packets, and the start of this packet needs no event; otherwise
-    /// [`Time::NEVER`].
+    /// idle, without other packets, and the start of this packet needs no event; [`Time::NEVER`]
+    /// otherwise.
     #[inline]
     pub(crate) fn foreseen_arrival(&self) -> Time {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());

@@ -6,19 +6,19 @@ use crate::config::FabricConfig;
 use crate::footprint::Footprint;
 use crate::topology::Graph;
 
-/// Largest size in bytes of the nodes of a fabric that is built only for this check.
+/// Largest memory in bytes for the nodes of a fabric that is built only for this check.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A switch whose inputs have more headroom together than its headroom pool.
+/// A switch whose headroom pool is smaller than the headrooms of its inputs together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverSubscribed {
     /// Name of the switch.
     pub switch: String,
-    /// Size of its headroom pool in IP bytes.
+    /// Size of the headroom pool of the switch in IP bytes.
     pub pool: u64,
-    /// Headrooms of all lossless priorities of its inputs together, in IP bytes.
+    /// Headrooms of all lossless priorities of the inputs of the switch together, in IP bytes.
     pub sum: u64,
-    /// Number of lossless priorities of all its inputs.
+    /// Number of (input, lossless priority) pairs of the switch.
     pub count: u64,
 }
 

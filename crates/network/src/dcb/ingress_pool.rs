@@ -1,27 +1,27 @@
 //! Memory of a switch with PFC: thresholds that depend on the free memory.
 //!
-//! Real switches have one memory for all ports. Each packet counts twice: at the *input* on which it
-//! arrived, and at the *queue* in which it waits. Counting at inputs decides on XOFF for lossless
-//! priorities, and counting at queues decides on drops of lossy priorities.
+//! Real switches have one memory for all ports. Each packet counts twice: at the *input* on which
+//! it arrived, and at the *queue* in which it waits. Counting at inputs decides on XOFF for
+//! lossless priorities, and counting at queues decides on drops of lossy priorities.
 //!
 //! * **Lossless inputs.** A lossless priority of an input (a *priority group*) may hold `reserve`
 //!   bytes, and beyond them `alpha` times the free memory (Choudhury and Hahne 1998). At this limit
-//!   it sends XOFF, and packets that arrive later use its headroom. It sends XON when its headroom
-//!   is empty and it holds at most its limit minus `xon_offset`, or at most its reserve. The limits
-//!   of all inputs change with every packet of the switch. Therefore a pause can end because another
-//!   input has become shorter.
-//! * **Headroom.** Each priority of an input has its own headroom, or all of them share a pool. A
-//!   pool that is smaller than the sum of the headrooms is *over-subscribed*: a lossless packet that
-//!   finds no room in the pool is lost.
+//!   the input sends XOFF for the priority, and packets that arrive later use its headroom. The
+//!   input sends XON when this headroom is empty and the priority holds at most its limit minus
+//!   `xon_offset`, or at most its reserve. The limits of all inputs change with every packet of the
+//!   switch. Therefore a pause can end because the occupancy of another input has fallen.
+//! * **Headroom.** Each priority of an input has its own headroom, or all priorities of all inputs
+//!   share a pool. A pool that is smaller than the sum of the headrooms is *over-subscribed*: a
+//!   lossless packet that finds no room in the pool is lost.
 //! * **Lossy queues.** With `lossy`, packets of lossy priorities use the same memory. An arriving
-//!   packet needs room at its input (in the free memory, or below `lossy_input_alpha` times the free
-//!   memory), and its queue must be below `lossy_alpha` times the free part of `lossy`
+//!   packet needs room at its input (in the free memory, or below `lossy_input_alpha` times the
+//!   free memory), and its queue must be below `lossy_alpha` times the free part of `lossy`
 //!   ([`crate::shared_buffer`]). Otherwise the packet is dropped. Without `lossy`, lossy queues
 //!   have only the limits of their ports.
 //!
 //! The names of the pools in SONiC are `ingress_lossless_pool` (`shared`; its `xoff` is
-//! `headroom_pool`) and `egress_lossy_pool` (`lossy`); `dynamic_th` n means an alpha of 2^n. The
-//! profiles are those of [`super::profiles`].
+//! `headroom_pool`) and `egress_lossy_pool` (`lossy`); `dynamic_th` n means an alpha of 2^n.
+//! Profiles of real switches are in [`super::profiles`].
 
 use super::profiles::{PROFILES, Profile};
 use crate::shared_buffer::SharedBufferConfig;
@@ -42,12 +42,13 @@ pub struct IngressPool {
     /// Difference in IP bytes between the limit of an input and the occupancy at which it ends a
     /// pause.
     pub xon_offset: u64,
-    /// Headroom of each priority of an input in IP bytes; `None` if it follows from the cable.
+    /// Headroom of each priority of an input in IP bytes; `None` if the headroom is computed from
+    /// the cable.
     pub headroom: Option<u64>,
     /// Memory for the headroom of all inputs together; `None` if each priority of an input has its
     /// own headroom.
     pub headroom_pool: Option<HeadroomPool>,
-    /// Memory of lossy queues; `None` if they have only the limits of their ports.
+    /// Memory of lossy queues; `None` if lossy queues have only the limits of their ports.
     pub lossy: Option<LossyPool>,
 }
 
@@ -79,13 +80,13 @@ pub struct LossyPool {
     /// Whether packets in lossless queues reduce the free part of this memory, too.
     pub counts_lossless: bool,
     /// Factor of the dynamic threshold of a lossy priority at an input; `None` if only the free
-    /// memory limits it.
+    /// memory limits the priority.
     pub input_alpha: Option<f64>,
 }
 
 impl LossyPool {
-    /// Reads the settings of lossy queues from the table `[fabric.pfc]`; `None` if they have only
-    /// the limits of their ports. `mtu` is the largest packet in bytes.
+    /// Reads the settings of lossy queues from the table `[fabric.pfc]`; `None` if lossy queues
+    /// have only the limits of their ports. `mtu` is the largest packet in bytes.
     fn read(s: &mut Section, mtu: u32) -> Option<LossyPool> {
         let size = s.find(
             key::<Bytes>(
@@ -137,7 +138,9 @@ impl LossyPool {
         s.demand(size >= u64::from(mtu), &["lossy"], || {
             format!("is too small: there is no room for a single packet of {mtu} B (fabric.mtu)")
         });
-        s.demand(reserve.0 <= size, &["lossy_reserve", "lossy"], || "is above `lossy`".to_owned());
+        s.demand(reserve.0 <= size, &["lossy_reserve", "lossy"], || {
+            format!("is above `lossy`, which is {size} B")
+        });
         Some(LossyPool {
             queues: SharedBufferConfig { size, alpha: alpha.0, reserve: reserve.0 },
             counts_lossless,
@@ -146,8 +149,8 @@ impl LossyPool {
     }
 }
 
-/// Adds the values of a profile as presets. The size of its headroom pool is none if the file has
-/// `over_subscribe`.
+/// Adds the values of a profile as presets (defaults of keys). The size of the headroom pool is
+/// left out if the scenario has `over_subscribe`.
 fn preset(s: &mut Section, profile: &Profile) {
     let bytes = |n: u64| format!("{n} B");
     s.preset_texts(&[
@@ -306,7 +309,7 @@ pub struct Used {
     pub headroom: u64,
 }
 
-/// Use of the memory of one switch in IP bytes, at the end of a run and at most.
+/// Current and largest use of the memory of one switch, in IP bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
     /// Current use by inputs.
@@ -315,7 +318,7 @@ pub struct MemoryCounts {
     pub most: Used,
     /// Current backlog of the queues that use the memory of lossy queues.
     pub queued: u64,
-    /// Largest backlog of these queues together so far.
+    /// Largest backlog so far of all queues together that use the memory of lossy queues.
     pub most_queued: u64,
 }
 
@@ -323,7 +326,7 @@ pub struct MemoryCounts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SwitchMemory {
     size: u64,
-    /// Size of the headroom pool in IP bytes; the largest number if each input has its own.
+    /// Size of the headroom pool in IP bytes; `u64::MAX` if each input has its own headroom.
     headroom_size: u64,
     pub used: Used,
     /// Largest value of each field of `used` so far.
@@ -380,7 +383,8 @@ impl PoolUse {
     }
 
     /// Returns the use of the memory by a priority that holds `bytes` bytes. A lossless priority
-    /// uses shared memory beyond its headroom and its reserve, a lossy one for all its bytes.
+    /// uses shared memory for its bytes beyond its headroom and its reserve, a lossy priority for
+    /// all its bytes.
     pub fn used(&self, priority: usize, bytes: u64) -> Used {
         let headroom = self.in_headroom[priority];
         let shared = match (self.counted() >> priority & 1, self.lossless >> priority & 1) {
@@ -392,8 +396,8 @@ impl PoolUse {
     }
 
     /// Whether a packet of `packet` bytes of a lossless priority fits into the reserve or the
-    /// shared memory, while `free` bytes of this memory are free; if not, it goes to the headroom.
-    /// The priority already holds `bytes` bytes.
+    /// shared memory, while `free` bytes of this memory are free. A packet that does not fit needs
+    /// headroom. The priority already holds `bytes` bytes.
     pub fn takes(&self, priority: usize, bytes: u64, packet: u64, free: u64) -> bool {
         let own = bytes - self.in_headroom[priority];
         let more = (own + packet).saturating_sub(self.pool.reserve.max(own));

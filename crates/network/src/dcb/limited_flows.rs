@@ -1,7 +1,7 @@
 //! Flows of a host that QCN limits: a queue and a rate for each destination.
 //!
-//! Packets of a limited flow are in a queue of their own until its rate allows the next packet. If
-//! several packets may start, the port sends the one that was enqueued first.
+//! Packets of a limited flow wait in a separate queue until the rate of the flow allows the next
+//! packet. If several packets may start, the port sends the packet that was enqueued first.
 
 use super::qcn::QcnConfig;
 use super::queued_packet::QueuedPacket;
@@ -11,13 +11,14 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// A flow of a host that QCN limits, or that it has limited and that still has queued packets.
+/// A flow of a host that QCN limits, or a flow that has returned to line rate and still has queued
+/// packets.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LimitedFlow {
     pub point: ReactionPoint,
     packets: Ring<QueuedPacket>,
     bytes: u64,
-    /// Start of the last transmission of the flow, and the bytes of this packet on the link.
+    /// Start of the last transmission of the flow, and the bytes on the link of the packet sent.
     sent: (Time, u32),
     /// Time from which the rate allows the next packet of the flow.
     next: Time,
@@ -34,8 +35,8 @@ impl LimitedFlow {
     }
 }
 
-/// All flows that QCN limits in one priority of a host, sorted by destination. Usually there are
-/// few.
+/// All flows that QCN limits in one priority of a host, sorted by destination. Usually a priority
+/// has few limited flows.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LimitedFlows {
     dsts: Vec<u32>,
@@ -49,7 +50,8 @@ pub(super) struct LimitedFlows {
 struct HeadPacket {
     /// Time from which the packet may start; [`Time::NEVER`] if the flow has no queued packet.
     due: Time,
-    /// Sequence number of the packet in its class; the next field has its IP bytes.
+    /// Sequence number of the packet in its traffic class. The field `bytes` has the IP bytes of
+    /// the packet.
     number: u64,
     bytes: u32,
 }
@@ -71,7 +73,7 @@ impl LimitedFlows {
     /// Returns the index of the limited flow to host `dst`; `None` if QCN does not limit this flow.
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
-        // All flows are compared, since the processor cannot predict where a search would end.
+        // All flows are compared, since the processor cannot predict the branches of a search.
         let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
@@ -82,16 +84,16 @@ impl LimitedFlows {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
-    /// Returns (start time, sequence number, index of the flow) of the next packet. Among packets
-    /// that may start by `now`, it is the one enqueued first; if there is none, it is the packet
-    /// that may start first. `None` if no packet is queued.
+    /// Returns (start time, sequence number, index of the flow) of the next packet. The next packet
+    /// is the first enqueued packet among those that may start by `now`; if no packet may start by
+    /// `now`, it is the packet with the earliest start time. `None` if no packet is queued.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
         for (other, first) in self.heads.iter().enumerate() {
             let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
-            // These are conditional moves instead of a branch, since the processor cannot predict
-            // which flow is next.
+            // The two assignments are conditional moves instead of a branch, since the processor
+            // cannot predict which flow is next.
             let is_sooner = order < best;
             best = if is_sooner { order } else { best };
             index = if is_sooner { other } else { index };
@@ -154,7 +156,8 @@ impl LimitedFlows {
     }
 
     /// Returns the index of the limited flow to host `dst`. If the flow is not limited yet, creates
-    /// its rate limiter, and `move_queued` moves its queued packets to the new queue.
+    /// its rate limiter, for a link of rate `line`, and calls `move_queued`, which must move the
+    /// queued packets of the flow to its new queue.
     pub fn limit(
         &mut self,
         dst: u32,

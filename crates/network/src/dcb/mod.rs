@@ -5,10 +5,10 @@
 //!   [`headroom_pools`]: check of the sizes of headroom pools;
 //! * [`pause_log`]: optional log of the pauses of a port;
 //! * [`deadlock`]: search for pauses that wait for each other in a cycle; [`dependency`]: check
-//!   whether routes allow such a cycle;
+//!   whether routes allow a cycle of pauses;
 //! * [`qcn`]: congestion points of switches, which send [messages (CNM)](cnm) to sources;
-//! * [`reaction`](self): reaction points of hosts, which limit the rates of flows and let the rates
-//!   recover;
+//! * [`reaction`](self): reaction points of hosts, which reduce the rates of flows on CNMs and then
+//!   increase them again;
 //! * `priority_queues`: one queue per priority; `limited_flows`: one queue per rate-limited flow of
 //!   a host;
 //! * `port_state`: all other state of a port with DCB;

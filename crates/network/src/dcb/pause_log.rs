@@ -1,5 +1,5 @@
-//! Log of the PFC pauses of a port, if the scenario asks for it: start and end of each pause, and
-//! the cause of its end.
+//! Log of the PFC pauses of a port, if the scenario requests the log: start and end of each pause,
+//! and the cause of its end.
 
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};

@@ -8,9 +8,10 @@
 //! for a number of *quanta* of 512 bit times, and is refreshed before it expires. Packets that
 //! still arrive after XOFF need *headroom*, see [`headroom`].
 //!
-//! A PAUSE frame has 64 B and is sent before all data at the next frame boundary. It uses time on
-//! the link, and takes effect after the propagation delay and the response time of the neighbour.
-//! One frame carries the pause times of all priorities that have changed since the previous frame.
+//! A PAUSE frame has 64 B and is sent before all data at the next frame boundary. The frame uses
+//! time on the link, and takes effect after the propagation delay and the response time of the
+//! neighbour. One frame carries the pause times of all priorities that have changed since the
+//! previous frame.
 
 use super::ingress_pool::{Free, IngressPool, PoolUse, Used};
 use super::pause_log::{Ended, Pause, PauseLog};
@@ -73,7 +74,11 @@ impl PfcConfig {
         if let Some(pool) = shared {
             for name in ["buffer", "xoff", "xon"] {
                 if s.former::<Bytes>(name).is_some() {
-                    s.wrong(name, "has no effect with `shared`: thresholds follow from `alpha` and the free memory");
+                    s.wrong(
+                        name,
+                        "has no effect with `shared`, since thresholds follow from `alpha` and \
+                         the free memory: remove the key",
+                    );
                 }
             }
             let response = read_response(s);
@@ -115,7 +120,7 @@ impl PfcConfig {
             check_room(s, &Share { xoff, needed, each, count }, cable, frames.mtu);
         }
         s.demand(xon < xoff || xoff == 0, &["xon", "xoff", "buffer"], || {
-            "must be below `xoff`".to_owned()
+            format!("must be below `xoff`, which is {xoff} B")
         });
         let config = PfcConfig {
             priorities,
@@ -173,15 +178,16 @@ impl Wire {
     }
 
     /// Returns the bytes of a PAUSE frame on the link: 64 B, or the smallest frame with framing if
-    /// that is larger.
+    /// this is larger.
     pub fn pfc_frame(&self) -> u64 {
         u64::from(FRAME_BYTES.max(self.min_frame))
     }
 }
 
 /// Returns the longest time from reaching XOFF at a switch until the last bit of the paused
-/// neighbour has arrived. It is the sum of the frame that the switch is sending, the PAUSE frame,
-/// propagation, response time, the frame that the neighbour is sending, and propagation.
+/// neighbour has arrived. This time is the sum of the transmission times of the frame that the
+/// switch is sending and of the PAUSE frame, the propagation delay, the response time, the
+/// transmission time of the frame that the neighbour is sending, and again the propagation delay.
 pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
     frames + cable.delay + cable.delay + response
@@ -208,8 +214,8 @@ pub(crate) struct PauseQueue {
     has_pending: bool,
     /// PAUSE frames in flight, each with the time at which it takes effect at the far end.
     in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
-    /// Time at which the first frame in flight takes effect at the far end; [`Time::NEVER`] if
-    /// there is none.
+    /// Time at which the first frame in flight takes effect at the far end; [`Time::NEVER`] if no
+    /// frame is in flight.
     pub next: Time,
     /// Number of PAUSE frames sent so far.
     pub frames_sent: u64,
@@ -263,7 +269,7 @@ impl PauseQueue {
         if self.next > now {
             return None;
         }
-        let (_, frame) = self.in_flight.pop_front().expect("it is due");
+        let (_, frame) = self.in_flight.pop_front().expect("a frame in flight is due");
         self.next = self.in_flight.front().map_or(Time::NEVER, |f| f.0);
         Some(frame)
     }
@@ -296,12 +302,12 @@ impl PauseState {
         }
     }
 
-    /// Starts to log the pauses of the port, into `log`.
+    /// Starts to record the pauses of the port in `log`.
     pub fn keep_log(&mut self, log: PauseLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Removes and returns the log of pauses; `None` if there is none. Pauses that have not ended
+    /// Removes and returns the log of pauses; `None` if there is no log. Pauses that have not ended
     /// by `now` are included.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
@@ -378,8 +384,8 @@ impl PauseState {
     }
 }
 
-/// Ingress buffer at the far end of a link, if a switch is there. For each priority, it counts the
-/// bytes that have arrived on the link and have not left the switch.
+/// Ingress buffer of the switch at the far end of a link. For each priority, counts the IP bytes
+/// that have arrived on the link and have not left the switch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)] // fields that every packet accesses come first
 pub(crate) struct Input {
@@ -395,7 +401,8 @@ pub(crate) struct Input {
     /// for priority p.
     pub no_progress: u8,
     occupancies: [Occupancy; PRIORITIES],
-    /// Time at which the pauses in force are next refreshed; [`Time::NEVER`] if there is none.
+    /// Time at which the pauses in force are next refreshed (XOFF sent again); [`Time::NEVER`] if
+    /// no pause is in force.
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,
@@ -416,8 +423,8 @@ struct Occupancy {
 }
 
 impl Input {
-    /// Returns an empty ingress buffer with `headroom` bytes of headroom. Without PFC (`None`) it
-    /// never sends XOFF.
+    /// Returns an empty ingress buffer with `headroom` bytes of headroom. Without PFC (`pfc` is
+    /// `None`), the buffer never sends XOFF.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
         let lossless = pfc.map_or(0, |c| c.priorities);
         let pool_use = pfc.and_then(|c| c.shared).map(|pool| PoolUse::new(pool, lossless));
@@ -459,7 +466,7 @@ impl Input {
 
     /// Counts a packet on the fast path, if the occupancy then stays below XOFF and sets no new
     /// maximum; otherwise [`Input::add_and_check_xoff`] is needed. The occupancy may still include
-    /// packets that have left. Returns whether the packet was counted.
+    /// packets that have left the switch. Returns whether the packet was counted.
     #[inline]
     pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
         let occupancy = &mut self.occupancies[usize::from(priority)];
@@ -480,7 +487,7 @@ impl Input {
 
     /// Whether the ingress buffer has room for a packet of `bytes` IP bytes. If not, and the
     /// priority is lossless, counts an overflow. Lossy priorities have a limit only if they use the
-    /// memory of the switch, of which `free` is the free part.
+    /// shared memory of the switch. `free` is the free memory of the switch.
     pub fn admits(&mut self, priority: u8, bytes: u32, free: Free) -> bool {
         let (p, packet, held) = (usize::from(priority), u64::from(bytes), self.bytes(priority));
         if self.lossless >> priority & 1 == 0 {
@@ -499,8 +506,8 @@ impl Input {
         fits
     }
 
-    /// Adds an arrived packet to the occupancy. Returns whether XOFF must be sent now. `free` are
-    /// the free bytes of the memory of the switch before the packet.
+    /// Adds an arrived packet to the occupancy. Returns whether XOFF must be sent now. `free` is
+    /// the free memory of the switch before the arrival of the packet.
     pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32, free: Free) -> bool {
         let (p, packet) = (usize::from(priority), u64::from(bytes));
         let bit = 1 << p;
@@ -529,8 +536,8 @@ impl Input {
         send_xoff
     }
 
-    /// Returns the bytes of the memory of the switch that a priority uses; none if inputs share no
-    /// memory.
+    /// Returns the bytes of the shared memory and of the headroom of the switch that a priority
+    /// uses; 0 if inputs share no memory.
     pub fn used(&self, priority: u8) -> Used {
         let p = usize::from(priority);
         let pool_use = self.pool_use.as_ref();
@@ -542,8 +549,8 @@ impl Input {
         self.pool_use.as_deref().map(|pool_use| &pool_use.pool)
     }
 
-    /// Subtracts a packet that has left the switch from the occupancy. Its bytes are taken from the
-    /// headroom first, then from the shared memory.
+    /// Subtracts a packet that has left the switch from the occupancy. The packet frees headroom
+    /// first, then shared memory.
     pub fn subtract_shared(&mut self, priority: u8, bytes: u32) {
         let p = usize::from(priority);
         if let Some(pool_use) = &mut self.pool_use {
@@ -554,7 +561,7 @@ impl Input {
         self.subtract(priority, bytes);
     }
 
-    /// Ends the pause of a priority if the thresholds allow this while `free` bytes of the shared
+    /// Ends the pause of a priority if its occupancy is low enough while `free` bytes of the shared
     /// memory are free. Returns whether XON must be sent now.
     pub fn check_shared_xon(&mut self, priority: u8, free: u64) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
@@ -595,7 +602,9 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
             declared.computed("those of fabric.pfc, else [3]", these)
         }
     });
-    s.demand(!list.is_empty(), &["priorities"], || "names none".to_owned());
+    s.demand(!list.is_empty(), &["priorities"], || {
+        "has no entry: at least one priority from 0 to 7 is needed".to_owned()
+    });
     for &p in &list {
         s.demand(p < 8, &["priorities"], || {
             format!("{p} is not a priority; priorities are 0 to 7")
@@ -681,7 +690,7 @@ struct Share {
     count: u64,
 }
 
-/// Reports thresholds that do not fit into the buffer together with the headroom.
+/// Reports an error if the XOFF threshold and the headroom of `cable` do not fit into the buffer.
 fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     let &Share { xoff, needed, each, count } = share;
     let why = || {
@@ -728,7 +737,7 @@ fn note_headroom(
     }
 }
 
-/// Reports settings with which a pause would expire before its refresh takes effect.
+/// Reports an error if a pause would expire before its refresh takes effect.
 fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
     for cable in cables {
         let pause = PfcConfig::pause(cable.rate, config.quanta);

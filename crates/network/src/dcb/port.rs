@@ -1,5 +1,5 @@
-//! Operations of a link whose port has data-centre bridging (DCB): packets are enqueued and sent,
-//! PAUSE frames are sent and take effect, and timers expire.
+//! Operations of a link whose port has data-centre bridging (DCB): enqueue and transmission of
+//! packets, transmission and effect of PAUSE frames, and expiry of timers.
 
 use super::cnm::Cnm;
 use super::pause_log::PauseLog;
@@ -19,7 +19,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 
 /// Operations of a port with data-centre bridging (DCB). At a port without DCB, private functions
-/// panic, and public functions return nothing.
+/// panic, and public functions return `None`, zeros or empty lists.
 impl Link {
     /// Whether the egress port of the link has data-centre bridging (DCB), because PFC or QCN is
     /// on.
@@ -28,11 +28,11 @@ impl Link {
     }
 
     fn dcb(&self) -> &DcbPort {
-        self.queues.as_ref().and_then(|q| q.dcb.as_deref()).expect("it is a DCB port")
+        self.queues.as_ref().and_then(|q| q.dcb.as_deref()).expect("the port has DCB")
     }
 
     fn dcb_mut(&mut self) -> &mut DcbPort {
-        self.queues.as_mut().and_then(|q| q.dcb.as_deref_mut()).expect("it is a DCB port")
+        self.queues.as_mut().and_then(|q| q.dcb.as_deref_mut()).expect("the port has DCB")
     }
 
     /// Prefetches the memory that the next packet of this port will access.
@@ -50,8 +50,8 @@ impl Link {
         }
     }
 
-    /// Returns the ingress buffer at the far end of the link; `None` if a host is there, or without
-    /// data-centre bridging.
+    /// Returns the ingress buffer at the far end of the link; `None` if the far end is a host, or
+    /// without data-centre bridging.
     pub(crate) fn input(&self) -> Option<&Input> {
         self.queues.as_ref()?.dcb.as_ref()?.input.as_ref()
     }
@@ -60,7 +60,8 @@ impl Link {
         self.queues.as_mut()?.dcb.as_mut()?.input.as_mut()
     }
 
-    /// Sets the time at which the ingress buffer at the far end refreshes its pauses.
+    /// Sets the time at which the ingress buffer at the far end sends XOFF again for its pauses in
+    /// force.
     pub(super) fn set_refresh_at(&mut self, at: Time) {
         let b = self.dcb_mut();
         if let Some(input) = &mut b.input {
@@ -74,7 +75,7 @@ impl Link {
         self.queues.as_ref().is_some_and(|q| q.sent_at == Time::NEVER)
     }
 
-    /// Whether the port does something at `now` without an event: a transmission ends, or a
+    /// Whether the state of the port changes at `now` without an event: a transmission ends, or a
     /// rate-limited flow may start.
     pub(super) fn acts_without_event(&self, now: Time) -> bool {
         let b = self.dcb();
@@ -114,7 +115,7 @@ impl Link {
 
     /// Returns the queued IP bytes of the port, by priority.
     pub(crate) fn bytes_waiting(&self) -> [u64; PRIORITIES] {
-        let q = self.queues.as_ref().expect("it is a DCB port");
+        let q = self.queues.as_ref().expect("the port has DCB");
         std::array::from_fn(|p| q.priority_queues().map(|queues| queues.bytes(p as u8)).sum())
     }
 
@@ -128,7 +129,7 @@ impl Link {
 
     /// Returns all queued packets, each with its priority.
     pub(crate) fn waiting_packets(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
-        let q = self.queues.as_ref().expect("it is a DCB port");
+        let q = self.queues.as_ref().expect("the port has DCB");
         q.priority_queues().flat_map(|queues| queues.iter())
     }
 
@@ -158,20 +159,20 @@ impl Link {
         (ingress, priority): (u32, u8),
         pool: &mut PacketPool,
     ) -> Result<(), Cause> {
-        let before = self.queues.as_ref().expect("it is a DCB port");
+        let before = self.queues.as_ref().expect("the port has DCB");
         let update_wake_time = if before.sent_at == Time::NEVER { now } else { before.sent_at };
         let backlog = before.backlog();
         let clear_at =
             update_wake_time + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
-            clear_at.max(now.next()) // paused: the packet has to wait and needs room
+            clear_at.max(now.next()) // paused: the packet waits, and the queue must admit it
         } else {
             clear_at
         };
         let arrival = self.arrival(now, &handle, Default::default(), clear_at, pool);
         let send_time = arrival.send_time;
         let group = self.meter.is_some().then(|| self.group(arrival.packet));
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         if let (Some(meter), Some(group)) = (&mut self.meter, group) {
             meter.comes(group.class, q.backlog_of(group.class));
             self.account.get_or_insert_default().of(group).arrivals += 1;
@@ -189,7 +190,7 @@ impl Link {
     }
 
     /// Counts a packet of `bytes` IP bytes that has arrived, for QCN. Returns whether the
-    /// congestion point of its priority must take a sample now.
+    /// congestion point of its priority must sample the queue now.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
@@ -212,7 +213,8 @@ impl Link {
         fb
     }
 
-    /// Starts the next transmission if the port is idle. A PAUSE frame goes before all packets.
+    /// Starts the next transmission if the port is idle. A pending PAUSE frame is sent before all
+    /// packets.
     pub(crate) fn start_next_dcb(&mut self, now: Time, pool: &mut PacketPool) {
         if !self.is_idle() {
             return;
@@ -228,14 +230,14 @@ impl Link {
             b.update_due();
             b.wakes_at = Time::NEVER;
             self.counters.bytes += bytes;
-            self.queues.as_mut().expect("it is a DCB port").sent_at = sent_at;
+            self.queues.as_mut().expect("the port has DCB").sent_at = sent_at;
             return;
         }
         b.expire_pauses(now);
         if self.start_precommitted(now, pool) {
             return;
         }
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         let Some((queued, priority, mark)) = q.pop_unpaused(now, pool) else {
             return q.update_wake_time(now);
         };
@@ -246,7 +248,7 @@ impl Link {
             self.mark(now, handle.slot(), handle.identity(), pool);
         }
         if let Some(meter) = &mut self.meter {
-            let q = self.queues.as_ref().expect("it is a DCB port");
+            let q = self.queues.as_ref().expect("the port has DCB");
             meter.goes(q.class_of(pool.get(handle.slot()).dscp()), now.since(waited_since));
         }
         let sent_at = now + self.send_time(ip_len);
@@ -255,9 +257,9 @@ impl Link {
         self.on_wire.push(handle);
         self.started += 1;
         let wire_bytes = self.wire_bytes(ip_len);
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         q.sent_at = sent_at;
-        let b = q.dcb.as_deref_mut().expect("it is a DCB port");
+        let b = q.dcb.as_deref_mut().expect("the port has DCB");
         b.wakes_at = Time::NEVER;
         b.sent_since_revoke += 1;
         b.sending_packet = true;
@@ -271,7 +273,7 @@ impl Link {
     /// Ends the current transmission of the port if its last bit has left by `now`. Returns whether
     /// it has ended.
     pub(crate) fn finish_transmission(&mut self, now: Time) -> bool {
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         let is_over = q.sent_at <= now;
         if is_over {
             q.sent_at = Time::NEVER;
@@ -292,8 +294,8 @@ impl Link {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
 
-    /// Schedules a PAUSE frame to the far end at the next frame boundary. It pauses a priority for
-    /// `quanta` quanta; 0 ends the pause.
+    /// Schedules a PAUSE frame to the far end at the next frame boundary. The frame pauses a
+    /// priority for `quanta` quanta; 0 ends the pause.
     pub(crate) fn queue_pause_frame(
         &mut self,
         now: Time,
@@ -308,7 +310,7 @@ impl Link {
     }
 
     /// Removes and returns the PAUSE frame of this port that takes effect at the far end by `now`;
-    /// `None` if there is none.
+    /// `None` if no frame is due.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -326,7 +328,7 @@ impl Link {
         b.update_due();
     }
 
-    /// Starts to log the pauses of the port, into `log`; no effect at a port without data-centre
+    /// Starts to record the pauses of the port in `log`; no effect at a port without data-centre
     /// bridging.
     pub fn log_pauses(&mut self, log: PauseLog) {
         if self.has_dcb() {
@@ -334,12 +336,14 @@ impl Link {
         }
     }
 
-    /// Removes and returns the log of the pauses of the port until `now`; `None` if there is none.
+    /// Removes and returns the log of the pauses of the port until `now`; `None` if there is no
+    /// log.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
 
-    /// Whether a PAUSE frame of this port has taken effect by `now`, or pauses must be refreshed.
+    /// Whether, by `now`, a PAUSE frame of this port has taken effect at the far end, or pauses
+    /// must be refreshed.
     pub(super) fn is_control_due(&self, now: Time) -> bool {
         self.dcb().due <= now
     }
@@ -357,8 +361,8 @@ impl Link {
     /// Returns the time of the next event of the port other than an arrival at the far end.
     #[inline]
     fn due_dcb(&self) -> Time {
-        let q = self.queues.as_ref().expect("it is a DCB port");
-        let b = q.dcb.as_deref().expect("it is a DCB port");
+        let q = self.queues.as_ref().expect("the port has DCB");
+        let b = q.dcb.as_deref().expect("the port has DCB");
         let mut due = b.due.min(b.timer_at).min(b.wakes_at);
         if !b.ends_without_event() {
             due = due.min(q.sent_at);
@@ -369,8 +373,8 @@ impl Link {
         due
     }
 
-    /// Returns the time at which the PFC watchdog next drops packets; [`Time::NEVER`] if it has no
-    /// reason to.
+    /// Returns the time at which the PFC watchdog next drops packets; [`Time::NEVER`] if no paused
+    /// priority has packets, or without watchdog.
     fn watchdog_at(&self) -> Time {
         let b = self.dcb();
         let Some(after) = b.config.pfc.as_ref().and_then(|c| c.watchdog) else {
@@ -380,8 +384,8 @@ impl Link {
         stuck.min().unwrap_or(Time::NEVER)
     }
 
-    /// Returns the time since which a paused priority has had packets and sent none; `None` if it
-    /// is not paused or has no packets.
+    /// Returns the time since which priority `p` has been paused with queued packets and without a
+    /// departure; `None` if the priority is not paused or has no packets.
     fn stuck_since(&self, p: usize) -> Option<Time> {
         let since = self.dcb().paused.since(p)?;
         let q = self.queues.as_ref()?;
@@ -407,7 +411,7 @@ impl Link {
         for p in set_bits(self.dcb().paused.mask) {
             let (Some(after), Some(since)) = (after, self.stuck_since(p)) else { continue };
             if since + after <= now {
-                let q = self.queues.as_mut().expect("it is a DCB port");
+                let q = self.queues.as_mut().expect("the port has DCB");
                 let before = q.shared_bytes();
                 let queued = q.priority_queues_mut().flat_map(|queues| queues.drain(now, p as u8));
                 dropped.extend(queued.map(|queued| (queued, p as u8)));
@@ -416,17 +420,17 @@ impl Link {
         }
         self.dcb_mut().watchdog_drops += dropped.len() as u64;
         if self.dcb().timer_at <= now {
-            self.queues.as_mut().expect("it is a DCB port").fire_timers(now);
+            self.queues.as_mut().expect("the port has DCB").fire_timers(now);
         }
         dropped
     }
 
-    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. Departures of the
-    /// port that are due must have been executed before.
+    /// Limits the rate of the flow that a congestion notification message (CNM) refers to, or
+    /// decreases its limit. Departures of the port that are due must have been executed before.
     pub(crate) fn apply_cnm(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let line = self.cable.rate;
-        let q = self.queues.as_mut().expect("it is a DCB port");
+        let q = self.queues.as_mut().expect("the port has DCB");
         q.apply_cnm(now, cnm, line);
     }
 
@@ -436,8 +440,8 @@ impl Link {
         q.flat_map(|q| q.priority_queues().flat_map(|queues| queues.rates())).collect()
     }
 
-    /// Returns the counts of the ingress buffer at the far end, by priority; `None` if a host is
-    /// there, or without data-centre bridging.
+    /// Returns the counts of the ingress buffer at the far end, by priority; `None` if the far end
+    /// is a host, or without data-centre bridging.
     pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
         let input = self.input()?;
         Some(std::array::from_fn(|p| InputCounts {
@@ -475,7 +479,7 @@ impl Link {
         self.queues.as_ref()?.shared_memory()
     }
 
-    /// Returns the queued IP bytes of the port that use the memory of lossy queues.
+    /// Returns the queued IP bytes of the port that use the shared memory of lossy queues.
     pub(super) fn shared_bytes(&self) -> u64 {
         self.queues.as_ref().map_or(0, |q| q.shared_bytes())
     }
@@ -495,17 +499,16 @@ impl Link {
     }
 }
 
-/// Functions that need both the queues and the other state of a port with data-centre bridging
-/// (DCB).
+/// Functions of a port with data-centre bridging (DCB) that need both its queues and its DCB state.
 impl PortQueues {
     /// Removes and returns the next packet of a priority that is not paused, with its priority, and
-    /// whether it must be marked with CE; `None` if there is none.
+    /// whether it must be marked with CE; `None` if no packet may be sent.
     pub fn pop_unpaused(
         &mut self,
         now: Time,
         pool: &PacketPool,
     ) -> Option<(QueuedPacket, u8, bool)> {
-        let dcb = self.dcb.as_ref().expect("it is a DCB port");
+        let dcb = self.dcb.as_ref().expect("the port has DCB");
         let (paused_mask, wire) = (dcb.paused_mask(), dcb.wire);
         let before = self.shared_memory().map(|_| self.shared_bytes());
         let mut dropped = Vec::new();
@@ -514,7 +517,7 @@ impl PortQueues {
             self.update_shared(before);
         }
         if !dropped.is_empty() {
-            self.dcb.as_mut().expect("it is a DCB port").dropped.extend(dropped);
+            self.dcb.as_mut().expect("the port has DCB").dropped.extend(dropped);
         }
         next
     }
@@ -531,7 +534,7 @@ impl PortQueues {
         if self.priority_queues().nth(1).is_some() {
             bytes = 0;
         }
-        let b = self.dcb.as_mut().expect("it is a DCB port");
+        let b = self.dcb.as_mut().expect("the port has DCB");
         (b.wakes_at, b.wake_bytes) = (at.max(now.next()), bytes);
     }
 
@@ -549,11 +552,11 @@ impl PortQueues {
         self.set_timer();
     }
 
-    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. `line` is the rate
-    /// of the link.
+    /// Limits the rate of the flow that a congestion notification message (CNM) refers to, or
+    /// decreases its limit. `line` is the rate of the link.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, line: Rate) {
         let class = self.class_of(cnm.priority << 3);
-        self.dcb.as_mut().expect("it is a DCB port").has_limits = true;
+        self.dcb.as_mut().expect("the port has DCB").has_limits = true;
         let mut number = 0;
         self.with_qcn(|queues, config, random| {
             if number == class {
@@ -567,11 +570,11 @@ impl PortQueues {
     fn set_timer(&mut self) {
         let first =
             self.priority_queues().map(PriorityQueues::next_timer).min().unwrap_or(Time::NEVER);
-        self.dcb.as_mut().expect("it is a DCB port").timer_at = first;
+        self.dcb.as_mut().expect("the port has DCB").timer_at = first;
     }
 
     fn with_qcn(&mut self, mut f: impl FnMut(&mut PriorityQueues, &QcnConfig, &mut Stream)) {
-        let mut dcb = self.dcb.take().expect("it is a DCB port");
+        let mut dcb = self.dcb.take().expect("the port has DCB");
         if let Some(config) = &dcb.config.qcn {
             self.priority_queues_mut().for_each(|queues| f(queues, config, &mut dcb.random));
         }

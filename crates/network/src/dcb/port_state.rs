@@ -17,17 +17,18 @@ use std::sync::Arc;
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))] // fields that every packet accesses come first: two cache lines and a counter
 pub struct DcbPort {
-    /// Time from which a packet can be enqueued without counting which packets have started (fast
-    /// path); [`Time::NEVER`] if this is not possible.
+    /// Time from which a packet can be enqueued on the fast path, without a count of the packets
+    /// that have started; [`Time::NEVER`] if this is not possible.
     pub(super) fast_path_from: Time,
     /// Time at which the last packet whose departure was decided at enqueue will have been sent.
     pub(super) free_at: Time,
-    /// Time from which the first rate-limited flow may send, while the port is idle and has nothing
-    /// else to send; otherwise [`Time::NEVER`].
+    /// Time from which the first rate-limited flow may send, while the port is idle and has no
+    /// other packet to send; otherwise [`Time::NEVER`].
     pub(super) wakes_at: Time,
-    /// Time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there is none.
+    /// Time at which the next timer of a rate limiter expires; [`Time::NEVER`] if no timer runs.
     pub(super) timer_at: Time,
-    /// Earlier of two times: a PAUSE frame of this port takes effect, or pauses must be refreshed.
+    /// Earlier of two times: the next PAUSE frame of this port takes effect at the far end, or the
+    /// ingress buffer there must refresh its pauses.
     pub(super) due: Time,
     /// Number of the outgoing link of this port.
     pub(super) link: u32,
@@ -42,24 +43,24 @@ pub struct DcbPort {
     /// Whether all queued packets are in the ring of packets on the wire, with departures decided
     /// at enqueue, see [`super::eventless`].
     pub(super) precommitted: bool,
-    /// Whether each end of a transmission now needs an event of its own.
+    /// Whether the end of each transmission currently needs an event.
     pub(super) needs_events: bool,
-    /// Whether the transmission of a byte takes a whole number of picoseconds.
+    /// Whether the transmission time of a byte is a whole number of picoseconds.
     pub(super) whole_ps_per_byte: bool,
     /// Whether QCN has limited a flow at this port since the start of the run.
     pub(super) has_limits: bool,
     /// Whether departures can be decided at enqueue (precommitted): the port has one class, and
     /// nothing reads its queue between its own events.
     pub(super) can_precommit: bool,
-    /// Whether an input of the switch of this port has sent XOFF. Each packet that leaves may then
-    /// lead to XON.
+    /// Whether an input of the switch of this port has a pause (XOFF) in force. Each packet that
+    /// leaves may then lead to XON.
     pub(super) switch_xoff: bool,
-    /// Whether each end of a transmission needs an event during the whole run.
+    /// Whether the end of each transmission needs an event during the whole run.
     pub(super) always_events: bool,
-    /// Whether the port belongs to a host. Its packets then occupy no ingress buffer, and its queue
-    /// may drop them.
+    /// Whether the port belongs to a host. Packets at the port of a host occupy no ingress buffer,
+    /// and its queue may drop packets of all priorities.
     pub(super) from_host: bool,
-    /// Ingress buffer at the far end of the link; `None` if a host is there.
+    /// Ingress buffer at the far end of the link; `None` if the far end is a host.
     pub(super) input: Option<Input>,
     /// Number of bytes until the next QCN sample, by priority.
     pub(super) samples_in: Countdown,
@@ -73,14 +74,14 @@ pub struct DcbPort {
     /// PAUSE frames that this port sends.
     pub(super) pause_queue: PauseQueue,
     pub(super) random: Stream,
-    /// Time until which a packet may be queued that is padded to the smallest frame.
+    /// Time until which the queue may contain a packet that is padded to the smallest frame.
     pub(super) padded_until: Time,
     /// Number of packets sent since decided departures were last revoked, see [`super::eventless`].
     pub(super) sent_since_revoke: usize,
     /// Number of packets that the PFC watchdog has dropped.
     pub(super) watchdog_drops: u64,
-    /// Packets that queue disciplines have dropped, each with its priority, until the fabric
-    /// removes them from this list.
+    /// Packets that queue disciplines have dropped and the fabric has not processed yet, each with
+    /// its priority.
     pub(super) dropped: Vec<(QueuedPacket, u8)>,
 }
 
@@ -150,8 +151,8 @@ impl DcbPort {
         let pfc = config.pfc.as_ref();
         let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
         let samples_in = Countdown::new(qcn, &mut random);
-        // The shared memory of a switch changes with every departure, so that each one needs an
-        // event.
+        // The shared memory of a switch changes with every departure, so that each departure needs
+        // an event.
         let always_events = site.observed || config.has_pool();
         let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
         DcbPort {
@@ -202,8 +203,8 @@ impl DcbPort {
         PriorityQueues::new(queue, place, lossless)
     }
 
-    /// Returns the mask of priorities whose packets use the memory of lossy queues, if there is
-    /// one: bit p for priority p.
+    /// Returns the mask of priorities whose packets count in the shared memory of lossy queues, if
+    /// there is such a memory: bit p for priority p.
     pub(crate) fn shared_priorities(&self) -> u8 {
         match self.config.lossy_pool() {
             Some(lossy) if lossy.counts_lossless => u8::MAX,
@@ -223,7 +224,8 @@ impl DcbPort {
         !self.needs_events
     }
 
-    /// Computes `needs_events` and `due` again, after a change of the state from which they follow.
+    /// Computes `needs_events` and `due` again after a change of pauses, PAUSE frames or the
+    /// refresh time.
     pub(super) fn update_due(&mut self) {
         self.needs_events = self.always_events
             || self.switch_xoff
@@ -233,8 +235,7 @@ impl DcbPort {
         self.due = self.pause_queue.next.min(repeat);
     }
 
-    /// Whether rate limits are the only reason for which packets can be blocked. The port then has
-    /// one class.
+    /// Whether only rate limits can block packets, at a port with one class.
     pub(super) fn has_only_rate_limits(&self) -> bool {
         self.has_limits && self.can_precommit && self.is_eventless()
     }

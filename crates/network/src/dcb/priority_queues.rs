@@ -1,10 +1,11 @@
-//! Queues of one traffic class at a port with data-centre bridging (DCB): one for each priority, so
-//! that one priority can be paused alone. At hosts, there is also a queue for each flow that QCN
-//! limits.
+//! Queues of one traffic class at a port with data-centre bridging (DCB): one queue for each
+//! priority, so that one priority can be paused alone. At hosts, there is also a queue for each
+//! flow that QCN limits.
 //!
-//! Among the packets that may start, the one enqueued first is sent first. Without pauses and
-//! limits, a class is therefore one FIFO queue, as at ports without DCB. Each priority has its own
-//! queue discipline, which may mark packets of a lossless priority but cannot drop them.
+//! The port sends, among the packets that may start, the packet that was enqueued first. Without
+//! pauses and limits, a class is therefore one FIFO queue, as at ports without DCB. Each priority
+//! has its own queue discipline, which may mark packets of a lossless priority but cannot drop
+//! them.
 
 use super::cnm::Cnm;
 use super::limited_flows::LimitedFlows;
@@ -24,15 +25,15 @@ use std::collections::VecDeque;
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PriorityQueue {
-    /// Number and IP bytes of queued packets, including those of rate-limited flows.
+    /// Number and IP bytes of queued packets, including packets of rate-limited flows.
     backlog: Backlog,
     /// Largest number of queued IP bytes so far.
     pub max_bytes: u64,
-    /// Number of queued packets below which the discipline neither drops nor marks, so that it need
-    /// not be asked.
+    /// Number of queued packets below which the discipline neither drops nor marks, so that the
+    /// port need not call it.
     admits_below: usize,
-    /// Time at which the transmission of a packet last started or, if later, at which the empty
-    /// queue last got a packet.
+    /// Time at which the transmission of a packet last started or, if later, at which a packet was
+    /// last enqueued in the empty queue.
     pub last_departure: Time,
     /// IP bytes of rate-limited flows in the queue, a part of `backlog`.
     pub(super) limited_bytes: u64,
@@ -43,7 +44,8 @@ pub(crate) struct PriorityQueue {
 
 const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
 
-/// Queues of one traffic class at a port with data-centre bridging (DCB): one for each priority.
+/// Queues of one traffic class at a port with data-centre bridging (DCB): one queue for each
+/// priority.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct PriorityQueues {
@@ -104,7 +106,7 @@ impl PriorityQueues {
         self.total
     }
 
-    /// Returns number and IP bytes of the queued packets, without those of priorities in the mask
+    /// Returns number and IP bytes of the queued packets of all priorities that are not in the mask
     /// `paused`.
     pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
         let mut all = self.total;
@@ -130,8 +132,8 @@ impl PriorityQueues {
         self.lossless
     }
 
-    /// Returns the queued IP bytes that a new packet to host `dst` would have ahead: those of its
-    /// flow if QCN limits it, otherwise those of all flows without a limit.
+    /// Returns the queued IP bytes that a new packet to host `dst` would have ahead: the bytes of
+    /// its flow if QCN limits this flow, otherwise the bytes of all flows without a limit.
     pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {
         let queue = self.queue(priority);
         let own = queue.flows.as_ref().and_then(|flows| flows.bytes(dst));
@@ -143,8 +145,8 @@ impl PriorityQueues {
         self.occupied
     }
 
-    /// Admits a packet and queues it, or drops it. The backlog in `arrival` is ignored; that of the
-    /// queue is used.
+    /// Admits a packet and queues it, or drops it. The backlog in `arrival` is ignored; the backlog
+    /// of the queue is used.
     pub fn push(
         &mut self,
         mut handle: PacketHandle,
@@ -161,8 +163,8 @@ impl PriorityQueues {
     }
 
     /// Admits a packet and counts it in the backlog, or drops it. The packet itself is not stored:
-    /// at a port that decides departures at enqueue, it goes to the ring of packets on the wire,
-    /// see [`super::eventless`].
+    /// at a port that decides departures at enqueue, the packet enters the ring of packets on the
+    /// wire, see [`super::eventless`].
     #[inline(always)]
     pub fn admit<'p>(
         &mut self,
@@ -195,9 +197,9 @@ impl PriorityQueues {
         DcbAdmission::Admitted { mark }
     }
 
-    /// Admits a packet on the fast path, if the discipline need not be asked and the queue sets no
-    /// new maximum. The backlog may still include packets that have left. Returns whether the
-    /// packet was counted; if not, [`PriorityQueues::admit`] is needed.
+    /// Admits a packet on the fast path, if the discipline admits every packet at this backlog and
+    /// the backlog sets no new maximum. The backlog may still include packets that have left.
+    /// Returns whether the packet was counted; if not, [`PriorityQueues::admit`] is needed.
     #[inline(always)]
     pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
         let queue = &mut self.queues[usize::from(priority)];
@@ -231,7 +233,7 @@ impl PriorityQueues {
     }
 
     /// Returns the FIFO of queued packets and their priority, if all queued packets have the same
-    /// priority and QCN limits no flow of it; otherwise `None`.
+    /// priority and QCN limits no flow of this priority; otherwise `None`.
     pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
         let priority = self.occupied.trailing_zeros() as u8;
         let queue = self.queues.get_mut(usize::from(priority))?;
@@ -249,7 +251,7 @@ impl PriorityQueues {
     }
 
     /// Stores a packet like [`PriorityQueues::store`], if the index of its flow among the
-    /// rate-limited ones is known.
+    /// rate-limited flows is known.
     #[inline]
     pub fn store_in_flow(
         &mut self,
@@ -268,7 +270,7 @@ impl PriorityQueues {
         queue.packets.push_back(queued);
     }
 
-    /// Whether a packet may start at `now` that has a priority outside the mask `paused`.
+    /// Whether a packet of a priority outside the mask `paused` may start at `now`.
     pub fn has_ready(&self, now: Time, paused: u8) -> bool {
         let free = self.occupied & !paused;
         free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
@@ -284,8 +286,8 @@ impl PriorityQueues {
         Some((at, flows.bytes_of(index)))
     }
 
-    /// Returns the time at which the next timer of a rate limiter expires; [`Time::NEVER`] if there
-    /// is none.
+    /// Returns the time at which the next timer of a rate limiter expires; [`Time::NEVER`] if no
+    /// timer runs.
     pub fn next_timer(&self) -> Time {
         let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
@@ -293,7 +295,8 @@ impl PriorityQueues {
 
     /// Removes and returns the next packet, with its priority, and whether it must be marked with
     /// CE. Priorities in the mask `paused` are skipped. Packets that the discipline drops are added
-    /// to `dropped`. Returns `None` if no packet may start, or if all were dropped.
+    /// to `dropped`. Returns `None` if no packet may start, or if the discipline has dropped all
+    /// packets.
     pub fn pop(
         &mut self,
         now: Time,
@@ -349,8 +352,8 @@ impl PriorityQueues {
         })
     }
 
-    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. `line` is the rate
-    /// of the link.
+    /// Limits the rate of the flow that a congestion notification message (CNM) refers to, or
+    /// decreases its limit. `line` is the rate of the link.
     pub fn apply_cnm(
         &mut self,
         now: Time,
@@ -376,8 +379,8 @@ impl PriorityQueues {
         flows.decrease_rate(now, index, cnm.fb, config, random);
     }
 
-    /// Updates the rate limiter of a flow, if it is limited, when the transmission of a packet of
-    /// `bytes` bytes on the link starts.
+    /// Updates the rate limiter of a flow, if QCN limits the flow, when the transmission of a
+    /// packet of `bytes` bytes on the link starts.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -409,9 +412,9 @@ impl PriorityQueues {
 }
 
 impl PriorityQueue {
-    /// Returns (flow, sequence number) of the first enqueued packet among those that may start at
-    /// `now`; `None` if no packet may start. The flow is its index among the rate-limited flows, or
-    /// `None` if it is not limited.
+    /// Returns (flow, sequence number) of the first enqueued packet among the packets that may
+    /// start at `now`; `None` if no packet may start. The flow is its index among the rate-limited
+    /// flows, or `None` if the flow is not limited.
     #[inline]
     fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|queued| (queued.number, None));
@@ -447,7 +450,7 @@ impl PriorityQueue {
             })
         });
         for _ in 0..if lossless { 0 } else { plan.drop } {
-            let queued = self.packets.pop_front().expect("the plan drops what waits");
+            let queued = self.packets.pop_front().expect("only queued packets are dropped");
             self.count_out(now, Some(&queued));
             dropped.push((queued, priority));
         }

@@ -1,8 +1,8 @@
 //! Memories of real switches, as SONiC configures them: profiles of `[fabric.pfc]`.
 //!
-//! The values come from the repository sonic-net/sonic-buildimage at commit 086b03bd (23 August
-//! 2026). `buffers_defaults_t0.j2` of each device has the pools, and `pg_profile_lookup.ini` has the
-//! `size`, `threshold` and `xon_offset` of lossless priority groups:
+//! The values are from the repository sonic-net/sonic-buildimage at commit 086b03bd (23 August
+//! 2026). `buffers_defaults_t0.j2` of each device has the pools, and `pg_profile_lookup.ini` has
+//! the `size`, `threshold` and `xon_offset` of lossless priority groups:
 //!
 //! | key | SONiC |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | `lossy_alpha`, `lossy_reserve` | 2 to the power of `dynamic_th`, and `size`, of the profile of lossy queues |
 //! | `lossy_input_alpha` | 2 to the power of `dynamic_th` of `ingress_lossy_profile` |
 //!
-//! Static thresholds have no key. They are as large as their pool (`egress_lossless_profile`, and
-//! `ingress_lossy_profile` of the 7050CX3), or, in the 7060X6, as large as one of the two halves of
-//! the memory (82,434,938 B).
+//! Static thresholds have no key. In the switches below, these thresholds are as large as their
+//! pool (`egress_lossless_profile`, and `ingress_lossy_profile` of the 7050CX3), or, in the 7060X6,
+//! as large as one of the two halves of the memory (82,434,938 B).
 
 /// Memory of a switch. Sizes are in bytes.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
 //! Quantised congestion notification (QCN; IEEE 802.1Q, clauses 30 to 33, formerly 802.1Qau): the
-//! part of switches, called congestion points.
+//! congestion points of switches.
 //!
 //! A congestion point samples the queue of its priority at an output port, about once for every
 //! `sample` bytes that arrive there. With `q` queued bytes, `Qoff = q − Q_eq`, and the growth
@@ -11,11 +11,11 @@
 //!
 //! If Fb is negative, a [congestion notification message](super::Cnm) carries its absolute value to
 //! the source of the sampled packet. The value is quantised to 6 bits (63 for `(2w + 1)·Q_eq` and
-//! more). The next sample is taken after `sample / (1 + ⌊|Fb|/8⌋)` bytes, as in the table of the
-//! standard (150, 75, 50 … 18.75 kB). A random jitter, seeded, prevents congestion points from
+//! more). The next sample follows after `sample / (1 + ⌊|Fb|/8⌋)` bytes, as in the table of the
+//! standard (150, 75, 50 … 18.75 kB). A seeded random jitter prevents congestion points from
 //! sampling synchronously.
 //!
-//! The part of hosts is in [`reaction`](super::reaction).
+//! The reaction points of hosts are in [`reaction`](super::reaction).
 
 use super::pfc::{PRIORITIES, read_priorities};
 use eastwest_engine::random::Stream;
@@ -44,7 +44,8 @@ pub struct QcnConfig {
     pub cnm_bytes: u16,
     /// Fraction by which each unit of feedback reduces the rate of a flow (G_d).
     pub gain: f64,
-    /// Smallest fraction of its rate that a rate limiter keeps after one CNM.
+    /// Smallest fraction of the rate of a flow that remains after one congestion notification
+    /// message (CNM).
     pub min_decrease: f64,
     /// Lowest rate to which a rate limiter reduces a flow.
     pub min_rate: Rate,
@@ -56,11 +57,11 @@ pub struct QcnConfig {
     pub threshold: u32,
     /// Increase of the target rate in each cycle of active increase (R_AI).
     pub active_increase: Rate,
-    /// Increase of the target rate in a cycle of hyperactive increase (R_HAI); it is multiplied by
-    /// the number of the cycle.
+    /// Increase of the target rate in a cycle of hyperactive increase (R_HAI), before
+    /// multiplication by the number of the cycle.
     pub hyper_increase: Rate,
-    /// Whether the target rate stays unchanged if a CNM arrives before the end of the first cycle
-    /// of the byte counter.
+    /// Whether the target rate stays unchanged if a congestion notification message (CNM) arrives
+    /// before the end of the first cycle of the byte counter.
     pub extra_fast_recovery: bool,
 }
 
@@ -82,7 +83,8 @@ impl QcnConfig {
             priorities >> config.cnm_priority & 1 == 0,
             &["cnm_priority", "priorities"],
             || {
-                "is one of the priorities that QCN controls; notifications need another one"
+                "is one of the priorities that QCN controls; notification messages need another \
+                 priority"
                     .to_owned()
             },
         );
@@ -103,7 +105,7 @@ impl QcnConfig {
     }
 
     /// Returns the quantised feedback −Fb for a queue of `queue` bytes that had `old` bytes at the
-    /// last sample; 0 if the source gets no message.
+    /// last sample; 0 if no message is sent to the source.
     pub fn feedback(&self, queue: u64, old: u64) -> u8 {
         let q_eq = self.q_eq as f64;
         let congestion = (queue as f64 - q_eq) + self.weight * (queue as f64 - old as f64);
@@ -125,12 +127,12 @@ impl QcnConfig {
 }
 
 /// Number of bytes until the next sample of the congestion point, by priority. The eight numbers
-/// are stored together, since every packet is counted.
+/// are stored together, since every packet changes one of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Countdown([i64; PRIORITIES]);
 
 impl Countdown {
-    /// Returns the countdown of a port. For a priority without QCN it never ends.
+    /// Returns the countdown of a port. For a priority without QCN, the countdown never ends.
     pub fn new(config: Option<&QcnConfig>, random: &mut Stream) -> Countdown {
         let first = |p| match config.filter(|c| c.controls(p as u8)) {
             Some(c) => c.around(c.sample, random),
@@ -204,8 +206,8 @@ fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'stati
     setting(s, name, doc, default, ["1 kbit/s", "1 Tbit/s"])
 }
 
-/// Reads the settings of congestion points, and then those of reaction points; the reference page
-/// lists them in this order.
+/// Reads the settings of congestion points, and then the settings of reaction points; the reference
+/// page lists the settings in this order.
 fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
     let jitter = "Random variation of the sampling distance and of the cycles: plus or minus this \
                   share.";

@@ -13,7 +13,7 @@ pub(crate) struct QueuedPacket {
     pub handle: PacketHandle,
     /// Link on which the packet entered the node; [`LOCAL_ORIGIN`] if the node created the packet.
     pub ingress: u32,
-    /// Sequence number of the packet in its traffic class, which gives the FIFO order over all
+    /// Sequence number of the packet in its traffic class, which defines the FIFO order over all
     /// priorities and flows.
     pub(super) number: u64,
 }

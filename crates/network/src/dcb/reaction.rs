@@ -2,21 +2,23 @@
 //! which a CNM has arrived. A flow consists of the packets that a host sends to one destination in
 //! one priority.
 //!
-//! On feedback F, the current rate CR becomes the target rate TR, and is then reduced to `CR·(1 −
-//! G_d·F)`, by half at most (63/128 with the values of the standard). The rate recovers in cycles.
-//! A cycle of the byte counter ends when `byte_limit` bytes have been sent, and a cycle of the
-//! timer when the time `timer` has passed. Both count their own cycles:
+//! On a CNM with feedback F, the target rate TR is set to the current rate CR, and CR is then
+//! reduced to `CR·(1 − G_d·F)`, by half at most (63/128 with the values of the standard). The rate
+//! recovers in cycles. A cycle of the byte counter ends when `byte_limit` bytes have been sent, and
+//! a cycle of the timer when the time `timer` has passed. The byte counter and the timer each count
+//! their own cycles (five is the default of `threshold`):
 //!
-//! * *fast recovery*, in the first five cycles of both: `CR ← (CR + TR)/2`;
-//! * *active increase*, when one of them has completed five cycles: `TR ← TR + 5 Mbit/s` before
+//! * *fast recovery*, in the first five cycles of byte counter and timer: `CR ← (CR + TR)/2`;
+//! * *active increase*, when one of the two has completed five cycles: `TR ← TR + 5 Mbit/s` before
 //!   each step;
-//! * *hyperactive increase*, when both have completed five cycles: `TR ← TR + i·50 Mbit/s` in the
-//!   i-th cycle.
+//! * *hyperactive increase*, when each of the two has completed five cycles: `TR ← TR + i·50
+//!   Mbit/s` in the i-th cycle.
 //!
 //! Cycles after the fifth are half as long. With *extra fast recovery*, feedback before the end of
 //! the first cycle of the byte counter reduces the current rate, but neither changes the target
 //! rate nor restarts this cycle. If the target rate is more than ten times the current rate at the
-//! end of a first cycle, it is divided by eight. At line rate the limiter is removed.
+//! end of a first cycle, the target rate is divided by eight. When the current rate reaches the
+//! line rate, the limiter is removed.
 
 use super::qcn::QcnConfig;
 use eastwest_engine::random::Stream;
@@ -37,7 +39,8 @@ pub(crate) struct ReactionPoint {
 }
 
 impl ReactionPoint {
-    /// Returns the reaction point of a flow at line rate, before its first CNM.
+    /// Returns the reaction point of a flow at the line rate `line`, before its first congestion
+    /// notification message (CNM).
     pub fn new(line: Rate) -> ReactionPoint {
         ReactionPoint {
             current: line.0,
@@ -62,7 +65,8 @@ impl ReactionPoint {
         self.current >= self.line
     }
 
-    /// Decreases the current rate after a CNM with feedback `fb` (1 to 63).
+    /// Decreases the current rate after a congestion notification message (CNM) with feedback `fb`
+    /// (1 to 63).
     pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
@@ -95,8 +99,8 @@ impl ReactionPoint {
         self.recover(self.time_cycles == 1, c);
     }
 
-    /// Increases the rate at the end of a cycle. `first` means that it was the first cycle of the
-    /// byte counter or the timer.
+    /// Increases the rate at the end of a cycle. `first` means that the ended cycle was the first
+    /// cycle of the byte counter or the timer.
     fn recover(&mut self, first: bool, c: &QcnConfig) {
         let (least, most) =
             (self.byte_cycles.min(self.time_cycles), self.byte_cycles.max(self.time_cycles));

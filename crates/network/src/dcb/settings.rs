@@ -1,10 +1,11 @@
 //! Settings of data-centre bridging: the tables `[fabric.pfc]` and `[fabric.qcn]`. (The setting of
 //! enhanced transmission selection is `share` in `[[fabric.class]]`.)
 //!
-//! The defaults of QCN, and the buffer of a port, are those of the study of the Ethernet-federated
-//! data centre (Gusat et al. 2009; Minkenberg et al. 2009). They are equal to those of the
-//! standard, except the equilibrium length of a queue. The defaults of PFC follow from the buffer:
-//! XOFF leaves exactly the headroom that the longest cable needs.
+//! The defaults of QCN, and the buffer of a port, are the values in the study of the
+//! Ethernet-federated data centre (Gusat et al. 2009; Minkenberg et al. 2009). These values are
+//! equal to the defaults of IEEE 802.1Q, except the equilibrium length of a queue. The default
+//! thresholds of PFC follow from the buffer: XOFF leaves exactly the headroom that the longest
+//! cable needs.
 
 use super::config::DcbConfig;
 use super::pfc::{PfcConfig, Wire};
@@ -15,7 +16,7 @@ use crate::scheduler::SchedulerConfig;
 use crate::topology::CableConfig;
 use eastwest_settings::Section;
 
-/// Explanation of the limit of host queues with PFC; this limit only bounds the memory of a
+/// Explanation of the limit of host queues with PFC. The limit only bounds the memory of a
 /// simulation.
 const HOST_BACKLOG: &str = "With [fabric.pfc] packets of paused priorities wait here: 1 GB.";
 
@@ -32,7 +33,7 @@ pub struct Below<'a> {
     pub scheduler: &'a SchedulerConfig,
     /// Whether the ports of a switch share memory.
     pub shared: bool,
-    /// Energy settings of links. Data-centre bridging refuses links that sleep.
+    /// Energy settings of links. Links that sleep cannot have data-centre bridging.
     pub energy: &'a EnergyConfig,
 }
 
@@ -62,7 +63,8 @@ pub fn read(
     dcb
 }
 
-/// Reports settings of the fabric that cannot be combined with data-centre bridging (DCB).
+/// Reports an error for each setting of the fabric that cannot be combined with data-centre
+/// bridging (DCB).
 pub fn refuse_others(s: &mut Section, below: &Below) {
     for name in ["pfc", "qcn"] {
         if s.has(name) {
@@ -71,7 +73,8 @@ pub fn refuse_others(s: &mut Section, below: &Below) {
     }
 }
 
-/// Reports settings that cannot be combined with the table `name` of data-centre bridging (DCB).
+/// Reports an error for each setting that cannot be combined with the table `name` (`pfc` or `qcn`)
+/// of data-centre bridging (DCB).
 fn refuse_with(s: &mut Section, name: &'static str, below: &Below) {
     let named = match below.scheduler {
         SchedulerConfig::Classes(classes) => classes.iter().any(|c| splits_a_priority(c.dscps)),

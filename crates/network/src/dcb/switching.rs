@@ -1,10 +1,10 @@
-//! Operations of a fabric with data-centre bridging (DCB). It counts packets at ingress buffers,
-//! sends, applies and refreshes PFC pauses, sends congestion notification messages (CNM), and finds
-//! deadlocks.
+//! Operations of a fabric with data-centre bridging (DCB). The fabric counts packets at ingress
+//! buffers, sends, applies and refreshes PFC pauses, sends congestion notification messages (CNM),
+//! and finds deadlocks.
 //!
 //! An ingress buffer counts a packet from its arrival at the switch until its last bit has left. An
-//! effect of one port on another, such as a pause, is carried out at once, within the event that
-//! causes it.
+//! effect of one port on another port, such as a pause, is applied at once, within the event that
+//! causes the effect.
 
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
@@ -32,7 +32,8 @@ impl Fabric {
     }
 
     /// Enqueues a packet at a port that [`Link::enqueue`] leaves to the fabric: the network card of
-    /// a host with data-centre bridging, or any port of a partitioned fabric.
+    /// a host with data-centre bridging or, in a partitioned fabric, a port to a host or to another
+    /// part.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,
@@ -93,8 +94,8 @@ impl Fabric {
         None
     }
 
-    /// Enqueues a packet at the port of link `link`, and counts it at the ingress buffer on which
-    /// it arrived.
+    /// Enqueues a packet at the port of link `link`, and counts the packet at the ingress buffer of
+    /// the link on which it arrived.
     #[inline(always)]
     fn enqueue_at_port(
         &mut self,
@@ -125,7 +126,7 @@ impl Fabric {
     }
 
     /// Takes a QCN sample of the queue of a port that has enqueued a packet on the fast path, and
-    /// sends a CNM if necessary.
+    /// sends a congestion notification message (CNM) if necessary.
     #[inline(never)]
     fn sample_fast_path(
         &mut self,
@@ -144,7 +145,8 @@ impl Fabric {
     }
 
     /// Enqueues a packet at a port like `enqueue_at_port`, with exact counts. `is_counted` means
-    /// that the ingress buffer has already counted the packet, or that there is none.
+    /// that the ingress buffer has already counted the packet, or that the packet has no ingress
+    /// buffer.
     #[inline(never)]
     fn enqueue_at_port_slow(
         &mut self,
@@ -178,7 +180,7 @@ impl Fabric {
         if !is_counted && self.links[ingress as usize].input().is_some() {
             let to = self.links[ingress as usize].to as usize;
             let free = self.memory_free(to);
-            let input = self.links[ingress as usize].input_mut().expect("it has an input");
+            let input = self.links[ingress as usize].input_mut().expect("the far end is a switch");
             let before = input.used(priority);
             let send_xoff = input.add_and_check_xoff(priority, bytes, free);
             if let Some(memory) = self.switch_ports.memories.get_mut(to) {
@@ -281,14 +283,14 @@ impl Fabric {
         self.note_switch_xon(self.links[ingress as usize].to);
     }
 
-    /// Returns the free bytes of the memory that the inputs of a node share; the largest numbers if
-    /// they share none.
+    /// Returns the free bytes of the memory that the inputs of a node share; [`Free::UNLIMITED`] if
+    /// they share no memory.
     fn memory_free(&self, node: usize) -> Free {
         self.switch_ports.memories.get(node).map_or(Free::UNLIMITED, SwitchMemory::free)
     }
 
     /// Returns current use and largest use so far of the memory of each switch, by inputs and by
-    /// the queues of its ports; none if inputs share no memory.
+    /// the queues of its ports; an empty list if inputs share no memory.
     pub fn memory_counts(&self) -> Vec<MemoryCounts> {
         let switches = self.graph.hosts as usize..self.switch_ports.memories.len();
         let counts = switches.map(|node| {
@@ -353,7 +355,9 @@ impl Fabric {
             let input_link = reverse(self.switch_ports.out_links[node as usize][at]);
             let paused = self.links[input_link as usize].input().map_or(0, |input| input.xoff_sent);
             for p in set_bits(paused) {
-                let input = self.links[input_link as usize].input_mut().expect("it has sent XOFF");
+                let input = self.links[input_link as usize]
+                    .input_mut()
+                    .expect("an input that has sent XOFF exists");
                 if input.check_shared_xon(p as u8, free) {
                     self.end_pause(now, input_link, p as u8, events);
                 }
@@ -366,7 +370,8 @@ impl Fabric {
     fn refresh_pauses(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
-        let input = self.links[link as usize].input_mut().expect("it has asked");
+        let input =
+            self.links[link as usize].input_mut().expect("an input that refreshes pauses exists");
         let (xoff_sent, no_progress) = (input.xoff_sent, input.no_progress & input.xoff_sent);
         input.no_progress = xoff_sent;
         for p in set_bits(xoff_sent) {
@@ -377,8 +382,8 @@ impl Fabric {
             self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta, &self.pool);
         }
         self.start_port(now, reverse(link), events);
-        // One search at each time is sufficient, since other searches at this time would have the
-        // same result.
+        // One search per point in time is sufficient, since further searches at the same time would
+        // have the same result.
         if no_progress != 0 && self.deadlock.is_none() && self.deadlock_searched_at < now {
             self.deadlock_searched_at = now;
             self.find_deadlock(now);
@@ -444,8 +449,8 @@ impl Fabric {
         }
     }
 
-    /// Sends a CNM from the congestion point of a port to the source of a packet that it has
-    /// sampled.
+    /// Sends a congestion notification message (CNM) from the congestion point of a port to the
+    /// source of the sampled packet.
     fn send_cnm(
         &mut self,
         now: Time,
@@ -486,8 +491,9 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Limits the rate of the flow that a CNM refers to, or decreases its limit. The CNM has
-    /// reached the source of the flow. QCN is refused where hosts have several cards.
+    /// Limits the rate of the flow that a congestion notification message (CNM) refers to, or
+    /// decreases its limit, when the CNM has reached the source of the flow. QCN is refused where
+    /// hosts have several cards, so that the source has one card.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].has_dcb() {
@@ -502,7 +508,8 @@ impl Fabric {
         self.deadlock.as_ref()
     }
 
-    /// Sets the event source `source`, which gets an event when a PFC deadlock is found.
+    /// Sets the event source `source` as the source that gets an event when a PFC deadlock is
+    /// found.
     pub fn halt_with(&mut self, source: u32) {
         self.halt = source;
     }
@@ -573,7 +580,8 @@ impl Fabric {
     }
 
     /// Makes the network card of each host schedule an event for the end of each transmission,
-    /// because its queue is read between arrivals. Applies to ports with data-centre bridging.
+    /// because the queue of the card is read between arrivals. Applies to ports with data-centre
+    /// bridging.
     pub fn require_host_events(&mut self) {
         let all = self.cards.as_ref().map_or(&self.up, |cards| &cards.links);
         for &up in all {
@@ -591,8 +599,8 @@ impl Fabric {
         }
     }
 
-    /// Counts that an ingress buffer of a switch has sent XOFF. After the first one, the ports of
-    /// the switch need an event for each end of a transmission.
+    /// Counts a pause (XOFF) of an ingress buffer of a switch. From the first pause in force, the
+    /// ports of the switch need an event at the end of each transmission.
     pub(super) fn note_switch_xoff(&mut self, now: Time, node: u32, events: &mut Tournament) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count += 1;
@@ -608,8 +616,8 @@ impl Fabric {
         }
     }
 
-    /// Counts that an ingress buffer of a switch has sent XON. After the last one, the ports of the
-    /// switch no longer need an event for each end of a transmission.
+    /// Counts the end of a pause (XON) of an ingress buffer of a switch. When no pause is in force,
+    /// the ports of the switch no longer need an event at the end of each transmission.
     pub(super) fn note_switch_xon(&mut self, node: u32) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count -= 1;
@@ -620,8 +628,8 @@ impl Fabric {
         }
     }
 
-    /// Executes the departures of a port that are due before a PAUSE frame takes effect there,
-    /// which is an event of link `by`.
+    /// Executes the departures of a port that are due before a PAUSE frame takes effect at this
+    /// port. The effect of the frame is an event of link `by`.
     pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
         let link = &mut self.links[port as usize];
         link.catch_up(now, &mut self.pool);

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Settings of packet coalescing with an adaptive holding timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Adaptive {
-    /// Longest time for which a frame may be held. The transmission of all held frames may not take
-    /// longer either. `None`: half of the target delay of the port's queue, or [`Adaptive::DELAY`]
-    /// if the queue has no target delay.
+    /// Longest time for which a frame may be held, and longest transmission time of all held frames
+    /// together. `None`: half of the target delay of the port's queue, or [`Adaptive::DELAY`] if
+    /// the queue has no target delay.
     pub delay: Option<Span>,
     /// Fraction of time spent in transitions, in millionths, above which frames are held longer,
     /// see [`Policy::waste_ppm`].
@@ -21,7 +21,8 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Longest holding time at a port whose queue has no target delay, if the scenario gives none.
+    /// Longest holding time at a port whose queue has no target delay, if the scenario sets no
+    /// `delay`.
     pub const DELAY: Span = Span::from_us(100);
 }
 
@@ -53,9 +54,9 @@ impl LinkSettings for Adaptive {
         Adaptive { delay, waste_ppm: at_most(whole_part(waste.0 * 1e6)) }
     }
 
-    // If the queue of the port has a target delay, half of it is the limit for holding frames, and
-    // for transmitting them after waking. With longer times the queue would signal congestion that
-    // does not exist.
+    // If the queue of the port has a target delay, frames are held for at most half of this delay,
+    // and their transmission after waking lasts at most as long. With longer times, the queue would
+    // signal congestion that does not exist.
     fn sleep(&self, rate: Rate, target: Option<Span>) -> Option<Policy> {
         let delay = self.delay.or(target.map(|t| Span(t.0 / 2))).unwrap_or(Adaptive::DELAY);
         let bytes = u128::from(delay.0) * u128::from(rate.0) / 8_000_000_000_000;

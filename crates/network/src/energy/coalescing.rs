@@ -1,6 +1,7 @@
 //! Settings of packet coalescing (Christensen et al., IEEE Comm. Mag. 48(11), 2010): a sleeping
-//! link holds packets until a given number of them have arrived, or until the first one has been
-//! held for a given time. The rule is implemented in `LpiState::plan_wake` in `eee.rs`.
+//! link holds packets until a given number of packets or bytes have arrived, or until the first
+//! packet has been held for a given time. The rule is implemented in `LpiState::plan_wake` in
+//! `eee.rs`.
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;
@@ -8,13 +9,13 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link that goes to sleep as soon as it has nothing to send, and wakes for several
+/// Policy of a link that goes to sleep as soon as it has no packet to send, and wakes for several
 /// packets together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Coalescing {
     /// Longest time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// Number of packets or bytes at which holding ends before `hold` is over.
+    /// Number of held packets or bytes at which the link wakes before `hold` is over.
     pub trigger: Trigger,
 }
 

@@ -1,22 +1,22 @@
 //! Energy-Efficient Ethernet (IEEE 802.3az): low-power idle (LPI) of one direction of a link.
 //!
-//! A port that has nothing left to send stays awake for the stall timer. Then the transition to
-//! sleep begins; it takes the time Ts and cannot be interrupted. Packets that arrive after the
-//! stall timer are held until waking may begin, and during the wake time Tw. Waking may begin when
-//! the link is asleep. If packets are coalesced, waking may begin only after the first held packet
-//! has been held for the holding timer, or when the trigger is reached (Christensen et al., IEEE
-//! Comm. Mag. 48(11), 2010; Reviriego et al., IEEE Comm. Lett. 13(9), 2009). A packet that arrives
-//! at the instant at which the transition to sleep would begin finds the link awake. Otherwise,
-//! each of several back-to-back packets would find a sleeping link if the rates of two links are
-//! equal.
+//! A port that has no more packets to send stays awake for the duration of the stall timer. Then
+//! the transition to sleep begins; this transition lasts for the time Ts and cannot be interrupted.
+//! Packets that arrive after the stall timer has expired are held until waking may begin, and
+//! during the wake time Tw. Waking may begin when the link is asleep. If packets are coalesced,
+//! waking may begin only after the first held packet has been held for the holding timer, or when
+//! the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010; Reviriego et al., IEEE
+//! Comm. Lett. 13(9), 2009). A packet that arrives at the instant at which the transition to sleep
+//! would begin finds the link awake. Otherwise, each of several back-to-back packets would find a
+//! sleeping link if the rates of two links are equal.
 //!
 //! The holding timer may adapt. If the transitions took more than a given fraction of the time
 //! since the last wake, the next packets are held for twice as long, otherwise for half as long.
-//! With little traffic, sleeping costs little and nothing is held; with more traffic, several wakes
-//! become one. This rule is from this project, not from a paper.
+//! With little traffic, transitions are rare and no packet is held; with more traffic, one wake
+//! serves several packets. This rule is from this project, not from a paper.
 //!
 //! Packets that arrive while the link is not awake are in the queue of the port. If the link layer
-//! has its own buffer ([`SleepBuffer::Link`]), they are in this buffer, below the queue.
+//! has its own buffer ([`SleepBuffer::Link`]), they are in that buffer, below the queue.
 //!
 //! Times are exact, not sampled: the time in each state follows from the times at which the link
 //! became idle and at which it woke.
@@ -39,11 +39,12 @@ pub enum Trigger {
 /// Buffer that holds packets while the link goes to sleep, is asleep or wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SleepBuffer {
-    /// The queue of the port: held packets need room in it, and its discipline counts them.
+    /// The queue of the port: held packets count for its limit and its discipline.
     #[default]
     Port,
-    /// A buffer of the link layer below the queue. Its limit is the value; `None` means no limit.
-    /// Held packets bypass the empty queue; packets that exceed the limit are queued.
+    /// A buffer of the link layer below the queue. The value is the limit of this buffer; `None`
+    /// means no limit. Held packets bypass the empty queue; packets that exceed the limit are
+    /// queued.
     Link(Option<Limit>),
 }
 
@@ -83,7 +84,7 @@ impl SleepBuffer {
         )
     }
 
-    /// Whether a packet of `ip_len` IP bytes goes to the buffer of the link layer while the link
+    /// Whether a packet of `ip_len` IP bytes enters the buffer of the link layer while the link
     /// does not send. `held` is the content of this buffer, and `queued` the number of packets in
     /// the queue; no packet overtakes queued packets.
     fn fits(self, held: Backlog, queued: usize, ip_len: u16) -> bool {
@@ -100,11 +101,11 @@ impl SleepBuffer {
 /// Policy that decides when a link goes to sleep and when it wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
-    /// Stall timer: time for which the link stays awake with nothing to send.
+    /// Stall timer: time for which the link stays awake without packets to send.
     pub stall: Span,
     /// Holding timer: longest time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// Number of packets or bytes at which holding ends before `hold` is over.
+    /// Number of held packets or bytes at which waking begins before `hold` is over.
     pub trigger: Trigger,
     /// Fraction of time in transitions, in millionths, above which packets are held longer; the
     /// holding time then adapts between zero and `hold`. `None`: the holding time is always `hold`.
@@ -114,8 +115,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Policy of IEEE 802.3az: the link goes to sleep as soon as it has nothing to send, and wakes
-    /// for the first packet.
+    /// Policy of IEEE 802.3az: the link goes to sleep as soon as it has no packet to send, and
+    /// wakes for the first packet.
     pub const STANDARD: Policy = Policy {
         stall: Span::ZERO,
         hold: Span::ZERO,
@@ -128,7 +129,7 @@ impl Policy {
 /// Time that a link has spent in each state. The sum is the elapsed time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StateTimes {
-    /// Time awake, while sending or with nothing to send.
+    /// Time awake, while sending or idle.
     pub awake: Span,
     /// Time in transition to sleep.
     pub falling: Span,
@@ -152,7 +153,8 @@ impl StateTimes {
         self.awake + self.falling + self.asleep + self.waking
     }
 
-    /// Returns the energy in joules that a transceiver uses if it is in each state for these times.
+    /// Returns the energy in joules that the transceiver `phy` uses in these times. In transitions,
+    /// the power is that of the state awake.
     pub fn joules(&self, phy: &Phy) -> f64 {
         let full = self.awake + self.falling + self.waking;
         phy.active_w * full.as_secs_f64() + phy.asleep_w * self.asleep.as_secs_f64()
@@ -213,7 +215,8 @@ pub struct LpiState {
     policy: Policy,
     wake: Span,
     sleep: Span,
-    /// Time since which the port has had nothing to send; [`Time::NEVER`] while it is sending.
+    /// Time since which the port has had no packet to send; [`Time::NEVER`] while the port is
+    /// sending.
     idle_since: Time,
     /// Time at which waking begins, set while packets are held; otherwise [`Time::NEVER`].
     wake_from: Time,
@@ -226,7 +229,7 @@ pub struct LpiState {
     /// Time for which both directions of the cable slept, as added by
     /// [`LpiState::add_common_sleep`].
     common_sleep: Span,
-    /// Time at which a packet last bypassed the queue and went to the buffer of the link layer.
+    /// Time at which a packet last bypassed the queue and entered the buffer of the link layer.
     last_bypass: Time,
     /// At ports that fix departures at enqueue, with a buffer of the link layer: number (counted
     /// from 0) of the first packet of the link that is not in this buffer.
@@ -234,7 +237,7 @@ pub struct LpiState {
     /// Number and IP bytes of packets in the queue while earlier packets are in the buffer of the
     /// link layer.
     queued_behind: Backlog,
-    /// Log of LPI periods; `None` if the scenario does not ask for one.
+    /// Log of LPI periods; `None` if the scenario requests no log.
     log: Option<Box<LpiLog>>,
 }
 
@@ -258,26 +261,27 @@ impl LpiState {
         }
     }
 
-    /// Whether a packet that arrives while the link is not awake goes to the buffer of the link
-    /// layer. `held` is the content of this buffer, and `queued` the number of packets in the
-    /// queue.
+    /// Whether a packet of `ip_len` IP bytes that arrives while the link is not awake enters the
+    /// buffer of the link layer. `held` is the content of this buffer, and `queued` the number of
+    /// packets in the queue.
     pub fn fits_link_buffer(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
         self.policy.buffer.fits(held, queued, ip_len)
     }
 
-    /// Returns the time since which the queue has been empty, for a packet that bypasses it: the
-    /// time of the last bypass or, if no packet is held, `clear_at`, when the last packet was sent.
+    /// Returns the time since which the queue has been empty, for a packet that bypasses the queue:
+    /// the time of the last bypass or, if no packet is held, `clear_at`, the time at which the last
+    /// packet was sent.
     pub fn queue_empty_since(&self, clear_at: Time) -> Time {
         if self.wake_from == Time::NEVER { clear_at } else { self.last_bypass }
     }
 
-    /// Records that a packet bypasses the queue and goes to the buffer of the link layer.
+    /// Records that a packet bypasses the queue and enters the buffer of the link layer.
     pub fn bypass_queue(&mut self, now: Time) {
         self.last_bypass = now;
     }
 
     /// Records, at a port that fixes departures at enqueue, that a packet bypasses the queue and
-    /// goes to the buffer of the link layer. `number` is the number of the packet on the link,
+    /// enters the buffer of the link layer. `number` is the number of the packet on the link,
     /// counted from 0.
     pub fn bypass_queue_eager(&mut self, now: Time, number: u64) {
         self.last_bypass = now;
@@ -285,9 +289,9 @@ impl LpiState {
         self.queued_behind = Backlog::default();
     }
 
-    /// Returns, at a port that fixes departures at enqueue, the packets in the queue without those
-    /// in the buffer of the link layer. `next` is the number of the first waiting packet, and
-    /// `waits` all waiting packets.
+    /// Returns, at a port that fixes departures at enqueue, number and IP bytes of the packets in
+    /// the queue, without packets in the buffer of the link layer. `next` is the number of the
+    /// first waiting packet, and `waits` all waiting packets.
     pub fn queue_backlog(&self, next: u64, waits: Backlog) -> Backlog {
         if next < self.buffered_until { self.queued_behind } else { waits }
     }
@@ -299,17 +303,18 @@ impl LpiState {
         self.queued_behind.bytes += u64::from(ip_len);
     }
 
-    /// Starts to log LPI periods, into `log`.
+    /// Starts to record LPI periods in `log`.
     pub fn keep_log(&mut self, log: LpiLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Returns a copy of the state without its log, from which future states can be predicted.
+    /// Returns a copy of the state without its log, which can be advanced to a later time without
+    /// changing this state.
     pub fn without_log(&self) -> LpiState {
         LpiState { log: None, ..*self }
     }
 
-    /// Removes and returns the log of LPI periods; `None` if there is none. A period that has not
+    /// Removes and returns the log of LPI periods; `None` if there is no log. A period that has not
     /// ended by `now` is logged with the end `now`.
     pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
@@ -327,20 +332,20 @@ impl LpiState {
         self.idle_since.max(self.awake_since) + self.policy.stall
     }
 
-    /// Whether a packet that arrives at `now` must wait for the link to wake. Valid only if the
-    /// link is not sending.
+    /// Whether a packet that arrives at `now` must wait for the link to wake. Valid only while the
+    /// port is not sending.
     pub fn is_asleep(&self, now: Time) -> bool {
         self.idle_since != Time::NEVER && now > self.idle_since + self.policy.stall
     }
 
-    /// Records that the port has nothing to send from `now` on.
+    /// Records that the port has no packet to send from `now` on.
     pub fn become_idle(&mut self, now: Time) {
         self.idle_since = now;
     }
 
     /// Plans the wake of a link that [is asleep](LpiState::is_asleep) and holds `packets` packets
-    /// of `bytes` IP bytes, the one that has just arrived included. Returns the time at which the
-    /// link will be awake; later packets can only make this time earlier.
+    /// of `bytes` IP bytes, the packet that has just arrived included. Returns the time at which
+    /// the link will be awake; later packets can only make this time earlier.
     pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
         let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {
@@ -352,8 +357,8 @@ impl LpiState {
         self.wake_from + self.wake
     }
 
-    /// Records that a packet is sent at `now`: the link was awake, or it wakes now, as
-    /// [`LpiState::plan_wake`] has planned.
+    /// Records that a transmission starts at `now`. The link was awake, or has just become awake,
+    /// as [`LpiState::plan_wake`] has planned.
     pub fn send(&mut self, now: Time) {
         if self.wake_from == Time::NEVER {
             self.idle_since = Time::NEVER;
@@ -385,8 +390,8 @@ impl LpiState {
         };
     }
 
-    /// Updates the sleep state at a port that has no event for each departure. The port has sent
-    /// all its packets by `clear_at`.
+    /// Updates the sleep state until `now`, at a port that has no event for each departure. The
+    /// port will have sent all its packets by `clear_at`.
     pub fn catch_up(&mut self, now: Time, clear_at: Time) {
         if self.wake_from != Time::NEVER {
             let ready = self.wake_from + self.wake;
@@ -407,7 +412,7 @@ impl LpiState {
         (self.idle_since != Time::NEVER).then(|| (sleep_from + self.sleep, self.wake_from))
     }
 
-    /// Adds a time for which both directions of the cable slept.
+    /// Adds `span`, a time for which both directions of the cable slept.
     pub fn add_common_sleep(&mut self, span: Span) {
         self.common_sleep += span;
     }

@@ -1,4 +1,4 @@
-//! Sleep policy of links whose transitions take no time.
+//! Sleep policy of links whose transitions need no time.
 
 use super::eee::StateTimes;
 use super::policy::LinkSettings;
@@ -6,8 +6,8 @@ use eastwest_settings::Section;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link whose transitions need neither time nor energy. It gives the lower bound of the
-/// energy for given traffic.
+/// Policy of a link whose transitions need neither time nor energy. This policy yields a lower
+/// bound of the energy for given traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ideal;
 

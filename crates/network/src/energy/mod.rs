@@ -32,7 +32,7 @@ type ReadPolicy = fn(&mut Section) -> LinkPolicy;
 /// selected policy.
 macro_rules! family {
     ($($name:ident),* $(,)?) => {
-        /// Sleep policy of a link: what the link does while it has nothing to send.
+        /// Sleep policy of a link, which decides when an idle link sleeps and when it wakes.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum LinkPolicy {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
@@ -44,7 +44,8 @@ macro_rules! family {
             &[$((<$name>::NAME, |s| LinkPolicy::$name(<$name>::read(s)), <$name>::DOC)),*];
 
         impl LinkPolicy {
-            /// Whether links with this policy go to sleep, with transitions that take time.
+            /// Whether links with this policy sleep, with transitions that need time; false for the
+            /// policies always-on and ideal.
             pub fn falls_asleep(&self) -> bool {
                 match self {
                     $(LinkPolicy::$name(_) => <$name>::SLEEPS,)*
@@ -65,8 +66,8 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the time in each state for a link whose transitions take no time, in a run
-            /// of length `run` in which the link was sending for the time `busy`.
+            /// Returns the time in each state for a link without transition times (always on or
+            /// ideal), in a run of length `run` in which the link was sending for the time `busy`.
             pub fn states(&self, run: Span, busy: Span) -> StateTimes {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.states(run, busy),)*
@@ -92,14 +93,15 @@ impl LinkPolicy {
     }
 }
 
-/// Energy settings of one kind of cables: those of hosts, or those between switches.
+/// Energy settings of one kind of cables: cables of hosts, or cables between switches.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClassEnergy {
-    /// Sleep policy of a link while it has nothing to send.
+    /// Sleep policy of a link while it has no packet to send.
     pub policy: LinkPolicy,
-    /// Values of the transceiver; `None`: the known transceiver for the rate of each link.
+    /// Times and powers of the transceiver; `None`: the known transceiver for the rate of each
+    /// link.
     pub phy: Option<Phy>,
-    /// Values in the scenario that replace those of the transceiver.
+    /// Values in the scenario that replace values of the transceiver.
     pub own: OwnPhy,
     /// Whether power is saved only while both directions of a cable are asleep.
     pub both: bool,
@@ -127,7 +129,7 @@ impl ClassEnergy {
         ClassEnergy { policy, phy, own, both, buffer }
     }
 
-    /// Returns the values of the transceiver of a link with the rate `rate`.
+    /// Returns times and powers of the transceiver of a link with the rate `rate`.
     pub fn phy(&self, rate: Rate) -> Phy {
         let base = self.phy.unwrap_or(Phy::of_rate(rate).0);
         let active_w = self.own.active_w.unwrap_or(base.active_w);
@@ -166,8 +168,8 @@ pub struct LinkRates {
 }
 
 impl EnergyConfig {
-    /// Returns the energy settings of the cables of hosts if `of_host` is true, otherwise those of
-    /// the cables between switches.
+    /// Returns the energy settings of the cables of hosts if `of_host` is true, otherwise the
+    /// settings of the cables between switches.
     pub fn of_link(&self, of_host: bool) -> &ClassEnergy {
         if of_host { &self.host } else { &self.fabric }
     }
@@ -211,7 +213,7 @@ pub struct Joules {
     pub used: f64,
     /// Energy in joules that the link would use if it were always awake.
     pub always_on: f64,
-    /// Energy in joules that the link would use if it slept whenever it has nothing to send, with
+    /// Energy in joules that the link would use if it slept whenever it has no packet to send, with
     /// transitions that need no time.
     pub ideal: f64,
 }

@@ -10,20 +10,20 @@
 //!
 //! Times up to 10 Gbit/s are from IEEE 802.3az-2010, tables 78-2 and 78-4, as in table 2.1 of
 //! E-EON. Powers up to 10 Gbit/s are from E-EON: full power while going to sleep and waking, and a
-//! tenth while asleep, which includes refreshes. Above 10 Gbit/s, times and shares are those that
-//! S. Herrería-Alonso et al. (*Frame coalescing in dual-mode EEE*, 2016) use for IEEE 802.3bj,
-//! where fast wake continues to send a signal; here they are also used for 802.3by and 802.3bm.
-//! Powers in W above 10 Gbit/s are assumptions from the power classes of modules (SFP28 level I,
-//! QSFP+ class 1, QSFP28 class 4).
+//! tenth while asleep, which includes refreshes. Above 10 Gbit/s, times and shares are the values
+//! of S. Herrería-Alonso et al. (*Frame coalescing in dual-mode EEE*, 2016) for IEEE 802.3bj, where
+//! fast wake continues to send a signal; here the values also apply to 802.3by and 802.3bm. Powers
+//! in W above 10 Gbit/s are assumptions from the power classes of modules (SFP28 level I, QSFP+
+//! class 1, QSFP28 class 4).
 
 use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Values of an energy-efficient transceiver, for one direction of a cable.
+/// Times and powers of an energy-efficient transceiver, for one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phy {
-    /// Time from the request to wake until the first bit can be sent (Tw), in ps.
+    /// Time from the start of waking until the first bit can be sent (Tw), in ps.
     pub wake: Span,
     /// Duration of the transition to sleep (Ts), in ps.
     pub sleep: Span,
@@ -33,8 +33,8 @@ pub struct Phy {
     pub asleep_w: f64,
 }
 
-/// Known transceivers as (name, rate, values): the slowest first and, for each rate, the one that
-/// saves most power first.
+/// Known transceivers as (name, rate, values): in order of rate and, for each rate, first the
+/// transceiver that saves most power.
 pub const KNOWN: [(&str, Rate, Phy); 9] = [
     ("100BASE-TX", Rate::mbit(100), phy(30_500, 200_000, 0.5, 0.1)),
     ("1000BASE-T", Rate::gbit(1), phy(16_500, 182_000, 0.5, 0.1)),
@@ -54,22 +54,22 @@ const fn phy(wake_ns: u64, sleep_ns: u64, active_w: f64, share: f64) -> Phy {
 
 impl Phy {
     /// Returns the slowest known transceiver that is fast enough for a link of the rate `rate`, or
-    /// the fastest of all. Also returns whether it is made for exactly this rate.
+    /// the fastest known transceiver. Also returns whether the transceiver is made for exactly this
+    /// rate.
     pub fn of_rate(rate: Rate) -> (Phy, bool) {
         let found = KNOWN.iter().find(|(_, r, _)| *r >= rate);
         let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
         (*phy, *made_for == rate)
     }
 
-    /// Returns the name of the known transceiver with these values, and the rate for which it is
-    /// made; `None` if no known transceiver has them.
+    /// Returns the name of the known transceiver with these values, and the rate of this
+    /// transceiver; `None` if no known transceiver has these values.
     pub fn known(&self) -> Option<(&'static str, Rate)> {
         KNOWN.iter().find(|(_, _, phy)| phy == self).map(|(name, rate, _)| (*name, *rate))
     }
 }
 
-/// Values of a transceiver that a scenario states; all other values are those of the known
-/// transceiver.
+/// Values of a transceiver that a scenario sets. `None` means the value of the known transceiver.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OwnPhy {
     /// Time to wake (Tw); `None`: the value of the known transceiver.
@@ -85,8 +85,8 @@ pub struct OwnPhy {
 }
 
 /// Reads the keys of a transceiver. Returns the transceiver that the scenario names (`None`: the
-/// one for the rate of each link), and the values that the scenario states. `rates` are the rates
-/// of the links, and `sleeps` says whether they go to sleep.
+/// transceiver for the rate of each link), and the values that the scenario sets. `rates` are the
+/// rates of the links, and `sleeps` means that these links go to sleep.
 pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
     const DOC: &str = "Type of the transceivers. With auto the rate of each link decides; a link \
                        that does not sleep may use the next faster type.";
@@ -122,7 +122,8 @@ pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy
         s.demand(wake.is_some() && sleep.is_some(), &["phy"], || {
             let known: Vec<&str> = KNOWN.iter().map(|k| k.0).collect();
             format!(
-                "has no energy-efficient transceivers for {} Mbit/s (auto): write one of {}, or \
+                "has no energy-efficient transceivers for {} Mbit/s (auto): set phy to one of \
+                 {}, or \
                  set wake_time and sleep_time",
                 rate.0 / 1_000_000,
                 known.join(", ")

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Policy of a link that goes to sleep after it has been idle for some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StallTimer {
-    /// Stall timer: time for which the link stays awake with nothing to send.
+    /// Stall timer: time for which the link stays awake without packets to send.
     pub stall: Span,
 }
 

@@ -1,4 +1,4 @@
-//! Sleep policy of IEEE 802.3az: links go to sleep as soon as they have nothing to send, and wake
+//! Sleep policy of IEEE 802.3az: links go to sleep as soon as they have no packet to send, and wake
 //! for the first packet.
 
 use super::eee::Policy;
@@ -7,7 +7,7 @@ use eastwest_settings::Section;
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Policy of a link that goes to sleep as soon as it has nothing to send, and wakes for the first
+/// Policy of a link that goes to sleep as soon as it has no packet to send, and wakes for the first
 /// packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Standard;

@@ -1,5 +1,5 @@
 //! One part of a partitioned fabric, which is simulated in several parts (threads): the part
-//! enqueues packets at its ports, sends packets to other parts and receives theirs.
+//! enqueues packets at its ports, and exchanges packets with other parts.
 
 use super::Fabric;
 use crate::link::{Link, Outcome};
@@ -11,8 +11,9 @@ use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 
 impl Fabric {
-    /// Returns the position, in the order of all events, of the event that is being executed: that
-    /// of a timer or workload event or, if there is none, of an arrival on link `ingress`.
+    /// Returns the position, in the order of all events, of the event that is being executed. The
+    /// event is a timer or workload event or, if no such event is being executed, an arrival on
+    /// link `ingress`.
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
@@ -51,8 +52,10 @@ impl Fabric {
         before: u32,
         events: &mut Tournament,
     ) {
-        let (l, partition) =
-            (&mut self.links[link as usize], self.partition.as_mut().expect("it is divided"));
+        let (l, partition) = (
+            &mut self.links[link as usize],
+            self.partition.as_mut().expect("the fabric has parts"),
+        );
         if !l.partitioned.as_ref().is_some_and(|d| d.crosses) {
             let outcome = l.enqueue_local(now, handle, false, &mut self.pool);
             let packet = self.pool.get(handle.slot());
@@ -68,7 +71,7 @@ impl Fabric {
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
         // Another part of the partitioned fabric may execute an arrival at this port at the same
-        // instant, before or after this one.
+        // time, before or after the current arrival.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst());
@@ -118,8 +121,8 @@ impl Fabric {
         self.links.iter().filter(own).map(|l| l.counters.packets).sum()
     }
 
-    /// Receives what another part of the partitioned fabric has sent: packets in flight to this
-    /// part, and promises (announced delivery times of messages).
+    /// Receives packets and promises from another part of the partitioned fabric. The packets are
+    /// in flight to this part; promises are announced delivery times of messages.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
         for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
             let handle = handle.in_slot(self.pool.attach(&packet));
@@ -141,8 +144,9 @@ impl Fabric {
     }
 
     /// Returns the time at which a link delivers the packet that completes a stream up to position
-    /// `end`, and the number of packets that it delivers before. `None` if the packet is not on
-    /// this link. All bytes before `next`, and those of the ranges `held`, have already arrived.
+    /// `end`, and the number of packets that the link delivers before. `None` if the packet is not
+    /// on this link. All bytes before `next`, and all bytes of the ranges `held`, have already
+    /// arrived.
     pub fn completes(
         &self,
         link: u32,
@@ -176,8 +180,8 @@ impl Fabric {
 
     /// Returns `None` unless the next event of a link is a promise: the delivery of a message,
     /// announced by another part of the partitioned fabric. Otherwise returns the number of packets
-    /// that the link has delivered before (modulo 2³²) in the part that owns it, and the number of
-    /// that part.
+    /// that the link has delivered before (modulo 2³²) in the part that owns the link, and the
+    /// number of this part.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -198,11 +202,11 @@ impl Fabric {
         }
     }
 
-    /// Exchanges the links owned by another part of the partitioned fabric with that part; a second
-    /// call exchanges them back. After [`Fabric::expose_all`] the queues of all links are then
-    /// those of a run without parts.
+    /// Exchanges the links that part `part` of the partitioned fabric owns with `other`, which is
+    /// that part; a second call exchanges them back. If [`Fabric::expose_all`] was called before,
+    /// the queues of all links are then the queues of a run without parts.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
-        let partition = self.partition.as_ref().expect("it is divided");
+        let partition = self.partition.as_ref().expect("the fabric has parts");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
             if partition.owner(mine.from, mine.to) == part {
                 std::mem::swap(mine, theirs);
@@ -210,15 +214,16 @@ impl Fabric {
         }
     }
 
-    /// Makes each port treat the packets of all parts of a partitioned fabric as its own (`open` is
-    /// true), or ends this.
+    /// Makes the packets of all parts of a partitioned fabric visible at each port (`open` is
+    /// true), or restores the packets of this part alone.
     pub fn expose_all(&mut self, open: bool) {
         self.links.iter_mut().for_each(|l| l.expose_all(open));
     }
 
-    /// Merges all parts of a partitioned fabric into this one, the first part, at the end of a run.
+    /// Merges the parts `others` of a partitioned fabric into this part, the first one, at the end
+    /// of a run.
     pub fn unite(&mut self, others: &mut [Fabric]) {
-        let partition = self.partition.take().expect("it is divided");
+        let partition = self.partition.take().expect("the fabric has parts");
         self.tally.delivered -= partition.kept;
         for number in 0..self.links.len() {
             let (from, to) = (self.links[number].from, self.links[number].to);
@@ -236,8 +241,8 @@ impl Fabric {
                 if crosses || part == usize::from(owner) {
                     under_way.extend(taken.map(|handle| (handle, part)));
                 } else {
-                    // These handles are promises (announced deliveries); the part of the fabric
-                    // that owns the link has the packets.
+                    // These handles are promises (announced deliveries); the packets are in the
+                    // part of the fabric that owns the link.
                     taken.for_each(|handle| _ = pool.remove(handle.slot()));
                 }
             }

@@ -9,8 +9,8 @@ use eastwest_types::{HostId, Rate, Span, Time};
 use std::collections::BTreeMap;
 
 impl Fabric {
-    /// Chooses the card of a packet that a host sends, and addresses the packet to a card of the receiver where cards
-    /// have addresses. Returns the link of the card.
+    /// Chooses the card from which a host sends a packet, and returns the link of this card. If
+    /// cards have addresses, the packet is also addressed to a card of the receiver.
     #[cold]
     #[inline(never)]
     pub(super) fn choose_card(&mut self, from: HostId, handle: &mut PacketHandle) -> u32 {
@@ -20,8 +20,8 @@ impl Fabric {
         cards.next(&self.routing, &self.links, (from, to), hash)
     }
 
-    /// Returns the link on which packets of a flow leave their host. Where a host sends over its cards in turn, this is
-    /// the link of its last packet.
+    /// Returns the link on which packets of a flow leave their host. If a host sends over its cards
+    /// by round robin, this is the link of the last packet of the host.
     pub fn up_link(&self, from: HostId, to: HostId, hash: u16) -> u32 {
         match &self.cards {
             None => self.up[from.0 as usize],
@@ -29,24 +29,26 @@ impl Fabric {
         }
     }
 
-    /// Returns the number, on its host, of the card from which packets of a flow are sent; 0 where hosts have one card.
+    /// Returns the number of the card (from 0 on its host) from which packets of a flow are sent; 0
+    /// if hosts have one card.
     pub fn card_of(&self, from: HostId, to: HostId, hash: u16) -> u32 {
         let Some(cards) = &self.cards else { return 0 };
         cards.number_of(from, self.up_link(from, to, hash)).unwrap_or(0)
     }
 
-    /// Returns the numbers of cards of sender and receiver for a connection with this hash, if none are chosen.
+    /// Returns the card numbers of sender and receiver for a connection with the flow hash `hash`,
+    /// if the scenario chooses no cards; (0, 0) if hosts have one card.
     pub fn draw_cards(&self, hash: u16) -> (u32, u32) {
         self.cards.as_ref().map_or((0, 0), |cards| cards.draw(hash))
     }
 
-    /// Returns a flow hash that also holds the cards of sender and receiver, see
+    /// Returns a flow hash that also contains the cards `chosen` of sender and receiver, see
     /// [`Cards::bind`](crate::cards::Cards::bind).
     pub fn bind_to_cards(&self, hash: u16, ends: (HostId, HostId), chosen: (u32, u32)) -> u16 {
         self.cards.as_ref().map_or(hash, |cards| cards.bind(hash, ends, chosen))
     }
 
-    /// Returns the host with the destination address of a packet.
+    /// Returns the host to which the destination address of a packet belongs.
     #[inline]
     pub fn host_of(&self, address: HostId) -> HostId {
         match &self.cards {
@@ -55,8 +57,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the name of the node at one end of a link; where it is a host with several cards,
-    /// with the card: `h3:eth1`.
+    /// Returns the name of the node at one end of a link. The name of a host with several cards
+    /// includes the card: `h3:eth1`.
     fn end_name(&self, node: u32, link: u32) -> String {
         let name = &self.graph.names[node as usize];
         let of_host = self.cards.as_ref().filter(|_| node < self.graph.hosts);
@@ -66,15 +68,15 @@ impl Fabric {
         }
     }
 
-    /// Returns the name of the port that sends into a link, such as `leaf0->h3`; `leaf0->h3:eth1` if the host has
-    /// several cards.
+    /// Returns the name of the port that sends into a link, such as `leaf0->h3`; `leaf0->h3:eth1`
+    /// if the host has several cards.
     pub fn port_name(&self, link: usize) -> String {
         let (l, number) = (&self.links[link], link as u32);
         format!("{}->{}", self.end_name(l.from, number), self.end_name(l.to, number))
     }
 
-    /// Returns the time of [`Fabric::ideal_time`] where hosts have several cards: a lower bound over all cards of both
-    /// hosts.
+    /// Returns the result of [`Fabric::ideal_time`] for hosts with several cards: a lower bound
+    /// over all cards of both hosts.
     #[cold]
     #[inline(never)]
     pub(super) fn ideal_time_of_cards(&self, from: HostId, to: HostId, train: &Train) -> Span {
@@ -99,7 +101,7 @@ impl Fabric {
                 };
                 at.entry(link.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
             }
-            // paths from different cards have different numbers of hops
+            // Paths from different cards may have different numbers of hops.
             for _ in 0..self.graph.names.len() {
                 let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
                 for (node, mut pace) in at {
@@ -114,7 +116,8 @@ impl Fabric {
                             next.entry(l.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
                             continue;
                         }
-                        // packets that were spread before arrive on all cards
+                        // Packets that were spread over paths or cards before arrive on all cards
+                        // of the receiver.
                         let pace = match pace.is_dealt() {
                             true => pace.over_each(l, train, cards.links_of(to).len() as u64),
                             false => pace.over(l, train, true),
@@ -131,8 +134,8 @@ impl Fabric {
         best.map_or(Span::ZERO, Pace::arrival)
     }
 
-    /// Returns the time at which all packets with DSCP `dscp` on the card of a flow will have left it, unless later
-    /// packets go first or a fault changes the link.
+    /// Returns the time at which all packets with DSCP `dscp` on the card of a flow will have left
+    /// it, unless later packets overtake them or a fault changes the link.
     pub fn leaves_at(&self, (from, to): (HostId, HostId), hash: u16, dscp: u8) -> Time {
         self.links[self.up_link(from, to, hash) as usize].clear_at(dscp)
     }

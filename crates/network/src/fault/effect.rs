@@ -11,9 +11,9 @@ pub struct Fault {
     pub links: Vec<u32>,
     /// Effect of the fault on each of its links.
     pub effect: Effect,
-    /// Start of the effect; zero means from the beginning of the run on.
+    /// Start of the effect; zero means that the effect exists from the beginning of the run.
     pub from: Time,
-    /// End of the effect; [`Time::NEVER`] if it does not end.
+    /// End of the effect; [`Time::NEVER`] if the effect does not end.
     pub until: Time,
 }
 

@@ -3,7 +3,7 @@
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Loss of packets by a Markov chain with a good and a bad state, which steps with every packet
+/// Loss of packets by a Markov chain with a good and a bad state, with one step for every packet
 /// (Gilbert 1960, Elliott 1963). If the bad state is never entered, losses are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossModel {
@@ -25,8 +25,8 @@ impl LossModel {
     }
 
     /// Returns Gilbert's model, which loses all packets in the bad state and none in the good
-    /// state. It loses a fraction `share` of the packets, in bursts of `mean_burst` packets on
-    /// average. Both states last at least one packet, so that `share` / (1 − `share`) must not
+    /// state. The model loses a fraction `share` of the packets, in bursts of `mean_burst` packets
+    /// on average. Both states last at least one packet, so that `share` / (1 − `share`) must not
     /// exceed `mean_burst`.
     pub fn bursty(share: f64, mean_burst: f64) -> LossModel {
         let bad_to_good = 1.0 / mean_burst;

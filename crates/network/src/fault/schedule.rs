@@ -1,8 +1,8 @@
 //! Schedule of faults: when they begin and end, and when switches learn of failures and repairs.
 //!
-//! Changes at the same time have a fixed order: ends, begins, and then what switches learn; changes
-//! of one kind are in the order of the faults. For a flapping fault, the schedule contains only the
-//! next change.
+//! Changes at the same time have a fixed order: ends of effects, then starts of effects, and then
+//! changes in the knowledge of switches; changes of one kind are in the order of the faults. For a
+//! flapping fault, the schedule contains only the next change.
 
 use super::effect::{Effect, Fault};
 use eastwest_types::{Span, Time};
@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 /// Change of the state of a fault. The value is the number of the fault, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Change {
-    /// The effect of the fault ends; if the fault is flapping, it may begin again.
+    /// The effect of the fault ends; the effect of a flapping fault may begin again.
     Ends(u32),
     /// The effect of the fault begins.
     Begins(u32),
@@ -42,8 +42,8 @@ impl Schedule {
         &self.faults[number as usize]
     }
 
-    /// Returns the time of the next beginning or end of a fault, or of its becoming known to
-    /// switches; [`Time::NEVER`] if there is none.
+    /// Returns the time at which a fault next begins, ends or becomes known to switches;
+    /// [`Time::NEVER`] if there is no further change.
     pub fn next(&self) -> Time {
         self.pending.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
@@ -68,7 +68,7 @@ impl Schedule {
                 again = at + Span(f.period.0 - f.down.0);
             }
             // A link that is down from the beginning was never part of a route, so that switches
-            // know of it at once.
+            // know of this failure at once.
             let known = if at == Time::ZERO { at } else { at + *reroute };
             let what = if begins { Change::KnownDown(number) } else { Change::KnownUp(number) };
             self.push(known, what);

@@ -3,13 +3,13 @@
 //! A two-event port, which has an event at the end of each transmission, also has an event when the
 //! link becomes awake. An eager port, which fixes departures at enqueue, needs no further event:
 //! when a packet arrives, the latest time at which the link will be awake is known. If a later
-//! packet ends holding earlier, the port moves all held packets forward. Both kinds of ports treat
-//! every packet equally.
+//! packet wakes the link earlier, the port moves the departures of all waiting packets to earlier
+//! times. A packet has the same departure, marks and drops at both kinds of ports.
 //!
 //! If the link layer has its own buffer (`SleepBuffer::Link`), a packet passes first the queue,
 //! then the buffer, then the wire. While the link is not awake, a packet bypasses the empty queue
-//! and goes to the buffer. Once the link is awake, packets stay in the queue, behind those in the
-//! buffer.
+//! and enters the buffer. Once the link is awake, packets stay in the queue and leave after the
+//! packets in the buffer.
 
 use super::port_queues::Admission;
 use super::{Link, Outcome, PacketHandle};
@@ -27,14 +27,15 @@ impl Link {
 
     /// Returns the time at which the port will have sent all earlier packets
     /// ([`Arrival::clear_at`]), for a packet that arrives at `now`. If the link is asleep, this
-    /// time is in the future, since even the first packet has to wait and needs room.
+    /// time is in the future, since even the first packet has to wait, so that the queue must admit
+    /// it.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
         if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
     /// Plans, after an arrival at a sleeping link, when the link will be awake. For a port with an
     /// event at the end of each transmission (two-event). Returns whether this time is earlier than
-    /// before.
+    /// the time planned before.
     pub(super) fn plan_wake_two_event(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let held = q.backlog().and(q.link_buffer());
@@ -45,8 +46,8 @@ impl Link {
         ready < before
     }
 
-    /// Moves the transmission of held packets, if there are any, from the time `before` to the
-    /// earlier time `ready`.
+    /// Moves the first transmission after the wake-up from the time `before` to the earlier time
+    /// `ready`; `before` is [`Time::NEVER`] if no packet was waiting.
     fn move_start(&mut self, ready: Time, before: Time) {
         if before == Time::NEVER {
             self.busy_until = ready;
@@ -55,15 +56,15 @@ impl Link {
         }
     }
 
-    /// Whether an arriving packet of `ip_len` IP bytes goes to the buffer of the sleeping link
-    /// layer; false at a port without two-event queues.
+    /// Whether an arriving packet of `ip_len` IP bytes enters the buffer of the sleeping link
+    /// layer; false at a port that is not in mode `TwoEvent`.
     pub(super) fn uses_link_buffer(&self, ip_len: u16) -> bool {
         let (Some(q), Some(lpi)) = (&self.queues, &self.lpi) else { return false };
         lpi.fits_link_buffer(q.link_buffer(), q.backlog().packets, ip_len)
     }
 
     /// Returns the input of the queue discipline for a packet that bypasses the empty queue and
-    /// goes to the buffer of the link layer.
+    /// enters the buffer of the link layer.
     fn arrival_below_queue<'p>(
         &self,
         now: Time,
@@ -202,7 +203,8 @@ impl Link {
         if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }
     }
 
-    /// Moves the departures and arrivals of all held packets forward by the time `by`.
+    /// Makes the departures and arrivals of all packets that wait for the wake-up earlier by the
+    /// time `by`.
     fn advance_held(&mut self, by: Span) {
         self.next_start = self.next_start.before(by);
         for place in self.started..self.on_wire.len() as u32 {
@@ -215,7 +217,7 @@ impl Link {
         self.lpi.as_deref()
     }
 
-    /// Adds a time for which both directions of the cable slept.
+    /// Adds `span`, a time for which both directions of the cable slept, to the total of this link.
     pub(crate) fn add_common_sleep(&mut self, span: Span) {
         if let Some(lpi) = &mut self.lpi {
             lpi.add_common_sleep(span);
@@ -237,7 +239,7 @@ impl Link {
         self.lpi.is_some()
     }
 
-    /// Starts to log periods of low-power idle (LPI), into `log`. No effect if the link never
+    /// Starts to record periods of low-power idle (LPI) in `log`. No effect if the link never
     /// sleeps.
     pub fn log_lpi(&mut self, log: LpiLog) {
         if let Some(lpi) = &mut self.lpi {

@@ -1,16 +1,16 @@
 //! Flow control between a network card (NIC) and its port: decides when the NIC passes the next
-//! packet to the port. While packets are still in the NIC, it can slow down a flow or reorder
-//! packets; in the queue of the port it cannot.
+//! packet to the port. The NIC can slow down a flow or reorder packets while they are still in the
+//! NIC, but no longer when they are in the queue of the port.
 
 use super::Link;
 use eastwest_types::Time;
 
 impl Link {
     /// Returns the time at which the port accepts the next packet with DSCP `dscp` from the NIC. A
-    /// port with a single queue accepts the packet when it has sent all earlier ones. Any other
+    /// port with a single queue accepts the packet when it has sent all earlier packets. Any other
     /// port accepts it when no packet of the same class (with DCB: priority) is queued. If the
-    /// returned time is in the future, the NIC asks again at this time: then a packet has left, or
-    /// one of `ip_len` bytes could have left.
+    /// returned time is in the future, the NIC asks again at this time: by then a packet has left,
+    /// or a packet of `ip_len` bytes could have left.
     ///
     /// `sent` means that the NIC has just passed a packet of `ip_len` IP bytes to the port. The
     /// next packet follows not earlier than after the transmission time of this packet, even if it

@@ -1,13 +1,14 @@
-//! State of a link under faults. Ports of all modes follow these rules, so that they treat every
-//! packet equally. A change is carried out after all other events at its time.
+//! State of a link under faults. The rules are the same in all modes of a port, so that the mode
+//! has no effect on packets. A change by a fault is applied after all other events at the same
+//! time.
 //!
 //! * **Loss**: the loss model in force decides when a packet reaches the far end.
 //! * **Rate**: a new rate applies to packets whose transmission starts after the change. The
 //!   packet in transmission finishes at the old rate; the times of queued packets are computed
 //!   again.
-//! * **Delay and jitter**: they also apply to packets whose transmission starts after the change.
-//!   The order of packets is kept: a packet that would overtake the previous one arrives together
-//!   with it.
+//! * **Delay and jitter**: new values apply to packets whose transmission starts after the change.
+//!   Packets stay in order: a packet that would overtake the previous packet arrives at the same
+//!   time as that packet.
 //! * **Down**: the port sends as usual, and its packets are lost. A packet arrives only if the
 //!   link was up from the start of its transmission until its arrival.
 //!
@@ -55,11 +56,11 @@ pub(super) struct FaultState {
 /// transmission started.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct EarlierRates {
-    /// A number of bytes that have all arrived or been lost, and the time of their transmission in
-    /// ps times 2¹⁶.
+    /// Number of bytes since the start of the run that are already summed, and their transmission
+    /// time in ps times 2¹⁶. All of them have arrived or been lost.
     over: (u64, u128),
-    /// Earlier rates whose bytes have not all arrived or been lost. Each entry has the byte count
-    /// up to which the rate was used, and the transmission time per byte in ps times 2¹⁶.
+    /// Earlier rates with bytes that are not in `over` yet. Each entry has the byte count up to
+    /// which the rate was used, and the transmission time per byte in ps times 2¹⁶.
     open: Vec<(u64, u64)>,
 }
 

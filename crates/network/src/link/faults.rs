@@ -9,8 +9,8 @@ use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Prepares the link for faults. Random numbers depend on the seed of the run and on the number
-    /// of the link.
+    /// Prepares the link for faults. `seed` is the seed of the run; random numbers also depend on
+    /// the number `number` of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.fault_state = Some(Box::new(FaultState {
@@ -31,7 +31,7 @@ impl Link {
     }
 
     fn faults(&mut self) -> &mut FaultState {
-        self.fault_state.as_mut().expect("links with faults are made ready for them")
+        self.fault_state.as_mut().expect("a faulty link has a fault state")
     }
 
     /// Applies the start (`begins` is true) or the end of a fault. Afterwards [`Link::next_key`]
@@ -117,8 +117,8 @@ impl Link {
         (waiting, bytes, sent)
     }
 
-    /// Carries out `change`, and then computes new times for all packets whose transmission has not
-    /// started.
+    /// Applies `change` to the link, and then computes new departure and arrival times for all
+    /// packets whose transmission has not started.
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
         let Some(q) = &self.queues else { return self.retime_eager(now, change) };
         let sent_at = q.sent_at;
@@ -136,7 +136,7 @@ impl Link {
         self.faults().settled = sent;
         let len = self.on_wire.len() as u32;
         for place in len - waiting..len {
-            let handle = self.on_wire.get(place).expect("it was counted");
+            let handle = self.on_wire.get(place).expect("counted packets are in the ring");
             sent += self.send_time(u32::from(handle.ip_len()));
             let arrive = self.arrival_after(sent, place as usize);
             self.on_wire.change(place, |handle| handle.arrive = arrive);
@@ -175,7 +175,7 @@ impl Link {
             return None;
         }
         let cause = self.faults().cause()?;
-        let handle = self.on_wire.pop().expect("it has a key");
+        let handle = self.on_wire.pop().expect("a packet with an event key is on the wire");
         self.held_bytes -= u64::from(handle.ip_len());
         let bytes = self.wire_bytes(u32::from(handle.ip_len()));
         let f = self.faults();
@@ -185,7 +185,7 @@ impl Link {
         Some((handle, cause))
     }
 
-    /// Records the longest wait before a change of rate, since at another rate this time
+    /// Records the longest waiting time before a change of rate, since at another rate this time
     /// corresponds to another queue length in bytes.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();

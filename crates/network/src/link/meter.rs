@@ -1,8 +1,8 @@
 //! Histograms of queue lengths and waiting times at a measured port, for each traffic class.
 //!
-//! Each arriving packet records the queue of its class that it finds, even if it is dropped. This
-//! is the queue as seen by packets, not the average over time. A packet records its waiting time
-//! when its transmission starts; a dropped packet records none.
+//! Each arriving packet records the current queue of its class, even if the packet is dropped. The
+//! histogram therefore shows the queue as seen by packets, not the average over time. A packet
+//! records its waiting time when its transmission starts; a dropped packet records none.
 
 use crate::queue::Backlog;
 use eastwest_engine::histogram::Histogram;

@@ -1,10 +1,10 @@
 //! Ports with special functions in a partitioned fabric, which is simulated in several parts
 //! (threads): ports whose packets may arrive in another part, and ports to hosts.
 //!
-//! A packet that arrives in another part is sent to this part when it is enqueued. This is possible
-//! because the port fixes departures at enqueue, so that the arrival time is known. The packet
-//! still occupies room in the queue here. The counters of the port count it when the port is next
-//! used after its arrival.
+//! A packet whose next node is in another part is sent to that part when it is enqueued. This is
+//! possible because the port fixes departures at enqueue, so that the arrival time is known. Until
+//! its transmission starts, the packet still counts in the queue of the sending port. The counters
+//! of this port count the packet when the port is next used after its arrival.
 
 use super::{Link, Outcome, PacketHandle, Partitioned};
 use crate::losses::Cause;
@@ -15,18 +15,19 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Whether the port knows the arrival time of a packet when it enqueues it: it fixes departures
-    /// at enqueue (eager), has no faults, and its link never sleeps.
+    /// Whether the port knows the arrival time of a packet at enqueue: the port fixes departures at
+    /// enqueue (eager), has no faults, and its link never sleeps.
     pub(crate) fn can_be_partitioned(&self) -> bool {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Lets the fabric, not the link, enqueue packets at this port, since the fabric is simulated
-    /// in several parts. `crosses`: packets may arrive in another part of the fabric.
+    /// Prepares the port for a fabric that is simulated in several parts:
+    /// [`Fabric`](crate::fabric::Fabric) itself then enqueues packets here. `crosses` means that
+    /// packets may arrive in another part.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
-            "only idle eager ports are divided"
+            "only idle eager ports can be partitioned"
         );
         // The fast path of RED is switched off, and packets whose transmission has started are
         // counted for each arrival.
@@ -36,14 +37,14 @@ impl Link {
     }
 
     /// Makes this link the receiving side of a port that another part of the partitioned fabric
-    /// owns.
+    /// owns. Packets then arrive without additional random delay.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
     }
 
     /// Enqueues a packet whose next node is in this part of the partitioned fabric. With `tie`,
-    /// packets that arrive at their next node in other parts at the time `now` count as arrived
-    /// before.
+    /// packets that arrive at their next node in other parts at the time `now` count as already
+    /// arrived.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -60,7 +61,7 @@ impl Link {
 
     /// Enqueues a packet whose next node is in another part of the partitioned fabric. Returns its
     /// arrival time, or the cause if it is dropped. With `tie`, packets that arrive at their next
-    /// node in other parts at the time `now` count as arrived before.
+    /// node in other parts at the time `now` count as already arrived.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
@@ -102,8 +103,8 @@ impl Link {
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
-    /// Returns the queued packets of this port, including those whose next node is in another part
-    /// of the partitioned fabric.
+    /// Returns the queued packets of this port, including packets whose next node is in another
+    /// part of the partitioned fabric.
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
@@ -141,7 +142,7 @@ impl Link {
     }
 
     /// Counts the packets that have arrived at their next node in other parts of the partitioned
-    /// fabric before `now`; with `at_now` also those that arrive at `now`.
+    /// fabric before `now`; with `at_now`, also packets that arrive at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned

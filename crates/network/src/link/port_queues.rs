@@ -1,10 +1,10 @@
 //! Queues of a two-event port (a port with an event at the end of each transmission): one queue for
 //! each traffic class, and the scheduler that chooses among them.
 //!
-//! Strict classes go first, in their order. The other classes share the rest of the link by weight
-//! with deficit round robin (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2: a class may
-//! exceed its quantum by one packet, which is deducted in its next rounds. A packet in transmission
-//! is never interrupted.
+//! Strict classes are served first, in the order of their numbers. The other classes share the
+//! remaining bandwidth by weight with deficit round robin (Shreedhar and Varghese 1995) in the form
+//! of RFC 8290, 4.2: a class may exceed its quantum by one packet, which is deducted in its next
+//! rounds. A packet in transmission is never interrupted.
 
 use crate::dcb::pfc::Wire;
 use crate::dcb::port_state::DcbPort;
@@ -37,12 +37,13 @@ enum ClassQueue {
     /// Queues by priority at a port with data-centre bridging (DCB); [`PortQueues::push_dcb`] and
     /// [`PortQueues::pop_by_priority`] serve them.
     Priorities(Box<PriorityQueues>),
-    /// Queue ordered by the ranks that a discipline from another crate computes. This variant must
-    /// be the last: serde counts a skipped variant when it writes the number of a variant, but not
-    /// when it reads one.
+    /// Queue ordered by the ranks that a discipline from another crate computes. Skipped variants
+    /// must be last: serde counts a skipped variant when it writes the number of a variant, but not
+    /// when it reads a number.
     #[serde(skip)]
     Ranked(Box<Ranked>),
-    /// Data and cut packets, of a discipline from another crate.
+    /// Queues of whole packets and of trimmed packets (headers), of a discipline from another
+    /// crate.
     #[serde(skip)]
     Trimming(Box<Trimming>),
 }
@@ -55,8 +56,8 @@ struct Class {
     deficit: i64,
 }
 
-/// All queues of a two-event port (a port with an event at the end of each transmission). The
-/// fields that every packet accesses come first.
+/// All queues of a two-event port (a port with an event at the end of each transmission). The first
+/// fields are accessed for every packet.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
@@ -78,17 +79,18 @@ pub(crate) struct PortQueues {
     /// Packets that disciplines have dropped from queues since the last call of
     /// [`super::Link::take_dropped`].
     pub dropped: Vec<(PacketHandle, Cause)>,
-    /// Packets in the buffer of a link layer that is or was asleep. They leave before all queued
-    /// packets.
+    /// Packets in the buffer of a link layer that is or was asleep. Packets in this buffer leave
+    /// before all queued packets.
     link_buffer: VecDeque<PacketHandle>,
     link_buffer_bytes: u64,
 }
 
 /// Result of the admission of a packet to the queue of its class.
 pub(crate) enum Admission {
-    /// The packet is queued; `mark` says whether it must be marked with CE.
+    /// The packet is queued; `mark` is whether the packet must be marked with CE.
     Admitted { mark: bool },
-    /// The header of the packet is queued, of this number of IP bytes: the payload is to be removed.
+    /// Only the header of the packet is queued, with the given number of IP bytes; the caller must
+    /// remove the payload.
     Trimmed(u16),
     /// The packet is dropped, for the given cause.
     Dropped(Cause),
@@ -97,7 +99,7 @@ pub(crate) enum Admission {
 impl From<Result<Admitted, Cause>> for Admission {
     fn from(admitted: Result<Admitted, Cause>) -> Admission {
         match admitted {
-            Ok(Admitted::AsItCame { mark }) => Admission::Admitted { mark },
+            Ok(Admitted::Unchanged { mark }) => Admission::Admitted { mark },
             Ok(Admitted::Header(ip_len)) => Admission::Trimmed(ip_len),
             Err(cause) => Admission::Dropped(cause),
         }
@@ -178,7 +180,7 @@ impl PortQueues {
         matches!(self.classes.as_slice(), [Class { queue: ClassQueue::Fifo { .. }, .. }])
     }
 
-    /// Whether packets may leave in another order than that in which they were enqueued.
+    /// Whether packets may leave in another order than the order of their arrivals.
     pub fn may_reorder(&self) -> bool {
         self.classes.len() > 1 || self.paused() != 0
     }
@@ -254,7 +256,7 @@ impl PortQueues {
     }
 
     /// Admits a packet to the queue of its class, or drops it. The backlog in `arrival` is ignored;
-    /// that of the class is used.
+    /// the backlog of the class is used.
     pub fn push(
         &mut self,
         handle: PacketHandle,
@@ -350,7 +352,7 @@ impl PortQueues {
     ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
         let ClassQueue::Priorities(queues) = &mut self.classes[usize::from(class)].queue else {
-            unreachable!("it is a DCB port")
+            unreachable!("the port has DCB")
         };
         let Some(shared) = &self.shared else {
             return queues.push(handle, ingress, priority, arrival);
@@ -367,7 +369,7 @@ impl PortQueues {
     }
 
     /// Returns the queued IP bytes that use the shared buffer of the switch at a port with
-    /// data-centre bridging (DCB); 0 if there is none.
+    /// data-centre bridging (DCB); 0 without shared buffer or without DCB.
     pub fn shared_bytes(&self) -> u64 {
         let dcb = self.dcb.as_ref().filter(|_| self.shared.is_some());
         let counted = dcb.map_or(0, |dcb| dcb.shared_priorities());
@@ -379,8 +381,8 @@ impl PortQueues {
         self.shared.as_deref()
     }
 
-    /// Records at the shared buffer that packets have left queues with `before` shared bytes, at a
-    /// port with data-centre bridging (DCB).
+    /// Updates the shared buffer after packets have left the queues of a port with data-centre
+    /// bridging (DCB). `before` is the previous value of [`PortQueues::shared_bytes`].
     pub fn update_shared(&self, before: u64) {
         if let Some(shared) = &self.shared {
             shared.changed(before, self.shared_bytes());
@@ -435,7 +437,7 @@ impl PortQueues {
     }
 
     /// Returns the index of the class that is served next; `None` if no packet is queued. `waits`
-    /// says whether a class has packets.
+    /// returns whether a class has packets that may be sent.
     fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
         let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
         if strict.is_some() || !self.classes.iter().any(&waits) {
@@ -452,7 +454,8 @@ impl PortQueues {
         }
     }
 
-    /// Whether a packet is queued; at a port with several classes always true, without a check.
+    /// Whether a packet is queued; always true, without a check, at a port with several classes or
+    /// without data-centre bridging (DCB).
     #[inline]
     pub fn has_packets(&mut self) -> bool {
         self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
@@ -525,7 +528,7 @@ impl ClassQueue {
             ClassQueue::Trimming(trimming) => {
                 trimming.push(handle.arriving(arrival.now), arrival).into()
             }
-            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue with push_dcb"),
         }
     }
 
@@ -540,7 +543,7 @@ impl ClassQueue {
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
             ClassQueue::Ranked(ranked) => return ranked.pop(now, pool, dropped),
             ClassQueue::Trimming(trimming) => return trimming.pop(now, pool, dropped),
-            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue with pop_by_priority"),
         };
         let plan = queue.at_dequeue(now, || {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };
@@ -551,7 +554,7 @@ impl ClassQueue {
             })
         });
         for _ in 0..plan.drop {
-            let handle = packets.pop_front().expect("the plan drops what waits");
+            let handle = packets.pop_front().expect("only queued packets are dropped");
             *bytes -= u64::from(handle.ip_len());
             dropped.push((handle, Cause::Sojourn));
         }
@@ -571,6 +574,8 @@ mod codepoints {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 64], D::Error> {
         let classes = Vec::deserialize(from)?;
-        classes.try_into().map_err(|_| serde::de::Error::custom("a class for each codepoint"))
+        classes
+            .try_into()
+            .map_err(|_| serde::de::Error::custom("the table of codepoints needs 64 classes"))
     }
 }

@@ -4,12 +4,12 @@
 //! many packets to reach `min`. While the port holds fewer than `max_held` packets, an arrival
 //! raises the average by less than `weight · max_held`. From the distance to `min` follows the
 //! number of arrivals that need no decision. These arrivals are only logged. Later RED replays all
-//! of them, with the same steps on the same numbers as if it had decided about each of them. With
-//! `weight = 1` the average is the current queue length, and nothing needs to be logged.
+//! of them, with exactly the computations of separate decisions. With `weight = 1` the average is
+//! the current queue length, and nothing needs to be logged.
 //!
 //! While the fast path is active, the port does not count the packets whose transmission has
-//! started ([`started`](super::started)); the log gives the queue that each arrival found. Before
-//! the next decision, the port counts again from its ring of packets in flight.
+//! started ([`started`](super::started)); the queue length at each arrival follows from the log.
+//! Before the next decision, the port counts them again in its ring of packets in flight.
 
 use crate::queue::{Average, Discipline, Queue};
 use eastwest_types::Time;
@@ -86,8 +86,8 @@ impl RedFastPath {
         true
     }
 
-    /// Lets RED replay the logged arrivals that it has not seen, and removes arrivals from the log
-    /// whose transmission has started.
+    /// Updates the average of RED with the logged arrivals that it does not include yet, and
+    /// removes arrivals from the log whose transmission has started.
     fn replay(&mut self, average: &mut Average) {
         let mut started = 0;
         for place in self.replayed as usize..self.arrivals.len() {
@@ -102,8 +102,8 @@ impl RedFastPath {
         self.replayed = self.arrivals.len() as u32;
     }
 
-    /// Lets RED replay all logged arrivals. Returns whether the fast path stays active with `held`
-    /// packets at the port; if not, clears the log.
+    /// Updates the average of RED with all logged arrivals. Returns whether the fast path stays
+    /// active with `held` packets at the port; if not, clears the log.
     pub fn renew(&mut self, average: &mut Average, held: usize) -> bool {
         self.replay(average);
         self.budget = average.arrivals_below_min(self.max_held).min(MAX_LOGGED);
@@ -127,7 +127,8 @@ impl RedFastPath {
         self.budget = if self.logs_arrivals { budget.min(MAX_LOGGED) } else { budget };
     }
 
-    /// Logs a queued packet that RED has already decided about; its transmission starts at `start`.
+    /// Logs a queued packet that the average of RED already includes; its transmission starts at
+    /// `start`.
     pub fn log_known(&mut self, start: Time) {
         self.arrivals.push(Arrival { now: start, clear_at: start });
         self.replayed += 1;

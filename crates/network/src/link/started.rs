@@ -1,17 +1,17 @@
-//! Ports that count the packets in their ring whose transmission has started. They are lazy ports
-//! (departures decided at dequeue), and eager ports (departures fixed at enqueue) whose discipline
-//! sees every packet.
+//! Ports that count the packets in their ring whose transmission has started. These ports are lazy
+//! ports (departures decided at dequeue), and eager ports (departures fixed at enqueue) whose
+//! discipline must see every packet.
 //!
 //! An eager port of this kind needs its queue length for each packet. Packets start in the order of
-//! the ring, so that a cursor suffices, which only moves forward: packets before it are in
-//! transmission or on the wire.
+//! the ring, so that one cursor suffices, which only moves forward: packets before the cursor are
+//! in transmission or on the wire.
 //!
 //! A [lazy](super::Mode::Lazy) port decides about the packet at the cursor. Before this decision,
 //! the handle in the ring has the arrival time at the port; afterwards, the arrival time at the far
-//! end. The decision may be made late, but this has no effect. A packet starts when the previous
-//! one has left the port, so that it is due before the previous one arrives at the far end, which
-//! is an event of the same link. Therefore, after each event, the packet at the head of the ring
-//! has started. Code that reads queues or losses calls [`Link::settle`] first.
+//! end. The decision may be made late, but this has no effect. The transmission of a packet is due
+//! when the previous packet has left the port, and thus before the previous packet arrives at the
+//! far end, which is an event of the same link. Therefore, after each event, the packet at the head
+//! of the ring has started. Code that reads queues or losses calls [`Link::settle`] first.
 
 use super::{Link, Outcome, PacketHandle};
 use crate::losses::Cause;
@@ -21,7 +21,7 @@ use eastwest_types::Time;
 
 impl Link {
     /// Returns number and IP bytes of the packets whose transmission has not started, according to
-    /// the cursor of the port.
+    /// the counters of the port (`started`, `started_bytes`).
     pub(super) fn not_started(&self) -> Backlog {
         Backlog {
             packets: self.on_wire.len() - self.started as usize,
@@ -29,8 +29,8 @@ impl Link {
         }
     }
 
-    /// Moves the cursor over the packets whose transmission has started by `now`, and returns the
-    /// queued packets. For ports without faults that fix departures at enqueue (eager).
+    /// Counts the packets whose transmission has started by `now`, and returns number and IP bytes
+    /// of the queued packets. For ports without faults that fix departures at enqueue (eager).
     #[inline]
     pub(super) fn update_started(&mut self, now: Time) -> Backlog {
         while self.next_start <= now
@@ -159,7 +159,7 @@ impl Link {
     }
 
     /// Starts the transmission of the next queued packet at a lazy port (departures are decided at
-    /// dequeue). Its discipline may first drop packets.
+    /// dequeue). The queue discipline may first drop packets.
     #[inline(never)]
     fn start_next(&mut self, start: Time, pool: &mut PacketPool) {
         let mut left = self.not_started();
@@ -217,7 +217,7 @@ impl Link {
     }
 
     /// Removes and returns the packets that the discipline of a lazy port has dropped at dequeue
-    /// since the last call, each with the time of its drop. They are already counted.
+    /// since the last call, each with the time of its drop. These drops are already counted.
     pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }
@@ -245,8 +245,9 @@ impl Link {
         handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
     }
 
-    /// Lets RED replay the arrivals that the fast path has logged, if it is active. If the fast
-    /// path then ends, packets whose transmission has started are counted again.
+    /// Updates the average of RED with the arrivals that its fast path has logged, if the fast path
+    /// is active. If the fast path then ends, packets whose transmission has started are counted
+    /// again.
     fn resync_red(&mut self) {
         let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
         let average = self.queue.steady_average().expect("only RED has a fast path");
@@ -273,11 +274,11 @@ impl Link {
 
     #[inline(never)]
     fn start_red_fast_path(&mut self, left: u32) {
-        let mut path = self.red_fast_path.take().expect("it has been looked at");
+        let mut path = self.red_fast_path.take().expect("a port with RED has this state");
         path.start(left);
         if path.logs_arrivals {
             for place in self.started..self.on_wire.len() as u32 {
-                let handle = self.on_wire.get(place).expect("it was counted");
+                let handle = self.on_wire.get(place).expect("counted packets are in the ring");
                 path.log_known(self.start_of(handle));
             }
         }

@@ -405,7 +405,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
 }
 
 #[test]
-#[should_panic(expected = "classes need two events")]
+#[should_panic(expected = "traffic classes need mode TwoEvent")]
 fn classes_need_two_events() {
     let classes = SchedulerConfig::StrictPriority.classes();
     Link::new(LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });

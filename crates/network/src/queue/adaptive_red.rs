@@ -9,8 +9,8 @@
 //! **Probability.** If `adapt` is set, the probability at the upper threshold changes every half
 //! second (*Adaptive RED*, section 4.1). While the average queue is above the middle fifth of the
 //! interval between the thresholds, the probability grows by a quarter of itself, but at most by
-//! 0.01. While the average is below the middle fifth, it shrinks to 0.9 of itself. It stays between
-//! 0.01 and 0.5.
+//! 0.01. While the average is below the middle fifth, the probability shrinks to 0.9 of itself. The
+//! probability stays at about 0.01 to 0.5.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
@@ -35,7 +35,7 @@ pub struct AdaptiveRedConfig {
     pub target: Span,
     /// Whether the probability at the upper threshold adapts to the average queue length.
     pub adapt: bool,
-    /// All other settings of RED; its thresholds are ignored.
+    /// All other settings of RED. The thresholds in this field are ignored.
     pub red: RedConfig,
 }
 
@@ -57,7 +57,8 @@ impl BuiltIn for AdaptiveRedConfig {
         let target = s.get(
             key::<Span>(
                 "target",
-                "Target of the queueing delay. The lower threshold is the number of bytes that \
+                "Target of the queueing delay. The lower threshold is the number of packets of \
+                 `mean_packet` bytes that \
                  the port sends in this time, the upper threshold is three times the lower \
                  (E-EON, tables 5.2 and 6.4: 100 us to 4 ms).",
             )
@@ -132,8 +133,9 @@ impl AdaptiveRed {
         AdaptiveRed { red, adapt: config.adapt, min, max, adapted: Time::ZERO }
     }
 
-    /// Carries out the adaptations of the drop probability that were due since the last packet. The
-    /// average queue length changes only on arrivals, so that all these adaptations see one value.
+    /// Executes the adaptations of the drop probability that were due since the last packet. The
+    /// average queue length changes only on arrivals, so that all these adaptations use the same
+    /// average.
     fn adapt(&mut self, now: Time) {
         let steps = now.since(self.adapted).0 / INTERVAL.0;
         self.adapted += INTERVAL * steps;

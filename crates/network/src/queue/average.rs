@@ -1,7 +1,7 @@
-//! Average queue length of RED (Floyd and Jacobson 1993, section 4 and equation 2.1). For each
-//! arriving packet, `avg ← avg + w·(q − avg)`, where `q` is the current queue length. After an idle
-//! time in which `m` packets could have been sent, `avg ← avg·(1 − w)^m`. With `w = 1` the average
-//! is the current queue length.
+//! Average queue length of random early detection (RED; Floyd and Jacobson 1993, section 4 and
+//! equation 2.1). For each arriving packet, `avg ← avg + w·(q − avg)`, where `q` is the current
+//! queue length. After an idle time in which `m` packets could have been sent, `avg ← avg·(1 −
+//! w)^m`. With `w = 1` the average is the current queue length.
 
 use super::decision::{Level, least_packets};
 use eastwest_types::{Limit, Span};
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Average {
     /// Weight of the current queue length in the average, from 0 to 1.
     weight: f64,
-    /// Lower threshold of RED: while the average is below it, every packet that fits is admitted.
+    /// Lower threshold of RED: while the average is below this threshold, every packet that fits is
+    /// admitted.
     min: Level,
     limit: Limit,
     /// Transmission time of a packet of mean size in picoseconds.
@@ -28,7 +29,8 @@ impl Average {
         Average { weight, min, limit, packet_ps: packet_ps.max(1) as f64, value: 0.0 }
     }
 
-    /// Returns the average queue length, in packets or IP bytes as the thresholds of RED.
+    /// Returns the average queue length, in the unit of the thresholds (packets or IP bytes) of
+    /// RED.
     #[inline]
     pub fn value(&self) -> f64 {
         self.value
@@ -42,17 +44,17 @@ impl Average {
 
     /// Returns the length below which a queue needs no decision of RED: a packet that finds fewer
     /// packets of its port, queued or on the wire, is admitted and changes only the average. This
-    /// holds for the number of arrivals that [`Average::arrivals_below_min`] returns. 0 if
-    /// thresholds count bytes.
+    /// is valid for the number of arrivals that [`Average::arrivals_below_min`] returns. The result
+    /// is 0 if thresholds are in bytes.
     pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// Returns the number of further arrivals for which the average certainly stays below `min`, at
-    /// whatever times they occur, if each finds fewer than `most` packets queued. An arrival raises
-    /// the average by less than `w · (most − 1)`.
+    /// Returns the number of further arrivals for which the average certainly stays below the
+    /// threshold `min`, at any times of arrival, if each arrival finds fewer than `most` packets
+    /// queued. An arrival raises the average by less than `w · (most − 1)`.
     #[inline]
     pub fn arrivals_below_min(&self, most: u32) -> u32 {
         if !self.follows() {
@@ -65,8 +67,8 @@ impl Average {
     }
 
     /// Updates the average when a packet arrives. `queue` is the queue length before this packet,
-    /// in packets or IP bytes as the thresholds. `idle` is the time for which the port has been
-    /// idle, `None` if it is busy.
+    /// in the unit of the thresholds (packets or IP bytes). `idle` is the time for which the port
+    /// has been idle, `None` if the port is busy.
     #[inline]
     pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.weight;

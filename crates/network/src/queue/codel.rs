@@ -1,14 +1,14 @@
 //! CoDel (RFC 8289; Nichols and Jacobson, ACM Queue 2012): a port drops packets at dequeue after
-//! all packets have waited longer than a target for a whole interval. Then the time between drops
-//! becomes shorter and shorter, until TCP slows down and the queue empties.
+//! all packets have waited longer than a target for a whole interval. The time between drops then
+//! decreases, until TCP reduces its rate and the queue empties.
 //!
 //! A packet is *above the target* if it waited for at least `target` and more than one full packet
 //! is queued behind it. If all packets were above the target for `interval`, one packet is dropped.
 //! Further drops follow after `interval`, `interval/√2`, `interval/√3` and so on, until a packet is
-//! below the target (RFC 8289, 5). If dropping begins again within 16 intervals, it continues near
-//! the last rate. With `ecn`, ECT packets are marked instead of dropped (Linux, `sch_codel`). A
-//! [protected](super::signal::Protection) packet is sent without mark, and the drop or mark applies
-//! to the next packet.
+//! below the target (RFC 8289, 5). If dropping begins again within 16 intervals, the drops continue
+//! at about the last rate. With `ecn`, ECT packets are marked instead of dropped (Linux,
+//! `sch_codel`). A [protected](super::signal::Protection) packet is sent without mark, and the drop
+//! or mark applies to the next packet.
 
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -91,11 +91,11 @@ impl QueueSettings for CoDelConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
-    /// Largest packet in IP bytes. If at most this many bytes are queued behind a packet, CoDel
-    /// does not drop it.
+    /// Largest packet in IP bytes. A packet with at most this number of bytes queued behind it is
+    /// not dropped.
     mtu: u64,
     /// Time from which packets may be dropped if all packets until then are above the target delay;
-    /// [`Time::NEVER`] while packets are below it.
+    /// [`Time::NEVER`] while packets are below the target delay.
     above_at: Time,
     dropping: bool,
     drop_next: Time,
@@ -121,15 +121,16 @@ impl CoDel {
         head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
     }
 
-    /// Returns the time of the drop that follows a drop at `from`: after the interval divided by
+    /// Returns the time of the next drop after a drop at `from`: later by the interval divided by
     /// √`count` (RFC 8289, 5.4). `count` is the number of drops in the dropping state.
     fn next_drop(&self, from: Time, count: u64) -> Time {
         let interval = u128::from(self.config.interval.0);
         from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
     }
 
-    /// Whether the packet at the head may be dropped, because all packets have been above the
-    /// target delay for an interval. Also updates the time from which drops are allowed.
+    /// Whether the packet at the head of the queue may be dropped, because all packets have been
+    /// above the target delay for an interval. Also updates `above_at`, the time from which drops
+    /// are allowed.
     fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
         let target = self.config.target;
         let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);
@@ -143,8 +144,8 @@ impl CoDel {
         false
     }
 
-    /// Decides at dequeue about queued packets, which `heads` yields from the first one on. Returns
-    /// how many packets the port drops, and whether it marks the packet after them.
+    /// Decides at dequeue about queued packets, which `heads` yields from the head of the queue.
+    /// Returns how many packets the port drops, and whether the port marks the next packet.
     pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();
         let late = self.is_late(now, head);
@@ -170,8 +171,8 @@ impl CoDel {
         plan
     }
 
-    /// Decides at dequeue in the dropping state: carries out all drops that are due, and leaves the
-    /// state if a packet is below the target delay.
+    /// Decides at dequeue in the dropping state: plans all drops that are due, and leaves the state
+    /// if a packet is below the target delay.
     fn go_on<'p>(
         &mut self,
         now: Time,
@@ -224,8 +225,8 @@ impl Discipline for CoDel {
         least_packets(self.config.limit, mtu)
     }
 
-    /// Whether a packet queued at `since` may be sent without a decision of CoDel. If so, also
-    /// updates the state as the decision would.
+    /// Whether a packet queued at `since` may be sent without a decision of CoDel. If the result is
+    /// true, also updates the state as the decision would.
     #[inline]
     fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         let calm = !self.dropping && now.since(since) < self.config.target;

@@ -1,15 +1,17 @@
 //! Interface for queue disciplines from other crates (`eastwest new` creates such a crate).
 //!
-//! A [`QueueModel`] contains the settings of a discipline. From it every port, or every class of a
-//! port, gets its own [`CustomQueue`], which decides about packets with a [`Verdict`] or a [`Plan`]
-//! like a built-in discipline. Two rules hold for every decision: a packet that exceeds the limit
-//! of the queue is dropped, and no more packets are dropped than are queued.
+//! A [`QueueModel`] contains the settings of a discipline. From these settings, a [`CustomQueue`]
+//! is created for every port, or every class of a port. This queue decides about packets with a
+//! [`Verdict`] or a [`Plan`] like a built-in discipline. Two rules apply to every decision: a
+//! packet that exceeds the limit of the queue is dropped, and no more packets are dropped than are
+//! queued.
 //!
-//! A discipline may give each packet a [rank](CustomQueue::rank), which decides the order of
-//! departures ([`super::ranked`]). It may also have a periodic [timer](CustomQueue::update_period).
-//! The simulator calls the timer late: all calls that are due are made before the next other call
-//! of the discipline. Results do not change, since the state of a discipline is visible only
-//! through its decisions. The built-in PIE carries out its updates in this way too.
+//! A discipline may assign a [rank](CustomQueue::rank) to each packet, which decides the order of
+//! departures ([`super::ranked`]). A discipline may also have a periodic
+//! [timer](CustomQueue::update_period). The simulator calls the timer late: all calls that are due
+//! are made before the next other call of the discipline. Results do not change, since the state of
+//! a discipline is visible only through its decisions. The built-in discipline PIE executes its
+//! updates in the same way.
 
 use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
@@ -25,7 +27,7 @@ pub trait CustomQueue: fmt::Debug + Send {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides at dequeue which of the next packets the port drops or marks; `heads` yields queued
-    /// packets from the first one on. Called only if the model [decides at
+    /// packets from the head of the queue. Called only if the model [decides at
     /// dequeue](QueueModel::decides_at_dequeue).
     fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = Head<'_>>) -> Plan {
         let _ = (now, heads);
@@ -33,29 +35,29 @@ pub trait CustomQueue: fmt::Debug + Send {
     }
 
     /// Returns the rank of an arriving packet that [`CustomQueue::at_enqueue`] has admitted. The
-    /// queued packet with the smallest rank leaves first; of equal ranks, the packet that arrived
-    /// first. If the queue is full, the packet with the largest rank is dropped. Called only if the
-    /// model [has ranks](QueueModel::ranks).
+    /// queued packet with the smallest rank leaves first; among equal ranks, the packet that
+    /// arrived first. If the queue is full, the packet with the largest rank is dropped. Called
+    /// only if the model [has ranks](QueueModel::ranks).
     fn rank(&mut self, arrival: &Arrival) -> u64 {
         let _ = arrival;
         0
     }
 
-    /// Informs the discipline that a packet is dropped because the queue is full. It is the packet
-    /// with the largest rank, which may be the arriving packet. Called only if the model [has
+    /// Informs the discipline that a packet is dropped because the queue is full. The dropped
+    /// packet has the largest rank, and may be the arriving packet. Called only if the model [has
     /// ranks](QueueModel::ranks).
     fn at_push_out(&mut self, now: Time, packet: &Head) {
         let _ = (now, packet);
     }
 
     /// Returns the time between two calls of [`CustomQueue::at_timer`], at least 100 ns; `None` for
-    /// no timer. Asked once, before the first packet.
+    /// no timer. Called once, before the first packet.
     fn update_period(&self) -> Option<Span> {
         None
     }
 
     /// Handles the end of a timer period. Returns true if further calls would change nothing until
-    /// the next packet arrives; these calls may then be skipped while the port is idle.
+    /// the next packet arrives; the simulator may then skip these calls while the port is idle.
     fn at_timer(&mut self, timer: &Timer) -> bool {
         let _ = timer;
         false
@@ -67,8 +69,8 @@ pub trait CustomQueue: fmt::Debug + Send {
 pub struct Timer {
     /// Time at which the period ends.
     pub now: Time,
-    /// Time until the port will have sent all packets that it holds now: the queueing delay of a
-    /// packet that would arrive now. Drops at dequeue shorten this time only from the next arrival
+    /// Time until the port will have sent all packets that it now holds: the queueing delay of a
+    /// packet that arrives at `now`. Drops at dequeue shorten this time only from the next arrival
     /// on.
     pub delay: Span,
 }
@@ -101,28 +103,29 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether the packets of a flow leave in the order of their arrival although they have ranks: the flow that
-    /// has the packet with the smallest rank sends the packet of it that arrived first (pFabric, section 4.2).
-    /// Needs [`QueueModel::ranks`].
+    /// Whether the packets of a flow leave in the order of their arrival although they have ranks.
+    /// The smallest rank then selects a flow, and the first packet of this flow to arrive leaves
+    /// (pFabric, section 4.2). Needs [`QueueModel::ranks`].
     fn keeps_flow_order(&self) -> bool {
         false
     }
 
-    /// Whether the discipline cuts packets by [`Verdict::Trim`]: their headers stay in the queue. Has no effect
-    /// together with [`QueueModel::ranks`]. The discipline is not asked about headers that another switch has cut, nor
-    /// about packets for which the memory of the switch has no room, which are cut.
+    /// Whether the discipline trims packets ([`Verdict::Trim`]): only their headers are queued. Has
+    /// no effect together with [`QueueModel::ranks`]. The queue calls the discipline neither for
+    /// packets that an earlier switch has trimmed, nor for packets that do not fit into the shared
+    /// memory of the switch: the queue trims these.
     fn trims(&self) -> bool {
         false
     }
 
-    /// Whether the discipline reads [`Arrival::remaining`]; senders then state it. By default disciplines with
-    /// ranks do.
+    /// Whether the discipline reads [`Arrival::remaining`], which transports then have to set. The
+    /// default is true for disciplines with ranks.
     fn reads_remaining(&self) -> bool {
         self.ranks()
     }
 }
 
-/// Settings of a queue whose discipline comes from another crate.
+/// Settings of a queue whose discipline is from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomQueueConfig {
     /// Discipline with its settings, from which the queue of each port or class is created.
@@ -160,7 +163,7 @@ impl QueueSettings for CustomQueueConfig {
 /// Function that reads the settings of a discipline from another crate.
 pub type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
 
-/// Queue of one port or class whose discipline comes from another crate: state and limit.
+/// Queue of one port or class whose discipline is from another crate: state and limit.
 #[derive(Debug)]
 pub struct Custom {
     queue: Box<dyn CustomQueue>,
@@ -208,7 +211,7 @@ impl Custom {
         self.ranks
     }
 
-    /// Whether the discipline cuts packets.
+    /// Whether the discipline trims packets (removes payloads and queues headers).
     pub(crate) fn trims(&self) -> bool {
         self.trims
     }
@@ -266,7 +269,7 @@ impl Discipline for Custom {
         let verdict = self.judge(arrival);
         if let Some(periods) = &mut self.periods {
             periods.clear_at = match verdict.loss() {
-                // A header takes almost no time.
+                // The transmission time of a header is neglected.
                 None if verdict == Verdict::Trim => arrival.clear_at,
                 None => arrival.clear_at.max(arrival.now) + arrival.send_time,
                 Some(_) => arrival.clear_at,
@@ -288,7 +291,7 @@ impl Discipline for Custom {
         let mut heads = heads().inspect(|_| seen.set(seen.get() + 1));
         let plan = self.queue.at_dequeue(now, &mut heads);
         // The port cannot drop more packets than are queued. The discipline may drop packets that
-        // it has not taken from `heads`; reading them here counts the queued ones.
+        // it has not read from `heads`; reading these packets here counts them.
         heads.take(plan.drop.saturating_sub(seen.get())).for_each(drop);
         Plan { drop: plan.drop.min(seen.get()), ..plan }
     }

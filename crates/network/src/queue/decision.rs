@@ -9,7 +9,7 @@ use eastwest_types::{HostId, Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// IP bytes of the largest packet without payload, an ACK of 40 B with timestamps and three SACK
-/// blocks. A port sends it even if its MTU is smaller.
+/// blocks. A port sends packets of this size even if its MTU is smaller.
 const LARGEST_BARE_PACKET: u32 = 80;
 
 /// Number and bytes of the packets queued at a port, without the packet in transmission.
@@ -27,7 +27,7 @@ impl Backlog {
         Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// Returns this backlog minus `other`, which must be a part of it.
+    /// Returns this backlog minus `other`, which must be a part of this backlog.
     pub fn without(self, other: Backlog) -> Backlog {
         Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
@@ -53,7 +53,7 @@ impl Backlog {
     }
 }
 
-/// A queue length in packets or bytes. It may be an average, so that it need not be an integer.
+/// A queue length in packets or bytes; not always an integer, since it may be an average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
     /// Queue length as a number of packets.
@@ -101,10 +101,10 @@ pub struct Arrival<'p> {
     /// Transmission time of the packet at this port, framing included; zero if the packet does not
     /// wait because its link sleeps.
     pub send_time: Span,
-    /// Number and IP bytes of the packets queued before this one.
+    /// Number and IP bytes of the packets queued before this packet.
     pub backlog: Backlog,
-    /// Time at which the port will have sent all packets before this one; in the past if the port
-    /// is idle.
+    /// Time at which the port will have sent all packets that arrived before this packet; in the
+    /// past if the port is idle.
     pub clear_at: Time,
     /// The arriving packet.
     pub packet: &'p Stored,
@@ -115,10 +115,10 @@ pub struct Arrival<'p> {
 }
 
 impl Arrival<'_> {
-    /// Returns the payload bytes that the sender of the packet had left when it sent it: those that its
-    /// application has written to the connection and the receiver has not acknowledged, the ones in the packet
-    /// included. 0 for a packet without payload. `None` if no queue of the scenario
-    /// [reads them](super::QueueModel::reads_remaining).
+    /// Returns the payload bytes that the sender had left when it sent this packet: bytes that its
+    /// application has written to the connection and the receiver has not acknowledged, including
+    /// the payload of this packet. 0 for a packet without payload. `None` if no queue of the
+    /// scenario [reads remaining bytes](super::QueueModel::reads_remaining).
     pub fn remaining(&self) -> Option<u64> {
         self.pool.remaining(self.handle.slot())
     }
@@ -134,13 +134,13 @@ impl Arrival<'_> {
         self.handle.dst()
     }
 
-    /// Whether the receiver uses the header of the packet if its payload is cut: then [`Verdict::Trim`] is
-    /// possible. Data packets of RoCEv2 are trimmable.
+    /// Whether [`Verdict::Trim`] is possible: the receiver of the packet can use the header without
+    /// payload. True for data packets of RoCEv2.
     pub fn trimmable(&self) -> bool {
         self.packet.is_trimmable()
     }
 
-    /// Whether the port is idle, so that the packet is sent at once and occupies no room in the
+    /// Whether the port is idle, so that the packet is sent at once and does not count in the
     /// queue.
     #[inline]
     pub fn idle(&self) -> bool {
@@ -163,18 +163,19 @@ impl Arrival<'_> {
 pub enum Verdict {
     /// The packet is queued.
     Enqueue,
-    /// The packet is queued. If its transport supports ECN, it is marked with CE.
+    /// The packet is queued and, if its transport supports ECN, marked with CE.
     Mark,
     /// The packet does not fit and is dropped.
     Drop,
     /// The packet is dropped although it would fit, as a signal of congestion.
     DropEarly,
-    /// The packet loses its payload; its header is queued. Only with a model that
-    /// [trims](super::QueueModel::trims). A packet that is not [trimmable](Arrival::trimmable) is dropped.
+    /// The payload of the packet is removed, and its header is queued. Only with a model that
+    /// [trims](super::QueueModel::trims). A packet that is not [trimmable](Arrival::trimmable) is
+    /// dropped.
     Trim,
 }
 
-/// A packet at the head of a queue.
+/// A queued packet, as a discipline sees it at dequeue.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'p> {
     /// Time at which the packet was enqueued.
@@ -191,7 +192,8 @@ pub struct Head<'p> {
 }
 
 impl<'p> Head<'p> {
-    /// Returns a packet of a queue without ranks; `left` is the backlog behind the packet.
+    /// Returns the view of a packet in a queue without ranks; `left` is the backlog behind the
+    /// packet.
     #[inline]
     pub(crate) fn new(handle: &PacketHandle, left: Backlog, packet: &'p Stored) -> Head<'p> {
         Head { since: handle.arrived(), left, packet, rank: 0, handle: *handle }
@@ -265,8 +267,8 @@ impl Place {
     }
 }
 
-/// Returns the largest number of packets that never exceeds the limit, even if all have the full
-/// length `mtu` in bytes.
+/// Returns the largest number of packets that never exceeds the limit, even if all packets have
+/// `mtu` IP bytes.
 pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
     match limit {
         Limit::Packets(n) => n,

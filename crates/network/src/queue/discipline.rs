@@ -1,5 +1,5 @@
-//! Traits of queue disciplines: their settings, how these are read, and the queues that are created
-//! from them.
+//! Traits of queue disciplines: settings, reading of settings from a scenario, and decisions about
+//! packets.
 
 use super::average::Average;
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict};
@@ -9,12 +9,12 @@ use eastwest_types::{Limit, Rate, Span, Time};
 use std::fmt;
 
 /// Bytes of memory that a queue is assumed to use in addition to the `Queue` value in its port,
-/// unless the discipline states a number.
+/// unless [`QueueSettings::memory`] of the discipline returns another number.
 const MEMORY: u64 = 128;
 
 /// Settings of a queue discipline.
 pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
-    /// Type of the queue of one port or class: a [`Discipline`], or a box of one.
+    /// Type of the queue of one port or class: a [`Discipline`], or a `Box` of a discipline.
     type Queue;
 
     /// Returns the limit of the queue; packets that do not fit are dropped.
@@ -42,14 +42,14 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
     }
 
     /// Returns the queueing delay at which the discipline begins to signal congestion, at a port
-    /// with the rate `_rate`; `None` if it never does. For thresholds in packets, every packet is
-    /// assumed to have `_full` bytes.
+    /// with the rate `_rate`; `None` if the discipline never signals congestion. For thresholds in
+    /// packets, every packet is assumed to have `_full` bytes.
     fn target(&self, _rate: Rate, _full: u32) -> Option<Span> {
         None
     }
 
-    /// Returns warnings about ports at which the discipline can never act, with the calculation in
-    /// each warning.
+    /// Returns warnings about ports at which the discipline can never drop early or mark, with the
+    /// calculation in each warning.
     fn never_acts(&self, _inert: &Inert) -> Vec<String> {
         Vec::new()
     }
@@ -60,15 +60,16 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
     }
 }
 
-/// A built-in queue discipline: its name in scenarios, and how its settings are read.
+/// Settings of a built-in queue discipline, with its name in scenarios and a function that reads
+/// the settings.
 pub trait BuiltIn: QueueSettings {
     /// Name of the discipline in scenarios, such as `pie` in `kind = "pie"`.
     const NAME: &'static str;
     /// One line of explanation of the discipline, for the reference of settings.
     const DOC: &'static str;
 
-    /// Reads the settings of the discipline from the table of the queue. `limit` was read before,
-    /// and `ports` are the ports of the queue.
+    /// Reads the settings of the discipline from the table of the queue. `limit` is the limit of
+    /// the queue, and `ports` are the ports to which the settings apply.
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> Self;
 }
 
@@ -78,8 +79,8 @@ pub trait Discipline {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides at dequeue which packets at the head of the queue are dropped, and whether the next
-    /// packet is marked. `heads` returns an iterator over the queued packets; it is called only if
-    /// the discipline needs to see packets.
+    /// packet is marked. `heads` returns an iterator over the queued packets; a discipline calls it
+    /// only if it needs to see packets.
     #[inline]
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
@@ -103,16 +104,16 @@ pub trait Discipline {
         0
     }
 
-    /// Whether [`Discipline::at_dequeue`] would let a packet queued at `_since` leave unchanged.
-    /// `false` means that `at_dequeue` must be called.
+    /// Whether a packet queued at `_since` leaves at `_now` without drop or mark and without a call
+    /// of [`Discipline::at_dequeue`]. `false` means that `at_dequeue` must be called.
     #[inline]
     fn passes_without_decision(&mut self, _now: Time, _since: Time) -> bool {
         false
     }
 
-    /// Returns the average queue length for the fast path of RED: only this average changes while
-    /// the queue is short, and settings never change. `None` if this does not hold for the
-    /// discipline.
+    /// Returns the average queue length for the fast path of RED. While the queue is short,
+    /// arrivals must change only this average, and settings must never change; `None` if the
+    /// discipline does not meet these conditions.
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         None

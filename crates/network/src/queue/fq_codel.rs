@@ -1,12 +1,13 @@
 //! FQ-CoDel (RFC 8290): flows are hashed to queues, and each queue has its own CoDel. Queues are
-//! served by deficit round robin; queues of new flows come before those of old flows.
+//! served by deficit round robin; queues of new flows are served before queues of old flows.
 //!
-//! A queue that gets its first packet joins the list of new flows with a credit of `quantum` bytes.
-//! When it has sent these bytes, it moves to the list of old flows. If a queue of the new list
-//! becomes empty, it also moves to the old list once before it is forgotten, so that a flow cannot
-//! stay new by sending slowly (RFC 8290, 4.2). If a packet exceeds the limit, a packet at the head
-//! of the queue with most bytes is dropped (4.1.3; Linux drops up to 64 at once). As in Linux,
-//! CoDel drops nothing while all queues together hold at most one full packet.
+//! When a packet is enqueued in an empty queue that is in no list, the queue joins the list of new
+//! flows with a credit of `quantum` bytes. When it has sent these bytes, it moves to the list of
+//! old flows. If a queue of the new list becomes empty, it also moves to the old list once before
+//! it is removed from the lists, so that a flow cannot stay new by sending slowly (RFC 8290, 4.2).
+//! If a packet exceeds the limit, a packet at the head of the queue with most bytes is dropped
+//! (4.1.3; Linux drops up to 64 at once). As in Linux, CoDel drops nothing while all queues
+//! together hold at most one full packet.
 
 use super::codel::{CoDel, CoDelConfig};
 use super::decision::{Arrival, Backlog, Head, Place, Ports, Verdict};
@@ -105,7 +106,7 @@ pub struct FqCoDel {
     config: FqCoDelConfig,
     mtu: u32,
     seed: u64,
-    /// Queues by hash of the flow; `None` until a queue gets its first packet.
+    /// Queues by hash of the flow; `None` until the first packet is enqueued in a queue.
     flows: Vec<Option<Box<Flow>>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -151,7 +152,8 @@ impl FqCoDel {
     }
 
     /// Enqueues a packet and returns the packets that are dropped to make room; the new packet may
-    /// be one of them. At an `idle` port the packet is sent at once, and nothing is dropped.
+    /// be among the dropped packets. At an idle port (`idle` is true), the packet is sent at once,
+    /// and nothing is dropped.
     pub fn push(&mut self, handle: PacketHandle, idle: bool) -> Vec<PacketHandle> {
         self.insert(handle);
         let mut out = Vec::new();
@@ -220,8 +222,8 @@ impl FqCoDel {
                 continue;
             }
             let Some((handle, mark)) = self.take(number, now, pool, dropped) else {
-                // The queue of a new flow moves to the list of old flows once before it is
-                // forgotten.
+                // The queue of a new flow moves to the list of old flows once before it is removed
+                // from the lists.
                 let keep = is_new && !self.old.is_empty();
                 self.flow(number).listed = keep;
                 self.move_on(is_new, keep);
@@ -233,10 +235,10 @@ impl FqCoDel {
     }
 
     /// Removes the queue at the head of the list of new flows (`is_new`) or of old flows. With
-    /// `keep` it is appended to the list of old flows.
+    /// `keep`, the queue is then appended to the list of old flows.
     fn move_on(&mut self, is_new: bool, keep: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
-        let number = list.pop_front().expect("a flow is in turn");
+        let number = list.pop_front().expect("a flow is listed");
         if keep {
             self.old.push_back(number);
         }
@@ -270,9 +272,9 @@ impl FqCoDel {
     }
 }
 
-/// Implements the part of [`Discipline`] that concerns the limit. Ports with FQ-CoDel use
-/// [`FqCoDel::push`] and [`FqCoDel::pop`]; only a port that treats the queue as one FIFO calls
-/// these functions.
+/// Implements the part of [`Discipline`] that concerns the limit. Two-event ports without
+/// data-centre bridging use [`FqCoDel::push`] and [`FqCoDel::pop`] instead; only a port that treats
+/// the queue as one FIFO calls these functions.
 impl Discipline for FqCoDel {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         arrival.fits(self.config.codel.limit)

@@ -1,26 +1,26 @@
-//! Warnings about disciplines that can never act, with the calculation that shows this.
+//! Warnings about disciplines that can never drop early or mark, each with the calculation.
 //!
 //! A threshold that the queue never reaches, or a target above the delay of a full queue, silently
-//! turns a discipline into drop-tail. This is the case for most published thresholds for 10 Gbit/s
-//! if the queue holds 200 packets, and for most targets that were designed for the Internet at the
-//! rates of a data centre.
+//! turns a discipline into drop-tail. Examples are most published thresholds for 10 Gbit/s at a
+//! queue of 200 packets, and most targets for the Internet at the rates of a data centre.
 
 use super::decision::{Level, Ports};
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_settings::narrow::whole_part;
 use eastwest_types::{Limit, Span};
 
-/// Rates and limits of the ports of a queue, from which follows how long the queue can become.
+/// Properties of the ports of a queue, from which the largest queue length follows.
 #[derive(Debug)]
 pub struct Inert<'a> {
     /// Ports to which the settings of the queue apply.
     pub ports: &'a Ports,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Shared memory that ports may use in addition to the limit of their queues; `None` if there
-    /// is none.
+    /// Shared memory that ports may use in addition to the limit of their queues; `None` without
+    /// shared memory.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether the queue has the rate of the link for itself, without other queues at the port.
+    /// Whether the queue is the only queue of its port, so that it can use the full rate of the
+    /// link.
     pub alone: bool,
 }
 
@@ -131,8 +131,8 @@ impl Inert<'_> {
     /// Returns a warning for each port rate at which even a full queue does not exceed the delay
     /// target. `name` is the name of the discipline in messages.
     pub fn target(&self, name: &str, target: Span, limit: Limit) -> Vec<String> {
-        // If other queues share the rate, packets may wait longer than the transmission of their
-        // own queue takes, so that no warning is possible.
+        // If other queues share the rate, packets may wait longer than the transmission time of
+        // their own queue, so that no warning is possible.
         if !self.alone {
             return Vec::new();
         }

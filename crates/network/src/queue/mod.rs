@@ -3,16 +3,18 @@
 //!
 //! Each discipline is one file, with settings (names, defaults, sources), state and algorithm, and
 //! one line in the list of [`BUILT_IN`] disciplines. Most disciplines decide at enqueue
-//! ([`Discipline::at_enqueue`]) from the queue at this time. Every port can serve them, also one in
-//! [`Mode::Eager`](crate::link::Mode::Eager), which fixes departures at enqueue. CoDel decides at
-//! dequeue ([`Discipline::at_dequeue`]), which needs [`Mode::Lazy`](crate::link::Mode::Lazy) or
-//! [`Mode::TwoEvent`](crate::link::Mode::TwoEvent). The module [`signal`] decides whether a
-//! congestion signal is an ECN mark or an early drop. A discipline only decides ([`Verdict`]): the
-//! link sets the codepoint CE of the packet (`Link::mark`, `PacketPool::mark`).
+//! ([`Discipline::at_enqueue`]) from the queue at this time. Every port can serve these
+//! disciplines, also a port in [`Mode::Eager`](crate::link::Mode::Eager), which fixes departures at
+//! enqueue. CoDel decides at dequeue ([`Discipline::at_dequeue`]), which needs
+//! [`Mode::Lazy`](crate::link::Mode::Lazy) or [`Mode::TwoEvent`](crate::link::Mode::TwoEvent). The
+//! module [`signal`] decides whether a congestion signal is an ECN mark or an early drop. A
+//! discipline only decides ([`Verdict`]): the link sets the codepoint CE of the packet
+//! (`Link::mark`, `PacketPool::mark`).
 //!
-//! Defaults are those of the RFC or the paper that defines a discipline. If they were meant for the
-//! Internet, the explanation of the key says so, since a data centre needs other values. ECN marks
-//! are on by default (RFC 7567, section 4.2.1); they concern only transports that support ECN.
+//! Defaults are from the RFC or the paper that defines a discipline. If a default was meant for the
+//! Internet, the explanation of the key states this, since a data centre needs other values. ECN
+//! marks are on by default (RFC 7567, section 4.2.1), but apply only to transports that support
+//! ECN.
 
 mod adaptive_red;
 mod average;
@@ -66,14 +68,14 @@ macro_rules! family {
         }
 
         /// Queue of one port, or of one class of a port: settings and state of its discipline. The
-        /// value is small if there is only a limit.
+        /// value is small for a discipline without state.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Queue {
             $(
                 #[doc = concat!("See [`", stringify!($settings), "`].")]
                 $name(<$settings as QueueSettings>::Queue),
             )*
-            /// A discipline from another crate, with its state; it cannot be stored in a
+            /// A discipline from another crate, with its state; this state cannot be stored in a
             /// checkpoint.
             #[serde(skip)]
             Custom(Box<Custom>),
@@ -155,8 +157,8 @@ impl QueueConfig {
     }
 
     /// Returns the queueing delay at which the discipline begins to signal congestion, at a port
-    /// with the rate `rate`; `None` if it never does. For thresholds in packets, every packet is
-    /// assumed to have `full` bytes.
+    /// with the rate `rate`; `None` if the discipline never signals congestion. For thresholds in
+    /// packets, every packet is assumed to have `full` bytes.
     pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         settings!(self, c => c.target(rate, full))
     }
@@ -217,9 +219,10 @@ pub struct Room {
     /// Explanation of the key `limit` in the reference of settings.
     pub doc: &'static str,
     /// Buffer shared by the ports, whose size replaces the default limit; `None` if the ports share
-    /// none.
+    /// no buffer.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether the queue has the rate of the link for itself, without other queues at the port.
+    /// Whether the queue is the only queue of its port, so that it can use the full rate of the
+    /// link.
     pub alone: bool,
 }
 
@@ -236,7 +239,7 @@ impl Room {
 }
 
 /// Reads the settings of a queue from its table. `others` are disciplines from other crates. Adds
-/// warnings to `notes` if the discipline can never act with these settings.
+/// warnings to `notes` if the discipline can never drop early or mark with these settings.
 pub fn read(
     s: &mut Section,
     ports: &Ports,

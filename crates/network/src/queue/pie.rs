@@ -8,18 +8,18 @@
 //! p ← p + scale(p) · (α·(d − target) + β·(d − d'))          (RFC 8033, 4.2)
 //! ```
 //!
-//! where `scale` makes steps small while `p` is small. A step is at most 0.02 once `p` has reached
-//! 0.1, and `p` decays by 2 % per update while the queue stays empty.
+//! where the factor `scale` makes steps small while `p` is small. A step is at most 0.02 once `p`
+//! has reached 0.1, and `p` decays by 2 % per update while the queue stays empty.
 //!
 //! Nothing is dropped or marked in three cases: during the first `burst` of congestion (4.4); while
 //! the delay was below half the target and `p` below 0.2; and if at most two packets are queued
-//! (5.1). Drops are spread: the probabilities since the last drop are added up, and a drop is
-//! possible from a sum of 0.85 on and certain from 8.5 on (5.4). ECT packets are marked while `p`
-//! is at most `mark_up_to`, and dropped above (5.1).
+//! (5.1). Drops are spread: the probabilities of all packets since the last drop are summed, and a
+//! drop is possible from a sum of 0.85 on and certain from 8.5 on (5.4). ECT packets are marked
+//! while `p` is at most `mark_up_to`, and dropped above this value (5.1).
 //!
-//! The delay is known exactly: it is the time to send the backlog, so that the departure rate is
-//! not estimated (4.3). Updates are carried out at the next arrival, each with the delay at the
-//! time of the update. PIE is always active (section 5.3 of the RFC is not used).
+//! The delay is exact: the time to send the backlog. The departure rate is therefore not estimated
+//! (4.3). Updates are executed at the next arrival, each with the delay at the time of the update.
+//! PIE is always active (section 5.3 of the RFC is not used).
 
 use super::decision::{Arrival, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -44,8 +44,8 @@ pub struct PieConfig {
     /// Duration of a burst after an idle time that causes no drops or marks (RFC 8033: MAX_BURST,
     /// 150 ms).
     pub burst: Span,
-    /// Drop probability up to which ECT packets are marked; above it they are dropped (RFC 8033:
-    /// MARK_ECNTH, 0.1).
+    /// Drop probability up to which ECT packets are marked; at a higher probability they are
+    /// dropped (RFC 8033: MARK_ECNTH, 0.1).
     pub mark_up_to: f64,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
@@ -169,8 +169,8 @@ impl Pie {
         }
     }
 
-    /// Returns the factor by which an update of the drop probability is multiplied; it is small
-    /// while the probability is small (RFC 8033, 4.2).
+    /// Returns the factor of an update of the drop probability, which is small while the
+    /// probability is small (RFC 8033, 4.2).
     fn scale(&self) -> f64 {
         match self.probability {
             p if p < 0.000_001 => 1.0 / 2048.0,
@@ -210,7 +210,7 @@ impl Pie {
         self.delay = delay;
     }
 
-    /// Carries out all updates of the drop probability that are due before an arrival.
+    /// Executes all updates of the drop probability that are due before an arrival.
     fn catch_up(&mut self, arrival: &Arrival) {
         let at_rest = |p: &Pie| {
             p.probability == 0.0 && p.delay == Span::ZERO && p.burst_left == p.config.burst
@@ -218,14 +218,14 @@ impl Pie {
         while self.updated + self.config.update <= arrival.now {
             let at = self.updated + self.config.update;
             if self.clear_at <= at && at_rest(self) {
-                // PIE is at rest and the queue is empty, so that all remaining updates up to this
-                // arrival change nothing.
+                // The queue is empty and all variables have their initial values, so that the
+                // remaining updates up to this arrival change nothing.
                 let steps = arrival.now.since(self.updated).0 / self.config.update.0;
                 self.updated += self.config.update * steps;
                 break;
             }
-            // No packet has arrived since the time `at`, so that `clear_at` gives the exact
-            // queueing delay at `at`.
+            // No packet has arrived since the time `at`, so that the queueing delay at `at` follows
+            // exactly from `clear_at`.
             self.update(Span(self.clear_at.0.saturating_sub(at.0)));
             self.updated = at;
         }

@@ -2,11 +2,12 @@
 //! Scheduling at Line Rate*, SIGCOMM 2016). A [discipline from another crate](super::custom)
 //! computes the ranks.
 //!
-//! A packet gets its rank when it arrives and keeps it. The packet with the smallest rank leaves
-//! first; of equal ranks, the packet that arrived first. If the queue is full, the packet with the
-//! largest rank is dropped; of equal ranks, the packet that arrived last, which may be the arriving
-//! packet. Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), pFabric (Alizadeh et al.,
-//! SIGCOMM 2013) and earliest deadline first are rules for such ranks.
+//! The rank of a packet is computed at its arrival and does not change. The packet with the
+//! smallest rank leaves first; among equal ranks, the packet that arrived first. If the queue is
+//! full, the packet with the largest rank is dropped; among equal ranks, the packet that arrived
+//! last, which may be the arriving packet. Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM
+//! 1996), pFabric (Alizadeh et al., SIGCOMM 2013) and earliest deadline first are rules that can be
+//! written as ranks.
 //!
 //! The PIFO paper does not specify which packet a full queue drops. This queue drops the packet
 //! with the largest rank, as pFabric does.
@@ -20,7 +21,7 @@ use crate::pool::PacketPool;
 use eastwest_types::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sort key of a queued packet: its rank, and its number in the order of arrival.
+/// Sort key of a queued packet: (rank, number in the order of arrival).
 type Key = (u64, u64);
 
 /// Queued packets in the order of their ranks, and the discipline that computes the ranks.
@@ -28,14 +29,16 @@ type Key = (u64, u64);
 pub struct Ranked {
     queue: Box<Custom>,
     packets: BTreeMap<Key, PacketHandle>,
-    /// By flow, the packets in the order of arrival; `None` where flows need not keep their order.
+    /// By flow, the packets in the order of arrival; `None` if packets of a flow may overtake each
+    /// other.
     flows: Option<Flows>,
     bytes: u64,
     /// Number of packets that have arrived so far, dropped packets included.
     arrived: u64,
 }
 
-/// Packets of each flow: number in the order of arrival, and rank.
+/// Queued packets by flow; the key is the hash of the flow, the entries are (number in the order of
+/// arrival, rank).
 #[derive(Debug, Default)]
 struct Flows(BTreeMap<u64, BTreeSet<(u64, u64)>>);
 
@@ -53,7 +56,7 @@ impl Flows {
         }
     }
 
-    /// Returns the packet of a flow that arrived first, but for those in `gone`.
+    /// Returns the packet of a flow that arrived first, without the packets in `gone`.
     fn first(&self, flow: u64, gone: &BTreeSet<Key>) -> Option<Key> {
         let mut keys = self.0.get(&flow)?.iter().map(|&(number, rank)| (rank, number));
         keys.find(|key| !gone.contains(key))
@@ -79,7 +82,7 @@ impl Ranked {
 
     /// Admits a packet and queues it, or drops it. Returns whether the packet must be marked with
     /// CE, or the cause of its drop. Packets that are dropped to make room are added to `dropped`.
-    /// At an idle port the packet needs no room.
+    /// An idle port admits the packet even if the limit is exceeded.
     pub fn push(
         &mut self,
         handle: PacketHandle,
@@ -102,14 +105,14 @@ impl Ranked {
                 return if dropped.is_empty() {
                     Err(Cause::QueueFull)
                 } else {
-                    // The result can state only one drop, so that several drops are returned in the
-                    // list `dropped`.
+                    // The result can contain only one drop, so that several drops are returned in
+                    // the list `dropped`.
                     dropped.push((handle, Cause::QueueFull));
                     Ok(false)
                 };
             };
             let last = *last.key();
-            let out = self.take(last, pool).expect("the packet waits");
+            let out = self.take(last, pool).expect("the packet is queued");
             self.queue.at_push_out(arrival.now, &head(last, &out, Backlog::default(), pool));
             dropped.push((out, Cause::QueueFull));
         }
@@ -121,7 +124,7 @@ impl Ranked {
         Ok(verdict == Verdict::Mark)
     }
 
-    /// Removes and returns the packet with the smallest rank, and whether it is to be marked with
+    /// Removes and returns the packet with the smallest rank, and whether it must be marked with
     /// CE; `None` if no packet is left. Packets that the discipline drops from the queue are added
     /// to `dropped`.
     pub fn pop(
@@ -151,7 +154,7 @@ impl Ranked {
             }),
         };
         for _ in 0..plan.drop {
-            let handle = self.take_first(pool).expect("the plan drops what waits");
+            let handle = self.take_first(pool).expect("only queued packets are dropped");
             dropped.push((handle, Cause::Sojourn));
         }
         self.take_first(pool).map(|handle| (handle, plan.mark))
@@ -176,8 +179,8 @@ impl Ranked {
     }
 }
 
-/// Returns the packet that leaves next if those in `gone` have left: the first one of the flow that has the packet
-/// with the smallest rank.
+/// Returns the sort key of the packet that leaves next when the packets in `gone` have left: the
+/// first packet of the flow to which the packet with the smallest rank belongs.
 fn next_of_flows(
     packets: &BTreeMap<Key, PacketHandle>,
     flows: &Flows,
@@ -188,8 +191,8 @@ fn next_of_flows(
     flows.first(pool.get(handle.slot()).flow(handle), gone)
 }
 
-/// Returns a queued packet in the form in which a discipline sees it. `key` is the sort key of the
-/// packet, and `left` the backlog behind it.
+/// Returns the view of a queued packet for a discipline. `key` is the sort key of the packet, and
+/// `left` the backlog behind it.
 fn head<'p>(key: Key, handle: &PacketHandle, left: Backlog, pool: &'p PacketPool) -> Head<'p> {
     Head { rank: key.0, ..Head::new(handle, left, pool.get(handle.slot())) }
 }

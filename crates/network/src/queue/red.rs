@@ -9,18 +9,19 @@
 //! p_b = max_probability · (avg − min) / (max − min)        p = p_b / (1 − n·p_b)
 //! ```
 //!
-//! where `n` is the number of packets passed since the last signal. The second formula spreads
-//! signals evenly: gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets
-//! 1/p_b packets pass first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From
-//! `max` on every packet is signalled. With `gentle`, the probability instead grows further, to one
-//! at twice `max` (Floyd 2000). In the paper the queue length counts all packets at the gateway;
-//! here, as in ns-2, the packet in transmission does not count.
+//! where `n` is the number of packets enqueued since the last signal. The second formula spreads
+//! signals evenly: gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`)
+//! enqueues 1/p_b packets without signal first, so that gaps are uniform on 1/p_b … 2/p_b
+//! ([`Spread::Wait`]). From `max` on every packet is signalled. With `gentle`, the probability
+//! grows linearly from `max_probability` at `max` to one at twice `max` (Floyd 2000). In the paper
+//! the queue length counts all packets at the gateway; here, as in ns-2, the packet in transmission
+//! does not count.
 //!
 //! Mark or drop: RFC 3168, section 7, allows a router to drop even ECN-capable packets when its
-//! average is above an upper threshold. `mark_below` is the probability from which such packets are
-//! dropped. As in ns-2's `queue/red.cc` (`REDQueue::drop_early`, `v_prob1`), it is compared with
-//! the probability *before* spreading. [Protected](super::signal::Protection) packets are not
-//! dropped.
+//! average is above an upper threshold. `mark_below` is the probability from which ECN-capable
+//! packets are dropped. As in ns-2's `queue/red.cc` (`REDQueue::drop_early`, `v_prob1`),
+//! `mark_below` is compared with the probability *before* spreading.
+//! [Protected](super::signal::Protection) packets are not dropped.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
@@ -49,31 +50,32 @@ pub struct RedConfig {
     pub gentle: bool,
     /// How signals (drops or marks) are distributed over arriving packets.
     pub spread: Spread,
-    /// Length of a mean packet in IP bytes; it gives the number of packets that could have been
-    /// sent in an idle time.
+    /// Length of a mean packet in IP bytes, from which the number of packets that could have been
+    /// sent in an idle time follows.
     pub mean_packet: u32,
-    /// How congestion is signalled: by marks or drops.
+    /// Signals of congestion: marks or drops, and protected packets.
     pub signal: Signal,
     /// Probability, before spreading, from which ECN-capable packets are dropped instead of marked;
-    /// `None`: they are marked at every probability.
+    /// `None`: ECN-capable packets are marked at every probability.
     pub mark_below: Option<f64>,
     /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
 }
 
 /// How signals (drops or marks) are distributed over arriving packets. `p_b` is the probability
-/// that follows from the average queue, and `n` the number of packets passed since the last signal.
+/// that follows from the average queue, and `n` the number of packets enqueued since the last
+/// signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spread {
     /// Every packet is signalled independently, with the probability p_b that follows from the
     /// average queue: gaps between signals are geometric.
     Alone,
     /// The probability is p_b / (1 − n·p_b), where p_b follows from the average queue and n packets
-    /// have passed since the last signal. Gaps between signals are uniform on 1 … 1/p_b (Floyd and
-    /// Jacobson 1993, section 7).
+    /// were enqueued since the last signal. Gaps between signals are uniform on 1 … 1/p_b (Floyd
+    /// and Jacobson 1993, section 7).
     Even,
     /// The probability is zero while m·p_b is below 1, then p_b / (2 − m·p_b), where p_b follows
-    /// from the average queue and m − 1 packets have passed since the last signal. Gaps between
+    /// from the average queue and m − 1 packets were enqueued since the last signal. Gaps between
     /// signals are uniform on 1/p_b … 2/p_b (ns-2, `queue/red.cc`, `REDQueue::modify_p` with
     /// `wait_`).
     Wait,
@@ -84,8 +86,8 @@ pub enum Spread {
 pub struct Red {
     config: RedConfig,
     average: Average,
-    /// Number of packets passed since the last drop or mark while the average queue was between the
-    /// thresholds.
+    /// Number of packets enqueued since the last drop or mark while the average queue was between
+    /// the thresholds.
     unsignalled: u32,
     random: Stream,
 }
@@ -296,19 +298,20 @@ impl Discipline for Red {
         }
         let p = self.probability();
         if p <= 0.0 {
-            // The average is at most `min`, so that the packet passes and spreading begins anew.
+            // The average is at most `min`, so that the packet is enqueued and the count for
+            // spreading restarts.
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }
-        // p / rest is the probability after spreading; if it is one or more, the packet is
-        // certainly signalled.
+        // p / rest is the probability after spreading; if this value is one or more, the packet is
+        // certainly dropped or marked.
         let rest = match self.config.spread {
             Spread::Alone => 1.0,
             Spread::Even => 1.0 - f64::from(self.unsignalled) * p,
             Spread::Wait => 2.0 - (f64::from(self.unsignalled) + 1.0) * p,
         };
-        // `rest` is above 1 only with `Spread::Wait`, for the packets that pass before a signal is
-        // possible.
+        // `rest` is above 1 only with `Spread::Wait`, for the packets that are enqueued before a
+        // signal is possible.
         let signalled = rest <= 1.0 && (p >= 1.0 || self.random.unit() * rest < p);
         if !signalled {
             self.unsignalled += 1;

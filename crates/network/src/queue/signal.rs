@@ -2,13 +2,13 @@
 //! protected.
 //!
 //! To signal congestion, a discipline marks a packet whose transport supports ECN (RFC 3168), and
-//! drops any other packet. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped
-//! where data packets are only marked. E-EON, chapter 6, defines modes of protection from these
-//! drops. *default* protects no packet. *ece-bit* protects packets with the ECE bit in the TCP
-//! header (SYN and SYN-ACK of ECN connections, and ACKs that echo a mark). *ack+syn* also protects
-//! every other packet without payload, which makes step marking the "true simple marking" of E-EON.
-//! *bypass* protects all packets that cannot be marked, as some switches do. A protected packet is
-//! queued like any other, and is dropped only if it does not fit.
+//! drops any other packet. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that a discipline
+//! drops them where it only marks data packets. E-EON, chapter 6, defines modes of protection from
+//! these drops. *default* protects no packet. *ece-bit* protects packets with the ECE bit in the
+//! TCP header (SYN and SYN-ACK of ECN connections, and ACKs that echo a mark). *ack+syn* also
+//! protects every other packet without payload, which makes step marking the "true simple marking"
+//! of E-EON. *bypass* protects all packets that cannot be marked, as some switches do. A protected
+//! packet is queued, and is dropped only if it does not fit.
 
 use super::decision::Verdict;
 use crate::pool::Stored;
@@ -24,7 +24,7 @@ pub enum Protection {
     Default,
     /// Packets with the ECE bit in the TCP header are protected.
     EceBit,
-    /// Packets with the ECE bit are protected, and all packets of connections without payload.
+    /// Packets with the ECE bit are protected, and all packets without payload.
     AckSyn,
     /// All packets that cannot be marked are protected.
     Bypass,
@@ -53,13 +53,13 @@ fn carries_payload(kind: PacketKind) -> bool {
 pub struct Signal {
     /// Whether packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
-    /// Packets that are not dropped although they cannot be marked.
+    /// Packets that are not dropped early although they cannot be marked.
     pub protection: Protection,
 }
 
 impl Signal {
-    /// Returns the verdict that signals congestion with this packet: it is marked, dropped early
-    /// or, if it is protected, only enqueued.
+    /// Returns the verdict that signals congestion with this packet: mark, early drop or, for a
+    /// protected packet, only enqueue.
     pub fn verdict(self, packet: &Stored) -> Verdict {
         if self.ecn && packet.understands_marks() {
             Verdict::Mark
@@ -71,7 +71,8 @@ impl Signal {
     }
 }
 
-/// Reads the key `protection`: the packets that are not dropped although they cannot be marked.
+/// Reads the key `protection`: the packets that are not dropped early although they cannot be
+/// marked.
 pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protection {
     s.choice(
         "protection",

@@ -1,12 +1,13 @@
-//! Marking at a threshold: a packet that finds more than K packets or bytes queued gets the CE mark
-//! of RFC 3168, if its transport supports ECN. This is the marking of DCTCP (Alizadeh et al. 2010,
-//! section 3.1; RFC 8257, section 3.1), which uses the current queue length without averaging.
-//! Packets of other transports are dropped above the threshold unless they are
-//! [protected](super::signal::Protection); by default all are protected, so that they are queued
-//! unmarked. Packets that exceed the limit are dropped.
+//! Marking at a threshold: a packet that finds more than K packets or bytes queued is marked with
+//! CE (RFC 3168), if its transport supports ECN. This is the marking of DCTCP (Alizadeh et al.
+//! 2010, section 3.1; RFC 8257, section 3.1), which uses the current queue length without
+//! averaging. Packets of other transports are dropped above the threshold unless they are
+//! [protected](super::signal::Protection); by default all these packets are protected, so that they
+//! are queued unmarked. Packets that exceed the limit are dropped.
 //!
-//! With `at_dequeue`, a departing packet is marked if more than K is queued behind it. The sender
-//! then learns of the queue earlier, by the queueing delay (ECN*, Wu et al. 2012).
+//! With `at_dequeue`, a departing packet is marked if more than K packets or bytes are queued
+//! behind it. The mark then reaches the sender earlier, by the queueing delay (ECN*, Wu et al.
+//! 2012).
 
 use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -24,7 +25,8 @@ pub struct StepMarkingConfig {
     pub mark_from: Limit,
     /// Whether packets are marked at dequeue instead of at enqueue.
     pub at_dequeue: bool,
-    /// Packets that are not dropped above the threshold although they cannot be marked.
+    /// Packets that are not dropped above the threshold although they cannot be marked (protected
+    /// packets).
     pub protection: Protection,
     /// Limit of the queue; packets that do not fit are dropped.
     pub limit: Limit,
@@ -75,7 +77,8 @@ impl BuiltIn for StepMarkingConfig {
         let (k, room) = (Level::from(threshold), Level::from(limit));
         let reaches = threshold.counts_same_as(limit) && k.value() >= room.value();
         s.demand(!reaches, &["threshold", "limit"], || {
-            "never marks a packet: it must be below the limit of the queue".to_owned()
+            "never marks a packet: `threshold` must be below the limit of the queue (`limit`)"
+                .to_owned()
         });
         let mark_from = if from { threshold } else { threshold.plus_one() };
         StepMarkingConfig { mark_from, at_dequeue, protection, limit }
@@ -149,8 +152,9 @@ impl Discipline for StepMarking {
         }
     }
 
-    /// Drops packets at the head that cannot be marked, up to the first packet that may leave. This
-    /// packet is marked if the backlog behind it has reached the threshold.
+    /// While the backlog behind the packet at the head has reached the threshold, drops packets
+    /// that can be neither marked nor enqueued unmarked (protected). The first other packet is
+    /// marked, if its transport supports ECN.
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
         _: Time,

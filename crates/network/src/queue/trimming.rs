@@ -1,21 +1,22 @@
-//! Queue that cuts packets: a packet without room loses its payload, and its header goes on (*trimming*; Cheng et
-//! al., *Catch the Whole Lot in an Action*, NSDI 2014; Handley et al., NDP, SIGCOMM 2017; Ultra Ethernet 1.0). A
-//! [discipline from another crate](super::custom) decides which packets are cut. The receiver learns of the loss
-//! when the header arrives. A header that an earlier switch has cut is admitted as a header, and the discipline
-//! is not asked.
+//! Queue with packet trimming: the payload of a packet that does not fit is removed, and its header
+//! is queued (Cheng et al., *Catch the Whole Lot in an Action*, NSDI 2014; Handley et al., NDP,
+//! SIGCOMM 2017; Ultra Ethernet 1.0). A [discipline from another crate](super::custom) decides
+//! which packets are trimmed. The receiver detects the loss when the header arrives. A packet that
+//! an earlier switch has trimmed is queued as a header without a call of the discipline.
 //!
-//! Headers wait among the data packets, in the order of arrival. They have room for as many bytes as data packets
-//! have, counting full packets where the limit counts packets; beyond it, headers are lost. In a switch memory that
-//! its queues share, the headers of a port count as a queue of their own, and a packet for which the memory has no
-//! room is cut, whatever the discipline would decide.
+//! Headers are queued among the data packets, in the order of arrival. Headers may use as many
+//! bytes as the limit allows for data packets (a limit in packets counts as full packets); further
+//! headers are dropped. In a [shared memory](crate::shared_buffer), the threshold applies to the
+//! headers of a port as to a queue of their own; a packet that does not fit into the memory is
+//! trimmed without a call of the discipline.
 //!
-//! Only packets that are [trimmable](super::Arrival::trimmable) can be cut: the receiver must know what a header
-//! without payload means.
+//! Only packets that are [trimmable](super::Arrival::trimmable) can be trimmed: the receiver must
+//! be able to handle a header without payload.
 //!
-//! Differences to NDP: NDP sends headers first. Here they stay in order, because the receivers that know them, queue
-//! pairs of RoCEv2, go back to the first missing packet: a header that overtakes data packets would look like a
-//! loss of these. Of a full queue, NDP cuts the arriving packet or the last one, at random; here it is always the
-//! arriving one.
+//! Differences to NDP: NDP sends headers first. Here headers stay in order, because their
+//! receivers, queue pairs of RoCEv2, go back to the first missing packet: a header that overtakes
+//! data packets would indicate a loss of these packets. At a full queue, NDP trims at random the
+//! arriving packet or the last queued packet; here always the arriving packet is trimmed.
 
 use super::custom::Custom;
 use super::decision::{Arrival, Backlog, Head, Place, Verdict};
@@ -26,32 +27,33 @@ use crate::pool::PacketPool;
 use eastwest_types::{Limit, Time};
 use std::collections::VecDeque;
 
-/// Data packets and headers that wait, and the discipline that decides.
+/// Queued data packets and headers, and the discipline that decides about arriving packets.
 #[derive(Debug)]
 pub struct Trimming {
     queue: Box<Custom>,
-    /// Packets in the order of arrival; whether each is a header.
+    /// Packets in the order of arrival, each with whether it is a header.
     packets: VecDeque<(PacketHandle, bool)>,
     data: Backlog,
     headers: Backlog,
-    /// Bytes of headers that may wait.
+    /// Largest number of IP bytes of queued headers.
     room: u64,
 }
 
-/// State of a packet after a queue that cuts packets has admitted it.
+/// Form in which a queue with trimming has admitted a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admitted {
-    /// The packet waits as it came: with its payload, or as a header that an earlier switch has cut.
-    AsItCame {
+    /// The packet is queued in the form in which it arrived: with its payload, or as a header that an
+    /// earlier switch has trimmed.
+    Unchanged {
         /// Whether the packet must be marked with CE.
         mark: bool,
     },
-    /// The queue has cut the packet, and its header waits, which has this number of IP bytes.
+    /// The queue has removed the payload; the header, with this number of IP bytes, is queued.
     Header(u16),
 }
 
 impl Trimming {
-    /// Returns an empty queue at a port, whose discipline is `queue`.
+    /// Returns an empty queue with the discipline `queue`; `place` describes the port.
     pub fn new(queue: Box<Custom>, place: &Place) -> Trimming {
         let room = match queue.limit() {
             Limit::Packets(n) => u64::from(n) * u64::from(place.mtu),
@@ -71,9 +73,9 @@ impl Trimming {
         self.packets.iter().map(|(handle, _)| handle)
     }
 
-    /// Admits a packet and queues it, whole or cut. Returns the cause of its drop otherwise.
+    /// Admits a packet and queues it, whole or trimmed, or drops it and returns the cause.
     pub fn push(&mut self, handle: PacketHandle, arrival: &mut Arrival) -> Result<Admitted, Cause> {
-        if arrival.packet.is_cut() {
+        if arrival.packet.is_trimmed() {
             return self.push_header(handle, arrival);
         }
         arrival.backlog = self.data;
@@ -83,13 +85,14 @@ impl Trimming {
         }
         if verdict != Verdict::Trim {
             self.append(handle, false);
-            return Ok(Admitted::AsItCame { mark: verdict == Verdict::Mark });
+            return Ok(Admitted::Unchanged { mark: verdict == Verdict::Mark });
         }
         self.push_header(handle, arrival)
     }
 
-    /// Admits the header of a packet that the memory of the switch has no room for; `admits` says whether it
-    /// admits a number of bytes, the second one, to a queue of the length in the first one.
+    /// Admits the header of a packet that does not fit into the shared memory of the switch, or drops
+    /// the packet and returns the cause. `admits(queued, bytes)` is whether the memory has room for
+    /// `bytes` more IP bytes in a queue of `queued` IP bytes.
     pub(crate) fn push_without_memory(
         &mut self,
         handle: PacketHandle,
@@ -97,22 +100,23 @@ impl Trimming {
         admits: impl FnOnce(u64, u32) -> bool,
     ) -> Result<Admitted, Cause> {
         let header = arrival.packet.header_bytes(handle.ip_len());
-        let can_be_cut = arrival.packet.is_cut() || arrival.trimmable();
-        if !can_be_cut || !admits(self.headers.bytes, header.into()) {
+        let may_be_header = arrival.packet.is_trimmed() || arrival.trimmable();
+        if !may_be_header || !admits(self.headers.bytes, header.into()) {
             return Err(Cause::SharedBuffer);
         }
         self.push_header(handle, arrival)
     }
 
-    /// Queues the header of a packet, which may be cut already.
+    /// Queues the header of a packet, which an earlier switch may have trimmed. Drops it if the
+    /// queued headers use all bytes for headers.
     fn push_header(&mut self, handle: PacketHandle, arrival: &Arrival) -> Result<Admitted, Cause> {
         let header = arrival.packet.header_bytes(handle.ip_len());
         if !arrival.idle() && self.headers.bytes + u64::from(header) > self.room {
             return Err(Cause::QueueFull);
         }
         self.append(handle.with_ip_len(header), true);
-        match arrival.packet.is_cut() {
-            true => Ok(Admitted::AsItCame { mark: false }),
+        match arrival.packet.is_trimmed() {
+            true => Ok(Admitted::Unchanged { mark: false }),
             false => Ok(Admitted::Header(header)),
         }
     }
@@ -130,9 +134,10 @@ impl Trimming {
         Some((handle, is_header))
     }
 
-    /// Removes and returns the next packet or header, and whether it is to be marked with CE; `None` if nothing
-    /// is left. Packets that the discipline drops before it are added to `dropped`. The discipline is not asked
-    /// about headers at the head, and sees the data packets up to the next header.
+    /// Removes and returns the next packet or header, and whether it must be marked with CE; `None`
+    /// if the queue is empty. Packets that the discipline drops are added to `dropped`. The
+    /// discipline is not called for a header at the head of the queue, and sees only the data
+    /// packets before the next header.
     pub fn pop(
         &mut self,
         now: Time,
@@ -151,7 +156,7 @@ impl Trimming {
             })
         });
         for _ in 0..plan.drop {
-            let (handle, _) = self.take_first().expect("the plan drops what waits");
+            let (handle, _) = self.take_first().expect("only queued packets are dropped");
             dropped.push((handle, Cause::Sojourn));
         }
         let (handle, is_header) = self.take_first()?;
@@ -159,7 +164,7 @@ impl Trimming {
     }
 }
 
-/// Returns a packet as a backlog.
+/// Returns the backlog of one packet.
 fn one(handle: &PacketHandle) -> Backlog {
     Backlog { packets: 1, bytes: u64::from(handle.ip_len()) }
 }

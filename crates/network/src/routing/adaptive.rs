@@ -3,38 +3,38 @@
 //! (*Benchmarking the Ethernet-Federated Datacenter*, 2009).
 //!
 //! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a
-//! packet that is queued there. If the CNM takes the path of the flow in reverse, it enters each
-//! switch by the port through which the flow leaves. Switches read the CNM:
+//! packet that is queued at this port. If the CNM uses the path of the flow in reverse, it enters
+//! each switch by the port through which the flow leaves. Switches read the CNM:
 //!
 //! 1. The switch marks this output port as congested for the receiving host of the flow. The
 //!    severity of the mark is the quantised feedback in the CNM.
-//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, receiver mod n,
-//!    comes first, and the others follow in cyclic order. Unmarked ports are preferred to marked
-//!    ones, and marked ports of low severity to those of high severity.
-//! 3. If an eligible port is unmarked, the flow takes this port from now on, and the switch absorbs
+//! 2. Eligible ports for a receiver are the ports on shortest paths. The static choice, port number
+//!    receiver mod n, is first, and the other ports follow in cyclic order. Unmarked ports are
+//!    preferred to marked ports, and marked ports of low severity to marked ports of high severity.
+//! 3. If an eligible port is unmarked, the flow uses this port from now on, and the switch absorbs
 //!    the CNM. If not, the CNM continues upstream: the next switch may have another path, and the
-//!    source reduces its rate only if no switch has one.
+//!    source reduces its rate only if no switch has another path.
 //! 4. A mark expires when no CNM has renewed it for a given time (250 ms in the study, which does
 //!    not state what exactly expires).
 //!
 //! With [`Persistence`], step 3 has two conditions, as in the study: "(ii) *if* all admissible
 //! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to
 //! perform source-injection rate control." While all eligible ports are marked, the flow uses the
-//! least severe one. The switch absorbs the CNM that moves the flow to this port, and CNMs about
-//! ports that the flow has left. It also absorbs the first CNMs about the port in use, up to a
-//! number or for a time. Later ones continue to the source: the hotspot persists. Counting restarts
-//! when the flow moves to another port, because a mark has expired or another port is now less
-//! severe.
+//! port with the lowest severity. The switch absorbs the CNM that moves the flow to this port, and
+//! CNMs about ports that the flow has left. The switch also absorbs the first CNMs about the port
+//! in use, up to a number or for a time. Later CNMs about this port continue to the source: the
+//! hotspot persists. The count and the time restart when the flow moves to another port, because a
+//! mark has expired or another port now has a lower severity.
 //!
-//! With `ageing`, the severity of a mark is its feedback times its remaining lifetime. Of two ports
-//! with equal feedback, the one with the older mark is then preferred.
+//! With `ageing`, the severity of a mark is its feedback times its remaining lifetime. Between two
+//! ports with equal feedback, the port with the older mark is then preferred.
 //!
-//! Differences from the papers: they do not state whether a CNM that has changed a route still
-//! reaches the source. Here it does not, following the study's "only when no uncongested path is
-//! left does the source rate-limit". They also do not state how CNMs find the path of the flow in
-//! reverse. Here switches know this path; a real switch could learn it from the frames of the flow.
-//! A CNM whose flow has moved to another path is routed like other packets. Paths are always
-//! shortest, so that there are no loops.
+//! Differences from the papers: the papers do not state whether a CNM that has changed a route
+//! still reaches the source. Here the CNM does not, following the study's "only when no uncongested
+//! path is left does the source rate-limit". The papers also do not state how CNMs find the path of
+//! the flow in reverse. Here switches know this path; a real switch could learn it from the frames
+//! of the flow. A CNM whose flow has moved to another path is routed like other packets. Paths are
+//! always shortest, so that there are no loops.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::modulo::modulo;
@@ -53,7 +53,7 @@ pub struct AdaptiveConfig {
     /// Whether the severity of a mark decreases linearly with time, to zero at the end of `timer`.
     pub ageing: bool,
     /// Condition for a persisting hotspot, on which CNMs are sent on to their source while all
-    /// eligible ports are marked. `None`: they are always sent on in this case.
+    /// eligible ports are marked. `None`: in this case, CNMs are always sent on.
     pub persistence: Option<Persistence>,
 }
 
@@ -132,12 +132,13 @@ pub enum Snooped {
 pub struct AdaptiveCounts {
     /// Number of CNMs that marked a port as congested.
     pub marked: u64,
-    /// Number of CNMs that a switch absorbed, those in `held` included.
+    /// Number of CNMs that a switch absorbed, including the CNMs in `held`.
     pub absorbed: u64,
     /// Number of CNMs that were absorbed although all eligible ports were marked; `None` if the
     /// settings have no [`Persistence`].
     pub held: Option<u64>,
-    /// Number of packets that left by a port other than that of static routing (receiver mod n).
+    /// Number of packets that left by another port than the port of static routing (receiver mod
+    /// n).
     pub moved: u64,
 }
 
@@ -151,14 +152,16 @@ struct Mark {
 /// Congestion marks of one switch, by receiver and output link.
 type Marks = BTreeMap<(u32, u32), Mark>;
 
-/// Port towards a receiver that is in use although it is marked, since all eligible ports are.
+/// Port towards a receiver that is in use although it is marked, since all eligible ports are
+/// marked.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Taken {
     link: u32,
     since: Time,
-    /// Number of CNMs about the port since it is in use.
+    /// Number of CNMs about the port since its choice (`since`).
     cnms: u32,
-    /// Time at which the latest mark of the eligible ports expires; later the entry can be removed.
+    /// Time at which the latest mark of the eligible ports expires; after this time, the entry can
+    /// be removed.
     until: Time,
 }
 
@@ -192,8 +195,8 @@ impl Adaptive {
         }
     }
 
-    /// Returns the index in `members`, the eligible ports, of the port that a packet to `dst` would
-    /// take at `switch`.
+    /// Returns the index in `members`, the eligible ports, of the port on which `switch` would send
+    /// a packet to `dst`.
     pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
         best(&self.marks[switch as usize], self.ageing, now, dst, members).0
     }
@@ -228,8 +231,8 @@ impl Adaptive {
             return Snooped::Absorbed;
         }
         let Some(persistence) = self.persistence else { return Snooped::Pass };
-        // True if the flow already used this port while all ports were marked, and continues to use
-        // it.
+        // True if the flow already used the preferred port while all ports were marked, and
+        // continues to use this port.
         let stays = before.0 == after.0 && before.1.is_some();
         let port = (switch, dst, members[after.0]);
         if self.persists(persistence, (now, until), port, stays, link) {
@@ -240,8 +243,9 @@ impl Adaptive {
         Snooped::Absorbed
     }
 
-    /// Whether a CNM about `link` shows that the hotspot persists on the least severe port `port`,
-    /// to which the flow has moved. `stays` says that the flow used this port before this CNM.
+    /// Whether a CNM about `link` shows that the hotspot persists on `port`, the port with the
+    /// lowest severity, which the flow now uses. `stays` means that the flow already used this port
+    /// before this CNM.
     fn persists(
         &mut self,
         persistence: Persistence,
@@ -308,7 +312,7 @@ fn best(
     in_order
         .map(|port| (port, severity(port)))
         .min_by_key(|&(_, severity)| severity)
-        .expect("a set of ports is never empty")
+        .expect("a set of ports has members")
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //! fabric.
 //!
 //! For each edge switch: a switch that has lost all its shortest paths to the edge switch is **cut
-//! off**. This depends on switches nearer to the edge switch, so that switches are examined in the
-//! order of their hop counts without failures. Switches that are cut off then get new paths, in the
-//! order of their new hop counts (Ramalingam and Reps, *An Incremental Algorithm for a
-//! Generalization of the Shortest-Path Problem*, 1996). A switch that is not cut off keeps its hop
-//! count and can only lose ports, since no hop count has decreased.
+//! off**. Whether a switch is cut off depends on switches nearer to the edge switch, so that
+//! switches are examined in the order of their hop counts without failures. New paths for the
+//! switches that are cut off are then computed, in the order of their new hop counts (Ramalingam
+//! and Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996).
+//! The hop count of a switch that is not cut off does not change, and the switch can only lose
+//! ports, since no hop count has decreased.
 
 use super::directions::{Directions, towards};
 use super::entry::{GROUP_BIT, NO_ROUTE};
@@ -36,8 +37,8 @@ struct OfEdge {
 
 impl Changes<'_> {
     /// Returns the next hops that change because cables are down, by switch and column (edge
-    /// switch). `down` has the two switches of each such cable, and `entries` the next hops without
-    /// failures, by direction.
+    /// switch). `down` has the two switches of each cable that is down, and `entries` the next hops
+    /// without failures, by direction.
     pub fn find(
         &self,
         down: &[(u32, u32)],
@@ -61,8 +62,8 @@ impl Changes<'_> {
         changed
     }
 
-    /// Records the sets of ports that a switch uses while all its cables are up, so that equal sets
-    /// get no second entry.
+    /// Records the sets of ports that a switch uses while all its cables are up, so that no second
+    /// entry is created for an equal set.
     fn remember_sets(&self, switch: u32, entries: &[u32], sets: &mut Sets) {
         let mut ports = Vec::new();
         for edge in self.directions.examples(switch).into_iter().flatten() {
@@ -101,8 +102,8 @@ impl Changes<'_> {
         found
     }
 
-    /// Computes the new hop counts of the switches that were cut off. `hops` gives the hop counts
-    /// without failures.
+    /// Computes the new hop counts of the switches that were cut off. `hops` returns the hop count
+    /// of a switch without failures.
     fn reconnect(&self, cut_off: &mut BTreeMap<u32, u32>, hops: &dyn Fn(u32) -> u32) {
         let mut next = BTreeSet::new();
         for &switch in cut_off.keys() {

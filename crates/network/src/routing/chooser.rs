@@ -1,5 +1,5 @@
-//! Traits of policies that choose among equal paths: their settings, how these are read, and the
-//! chooser that is created from them.
+//! Traits of policies that choose among equal paths: settings, reading of settings from a scenario,
+//! and choice of a port.
 
 use super::query::{Query, View};
 use eastwest_settings::Section;
@@ -15,7 +15,7 @@ pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
     /// run.
     fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
 
-    /// Whether all packets of a flow take one path, which can be computed before the first packet.
+    /// Whether all packets of a flow use one path, which can be computed before the first packet.
     fn is_per_flow(&self) -> bool {
         false
     }
@@ -32,8 +32,8 @@ pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
     }
 }
 
-/// A built-in policy that chooses among equal paths: its name in scenarios, and how its settings
-/// are read.
+/// Settings of a built-in policy that chooses among equal paths, with its name in scenarios and a
+/// function that reads the settings.
 pub trait BuiltIn: RoutingSettings {
     /// Name of the policy in scenarios, such as `flowlet` in `routing = "flowlet"`.
     const NAME: &'static str;
@@ -59,8 +59,8 @@ pub trait Chooser {
         false
     }
 
-    /// Returns the index in [`Query::members`] of the port that a packet takes. `turn` is the index
-    /// of the last port used in round robin for this set of ports.
+    /// Returns the index in [`Query::members`] of the port on which a packet leaves. `turn` is the
+    /// index of the last port used in round robin for this set of ports.
     fn choose<'f>(
         &mut self,
         query: &Query,
@@ -68,7 +68,7 @@ pub trait Chooser {
         view: impl FnOnce() -> View<'f>,
     ) -> usize;
 
-    /// Returns those of the equal ports `members` that packets to the host `_dst` may take.
+    /// Returns the ports, among the equal ports `members`, that packets to the host `_dst` may use.
     fn possible<'m>(&self, _dst: HostId, members: &'m [u32]) -> &'m [u32] {
         members
     }

@@ -1,8 +1,8 @@
 //! Interface for choices among equal paths from other crates (`eastwest new` creates such a crate).
 //!
-//! A [`RoutingModel`] contains the settings of the choice. From it every switch gets its own
-//! [`CustomRouting`], which is called for every packet with more than one shortest path. The fabric
-//! computes the paths, again after links have failed.
+//! A [`RoutingModel`] contains the settings of the choice. From these settings, a [`CustomRouting`]
+//! is created for every switch, which is called for every packet with more than one shortest path.
+//! The fabric computes the paths, and computes them again when links fail or are repaired.
 
 use super::chooser::{Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -17,12 +17,13 @@ use std::sync::Arc;
 
 /// Choice among equal paths at one switch, implemented in another crate: settings and state.
 pub trait CustomRouting: fmt::Debug + Send {
-    /// Returns the number of the path that a packet takes, below [`Choice::paths`]. A larger number
-    /// is reduced modulo the number of paths.
+    /// Returns the number of the path for a packet, below [`Choice::paths`]. A larger number is
+    /// reduced modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
 
-    /// Handles a packet that the switch is about to enqueue at a port, after [`CustomRouting::choose`] where that
-    /// is called. Called only if the model [sees all packets](RoutingModel::sees_all).
+    /// Handles a packet that the switch is about to enqueue at a port, after the call of
+    /// [`CustomRouting::choose`] if the packet has several paths. Called only if the model [sees
+    /// all packets](RoutingModel::sees_all).
     fn forward(&mut self, transit: &mut Transit) {
         let _ = transit;
     }
@@ -34,8 +35,8 @@ pub trait RoutingModel: fmt::Debug + Send + Sync {
     /// Returns the state of the choice at the switch `place`, before the first packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
 
-    /// Whether [`CustomRouting::forward`] is called for every packet at every switch, also where it has a single
-    /// path. Runs are faster without these calls.
+    /// Whether [`CustomRouting::forward`] is called for every packet at every switch, also for
+    /// packets with a single path. Runs are faster without these calls.
     fn sees_all(&self) -> bool {
         false
     }
@@ -71,13 +72,13 @@ impl Choice<'_> {
     }
 
     /// Returns the number of the first link of a path. This number never changes, while the number
-    /// of a path may change when another path fails or is repaired. A failed path is left out as
-    /// soon as the fabric has computed new routes.
+    /// of a path may change when another path fails or is repaired. A failed path is left out from
+    /// the time at which the fabric has computed new routes.
     pub fn port(&self, path: usize) -> u32 {
         self.members[path]
     }
 
-    /// Returns the path whose first link is `port`; `None` if there is none.
+    /// Returns the path whose first link is `port`; `None` if no path has this first link.
     pub fn path_of(&self, port: u32) -> Option<usize> {
         self.members.iter().position(|&link| link == port)
     }
@@ -100,8 +101,8 @@ impl Choice<'_> {
         self.link(path).rate()
     }
 
-    /// Returns the bytes, framing included, that the link of a path has delivered to its far end since the start
-    /// of the run.
+    /// Returns the bytes, framing included, that the link of a path has delivered to its far end
+    /// since the start of the run.
     pub fn delivered(&self, path: usize) -> u64 {
         self.link(path).counters.bytes
     }
@@ -118,9 +119,10 @@ pub struct Transit<'f> {
     pub now: Time,
     /// Receiving host.
     pub dst: HostId,
-    /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
+    /// Hash of the flow: 15 bits of a seeded hash of the five-tuple, equal for all packets that a
+    /// connection sends in this direction.
     pub flow_hash: u16,
-    /// The packet.
+    /// The packet that the switch forwards.
     pub packet: &'f Stored,
     /// Number of the link on which the packet entered the switch.
     pub ingress: u32,
@@ -128,14 +130,14 @@ pub struct Transit<'f> {
     pub port: u32,
     /// Number of the switch, from 0, to which the receiving host is attached.
     pub edge: u32,
-    /// Whether the packet comes from a host: this is its first switch.
+    /// Whether the packet has entered the switch from a host, so that this is its first switch.
     pub from_host: bool,
-    /// Whether the packet leaves to its host: this is its last switch.
+    /// Whether the packet leaves to the receiving host, so that this is its last switch.
     pub to_host: bool,
     /// Bytes of the packet on the link, framing included.
     pub wire_bytes: u32,
-    /// Field that the packet carries from switch to switch: 0 at the first one, then as the switch before has
-    /// left it. The receiver and other queues do not see it.
+    /// Number that the packet carries from switch to switch: 0 at the first switch, then the value
+    /// that the previous switch has written. Receivers and queue disciplines cannot read the tag.
     pub tag: u64,
     pub(crate) links: &'f [Link],
 }
@@ -145,18 +147,18 @@ impl Transit<'_> {
         &self.links[self.port as usize]
     }
 
-    /// Returns the present rate of the link on which the packet leaves.
+    /// Returns the current rate of the link on which the packet leaves.
     pub fn rate(&self) -> Rate {
         self.link().rate()
     }
 
-    /// Returns the backlog at the port, without this packet and the one that is being sent.
+    /// Returns the backlog at the port, without this packet and the packet in transmission.
     pub fn waiting(&self) -> Backlog {
         let (packets, bytes) = self.link().queue(self.now);
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Returns the time until the port will have sent all its packets, without this one.
+    /// Returns the time until the port will have sent all its packets, without this packet.
     pub fn clears_in(&self) -> Span {
         Span(self.link().clear_at(self.packet.dscp()).0.saturating_sub(self.now.0))
     }
@@ -192,7 +194,7 @@ impl RoutingSettings for CustomRoutingConfig {
 /// Function that reads the settings of a choice among equal paths from another crate.
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
-/// State of a choice among equal paths from another crate, one for every switch.
+/// States of a choice among equal paths from another crate, one state for every switch.
 pub struct Custom {
     switches: Vec<Box<dyn CustomRouting>>,
     /// By host, the number of the switch of its first card.
@@ -201,21 +203,22 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Whether [`Custom::forward`] is to be called for every packet.
+    /// Whether [`Custom::forward`] must be called for every packet.
     pub(super) fn sees_all(&self) -> bool {
         self.sees_all
     }
 
-    /// Sets the switches of hosts.
+    /// Sets the edge switch of each host.
     pub(super) fn attach(&mut self, graph: &Graph) {
         self.edges = vec![0; graph.hosts as usize];
-        // The first card of a host decides.
+        // The first cable of a host is its first card; in reverse order, it is written last.
         for cable in graph.cables.iter().rev().filter(|cable| cable.a < graph.hosts) {
             self.edges[cable.a as usize] = cable.b - graph.hosts;
         }
     }
 
-    /// Shows a packet to its switch. Returns the tag with which the packet leaves.
+    /// Calls [`CustomRouting::forward`] of a switch for a packet. Returns the tag with which the
+    /// packet leaves.
     pub(super) fn forward(&mut self, switch: u32, mut transit: Transit) -> u64 {
         transit.edge = self.edges[transit.dst.0 as usize];
         self.switches[switch as usize].forward(&mut transit);

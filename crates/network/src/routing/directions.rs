@@ -2,17 +2,17 @@
 //! through the same ports. Therefore the table of next hops needs entries only by switch and
 //! direction, not by switch and edge switch.
 //!
-//! - **Torus**: a direction says for each dimension whether the shorter way around the ring is
-//!   none, up, down or both.
+//! - **Torus**: a direction states for each dimension the shorter way around the ring: none, up,
+//!   down or both.
 //! - **Tree**: a direction is the child above the edge switch, or up if the edge switch is not
-//!   below.
+//!   below the switch.
 
 use super::neighbours::Neighbours;
 use crate::topology::regular::{Level, Regular};
 use serde::{Deserialize, Serialize};
 
-/// Positions of all switches, and the numbers of their directions: those of switch 0, then those of
-/// switch 1, and so on.
+/// Positions of all switches, from which the numbers of their directions follow: first the
+/// directions of switch 0, then of switch 1, and so on.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Directions {
     /// Positions of switches in a torus, see [`Regular::Torus`].
@@ -64,8 +64,8 @@ fn along(size: u32) -> u32 {
     }
 }
 
-/// Returns the direction (0 to 3) along a ring of `size` switches to a point that is `ahead` steps
-/// further.
+/// Returns the direction (0 to 3) along a ring of `size` switches to the point `ahead` steps
+/// upwards on the ring.
 #[inline]
 fn turn(size: u32, ahead: u32) -> u32 {
     match 2 * ahead {
@@ -150,8 +150,8 @@ impl Tree {
 
     fn cell(&self, switch: u32, edge: u32) -> u32 {
         let place = &self.places[switch as usize];
-        // An edge switch that is not below is in the direction "up". If its number is smaller, the
-        // subtraction wraps to a large number, which gives "up" too.
+        // An edge switch that is not below this switch is in the direction "up". If its number is
+        // smaller than `low`, the subtraction wraps to a large number, which also means "up".
         place.first + edge.wrapping_sub(place.low).min(place.edges) / place.per_child
     }
 
@@ -168,7 +168,7 @@ impl Tree {
             let edges = self.levels[level as usize].edges;
             place.low / edges == edge / edges
         };
-        let top = (place.level..).find(common).expect("the highest level is above all");
+        let top = (place.level..).find(common).expect("the top level is above all nodes");
         (top - place.level) + top
     }
 }
@@ -202,7 +202,7 @@ impl Directions {
     }
 
     /// Returns for every direction of a switch, in order, an edge switch in this direction; `None`
-    /// if there is none.
+    /// if no edge switch is in this direction.
     pub fn examples(&self, switch: u32) -> Vec<Option<u32>> {
         match self {
             Directions::Torus(torus) => {

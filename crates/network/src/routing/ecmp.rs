@@ -2,7 +2,7 @@
 //!
 //! The choice itself is in [`Routing::next_link`](super::Routing::next_link), which mixes the hash
 //! of the packet with a seed of the switch. ECMP needs neither state nor information about the
-//! network, so that no [`Chooser`] is called for it.
+//! network, so that no [`Chooser`] is called.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};

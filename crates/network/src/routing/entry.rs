@@ -9,14 +9,14 @@ pub struct Group {
     pub first: u32,
     /// Number of ports in the set.
     pub count: u32,
-    /// Index, in the set, of the port that the last packet took in round robin.
+    /// Index, in the set, of the port on which the last packet left with round robin.
     pub turn: u32,
 }
 
 /// Bit of an entry in the table of next hops that refers to a set of ports ([`Group`]). Entries
-/// without it are links, or one of the constants below.
+/// without this bit are links or [`LOCAL`].
 pub const GROUP_BIT: u32 = 1 << 31;
-/// Entry in the table of next hops of an edge switch for its own hosts.
+/// Entry in the table of next hops of an edge switch for its own hosts; no link has this number.
 pub const LOCAL: u32 = GROUP_BIT - 1;
 /// Entry in the table of next hops if there is no path; no link has this number.
 pub const NO_ROUTE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 /// Hash and weights for the choice among equal paths, which every policy uses.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EqualPaths {
-    /// Whether every switch uses the hash of a packet unchanged. Otherwise each switch mixes its
+    /// Whether every switch uses the hash of a packet unchanged. If false, each switch mixes its
     /// own seed into the hash.
     pub same_hash: bool,
     /// Weights of ports as (from node, to node, weight); ports that are not listed have weight 1. A

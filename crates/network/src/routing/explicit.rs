@@ -1,5 +1,5 @@
-//! Explicit routes: the scenario states the switches that a pair of hosts uses. A packet carries
-//! the number of its route in the field of the ECMP hash.
+//! Explicit routes: the scenario lists the switches on the path of a pair of hosts. A packet
+//! carries the number of its route in the field of the ECMP hash.
 
 use super::chooser::{BuiltIn, RoutingSettings};
 use super::ecmp::Ecmp;
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Bit of [`eastwest_types::Packet::hash`] that is set if the other 15 bits are the number of an
-/// explicit route.
+/// explicit route. With routing that sees every packet, the bit is set in the hashes of all
+/// connections.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
 /// Largest number of explicit routes: all values of 15 bits, except the value used by
@@ -38,8 +39,8 @@ impl BuiltIn for ExplicitConfig {
     const DOC: &'static str =
         "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs";
 
-    /// Returns an empty list of routes: routes refer to nodes, so that they are read later, when
-    /// the nodes are known.
+    /// Returns an empty list of routes: routes refer to nodes, so that the scenario reader reads
+    /// the routes later, when the nodes are known.
     fn read(_: &mut Section) -> ExplicitConfig {
         ExplicitConfig(Vec::new())
     }
@@ -91,7 +92,7 @@ impl ExplicitRoutes {
         for (i, route) in routes.iter().enumerate() {
             let fail = |message| RouteError { route: i, message };
             if i >= MOST_ROUTES {
-                return Err(fail(format!("more than {MOST_ROUTES} routes")));
+                return Err(fail(format!("exceeds the limit of {MOST_ROUTES} routes")));
             }
             let nodes: Vec<u32> = [route.from]
                 .into_iter()
@@ -108,7 +109,7 @@ impl ExplicitRoutes {
                     let switch = pair[0] - graph.hosts;
                     if hops.iter().any(|&(s, _)| s == switch) {
                         return Err(fail(format!(
-                            "visits {} twice",
+                            "visits {} twice, but may visit a switch once",
                             graph.names[pair[0] as usize]
                         )));
                     }
@@ -125,13 +126,13 @@ impl ExplicitRoutes {
     }
 
     /// Returns the value of [`eastwest_types::Packet::hash`] for packets between two hosts; `None`
-    /// if they have no explicit route.
+    /// if the two hosts have no explicit route.
     pub fn find(&self, from: HostId, to: HostId) -> Option<u16> {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
-    /// Uses from now on only the routes whose cables between switches are all usable. `usable` says
-    /// whether the cable with a given number is usable.
+    /// Disables the routes with an unusable cable between switches, and enables all other routes.
+    /// `usable` returns whether the cable with a given number is usable.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
             *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));
@@ -149,7 +150,7 @@ impl ExplicitRoutes {
     }
 }
 
-/// Returns the first link from node `from` to node `to`; `None` if they are not neighbours.
+/// Returns the first link from node `from` to node `to`; `None` if no cable connects the two nodes.
 fn link_between(graph: &Graph, from: u32, to: u32) -> Option<u32> {
     graph.cables.iter().enumerate().find_map(|(i, c)| {
         let i = i as u32;

@@ -1,7 +1,8 @@
 //! Flowlet routing: after a pause in a flow that is longer than the difference in delay between
-//! paths, the next packets can take another path without reordering (Sinha, Kandula and Katabi,
-//! HotNets 2004). Each new flowlet takes a random port, independent of load, as in LetFlow (Vanini
-//! et al., *Let It Flow*, NSDI 2017). LetFlow relies on flowlets being shorter on congested paths.
+//! paths, the next packets can use another path without reordering (Sinha, Kandula and Katabi,
+//! HotNets 2004). Each new flowlet uses a random port, independent of load, as in LetFlow (Vanini
+//! et al., *Let It Flow*, NSDI 2017). LetFlow balances load because flowlets are shorter on
+//! congested paths.
 //!
 //! Each switch has a table with a fixed number of entries. A hash of flow and receiving host
 //! selects the entry, and flows that share an entry are not distinguished, as in the hardware of
@@ -95,15 +96,15 @@ struct Flowlets {
 }
 
 impl Flowlets {
-    /// Returns an empty flowlet table; `stream` gives the random numbers of the switch.
+    /// Returns an empty flowlet table; `stream` is the source of the random numbers of the switch.
     fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
         let entries = config.entries.next_power_of_two() as usize;
         let pages = vec![Vec::new(); entries.div_ceil(PAGE)];
         Flowlets { gap: config.gap, mask: entries as u64 - 1, pages, stream }
     }
 
-    /// Returns the index in the eligible ports of the port that a packet takes, and records the
-    /// packet in the table.
+    /// Returns the index, among the eligible ports, of the port on which a packet leaves, and
+    /// records the packet in the table.
     fn choose(&mut self, now: Time, query: &Query) -> usize {
         let flow = u64::from(query.flow_hash) | u64::from(query.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;

@@ -2,11 +2,11 @@
 //!
 //! A [`table`] has, for each pair of switch and edge switch, the set of ports on shortest paths. If
 //! a set has several ports, a policy chooses one. Each policy is one file with its settings, and
-//! one line in the list of [`BUILT_IN`] policies. [ECMP](ecmp) has no code in its file:
+//! one line in the list of [`BUILT_IN`] policies. The choice of [ECMP](ecmp) is not in its file:
 //! [`Routing::next_link`] chooses by the hash of the five-tuple of the packet, mixed with a seed of
-//! the switch, so that tiers choose independently. A port with a larger weight occurs several times
-//! in its set. Cables that are known to be down are left out of the table; packets of an explicit
-//! route over such a cable use shortest paths instead.
+//! the switch, so that the choices of different tiers are independent. A port with a larger weight
+//! occurs several times in its set. Cables that switches know to be down are left out of the table;
+//! packets of an explicit route over a cable that is down use shortest paths instead.
 
 mod adaptive;
 mod changes;
@@ -83,7 +83,7 @@ macro_rules! family {
         #[derive(Serialize, Deserialize)]
         enum Chooser {
             $($name(<$settings as RoutingSettings>::Chooser),)*
-            /// Chooser of a user's own policy, which checkpoints do not support.
+            /// Chooser of a policy from another crate, which checkpoints do not support.
             #[serde(skip)]
             Custom(custom::Custom),
         }
@@ -129,7 +129,7 @@ family! {
 }
 
 impl RoutingConfig {
-    /// Whether all packets of a flow take one path, which can be computed before the first packet.
+    /// Whether all packets of a flow use one path, which can be computed before the first packet.
     pub fn is_per_flow(&self) -> bool {
         member!(RoutingConfig, self, c => c.is_per_flow())
     }
@@ -221,10 +221,11 @@ pub struct Routing {
     salts: Vec<u32>,
     /// Weights of links by link number; links that are not listed have weight 1.
     weights: BTreeMap<u32, u32>,
-    /// Whether `chooser` chooses among equal paths; if not, the hash of the packet does (ECMP).
+    /// Whether `chooser` chooses among equal paths; if not, the hash of the packet decides (ECMP).
     chooses: bool,
     chooser: Chooser,
-    /// Whether the chooser is shown every packet at every switch; their hashes have [`EXPLICIT_BIT`] then.
+    /// Whether the chooser is called for every packet at every switch; the hashes of all
+    /// connections then have [`EXPLICIT_BIT`].
     sees_all: bool,
     explicit: Option<ExplicitRoutes>,
 }
@@ -265,7 +266,7 @@ impl Routing {
         Ok(routing)
     }
 
-    /// Computes all next hops again over usable cables. `usable` says whether the cable with a
+    /// Computes all next hops again over usable cables. `usable` returns whether the cable with a
     /// given number is usable.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
         self.attachments = attachments(graph, usable);
@@ -282,16 +283,18 @@ impl Routing {
             return route;
         }
         let hash = (mix(five_tuple) >> 49) as u16;
-        // The bit leads every packet past the fast path, and no packet may look like a CNM.
+        // With the bit, no packet uses the fast path (`next_by_hash`). The value NOTE_HASH is
+        // reserved for congestion notification messages (CNM).
         if self.sees_all { (hash | EXPLICIT_BIT).min(NOTE_HASH - 1) } else { hash }
     }
 
-    /// Whether [`Routing::forward`] is to be called for packets with this hash.
+    /// Whether [`Routing::forward`] must be called for packets with the hash `hash`.
     pub(crate) fn is_shown(&self, hash: u16) -> bool {
         self.sees_all && hash & EXPLICIT_BIT != 0 && hash != NOTE_HASH
     }
 
-    /// Shows a packet to the routing of the user at a switch. Returns the tag with which the packet leaves.
+    /// Calls the routing policy of the user for a packet that `switch` forwards. Returns the tag
+    /// with which the packet leaves.
     pub(crate) fn forward(&mut self, switch: u32, transit: Transit) -> u64 {
         match &mut self.chooser {
             Chooser::Custom(custom) => custom.forward(switch, transit),
@@ -299,13 +302,14 @@ impl Routing {
         }
     }
 
-    /// Returns the hash of packets between two hosts with an explicit route; 0 if they have none.
+    /// Returns the hash of packets between two hosts with an explicit route; 0 if they have no
+    /// explicit route.
     pub fn route_of(&self, from: HostId, to: HostId) -> u16 {
         self.explicit.as_ref().and_then(|e| e.find(from, to)).unwrap_or(0)
     }
 
     /// Returns the links on which `switch` (counted from 0 among switches) may send a packet with
-    /// the hash `hash` to `dst`; none if the switch has no route to `dst`.
+    /// the hash `hash` to `dst`; no links if the switch has no route to `dst`.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
@@ -333,7 +337,8 @@ impl Routing {
         }
     }
 
-    /// Returns the number of addresses: one for each host, and one for each card where cards have their own.
+    /// Returns the number of addresses: one for each host and, if cards have addresses, one for
+    /// each card.
     pub fn addresses(&self) -> u32 {
         self.attachments.len() as u32
     }
@@ -344,8 +349,8 @@ impl Routing {
     }
 
     /// Returns the next link of a congestion notification message (CNM) to `dst`. With adaptive
-    /// routing the switch reads the CNM; if it is not absorbed, it takes the path of its flow in
-    /// reverse. With other policies it is routed like other packets.
+    /// routing, the switch reads the CNM; a CNM that is not absorbed uses the path of its flow in
+    /// reverse. With other policies, a CNM is routed like other packets.
     #[cold]
     #[inline(never)]
     fn next_of_note(&mut self, switch: u32, dst: HostId, view: View) -> u32 {
@@ -362,8 +367,9 @@ impl Routing {
         self.next_link(switch, dst, hash, || view)
     }
 
-    /// Lets adaptive routing read a CNM that entered the switch from the far end of its output link
-    /// `link`, see [`adaptive`]. Returns whether the CNM is absorbed or sent on.
+    /// Calls adaptive routing for a congestion notification message (CNM) that entered the switch
+    /// from the far end of its output link `link`, see [`adaptive`]. Returns whether the CNM is
+    /// absorbed or sent on.
     fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
         let entry = self.entry(switch, cnm.congested);
         // An edge switch and a switch with a single port towards the receiver have no other path.
@@ -375,9 +381,9 @@ impl Routing {
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
 
-    /// Returns the reverse of the link on which packets of the flow of a CNM arrive at `switch`.
-    /// The current path of the flow is followed from its source; `None` if it no longer passes the
-    /// switch.
+    /// Returns the reverse of the link on which packets of the flow of a congestion notification
+    /// message (CNM) arrive at `switch`. The current path of the flow is followed from its source;
+    /// `None` if this path no longer passes the switch.
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;
@@ -404,7 +410,7 @@ impl Routing {
         *self.table.entry(switch, self.attachments[dst.0 as usize].column)
     }
 
-    /// Returns the counts of adaptive routing; `None` if the policy is another one.
+    /// Returns the counts of adaptive routing; `None` with another policy.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         match &self.chooser {
             Chooser::Adaptive(adaptive) => Some(adaptive.counts),
@@ -422,7 +428,7 @@ impl Routing {
 
     /// Returns the link on which `switch` (counted from 0 among switches) sends a packet to `dst`;
     /// [`NO_ROUTE`] if there is no path. `hash` is the [`eastwest_types::Packet::hash`] of the
-    /// packet. Policies other than ECMP also get the state of the network from `view`.
+    /// packet. Policies other than ECMP also read the state of the network from `view`.
     pub fn next_link<'f>(
         &mut self,
         switch: u32,
@@ -441,8 +447,8 @@ impl Routing {
         self.next_chosen((switch, entry), dst, hash, view)
     }
 
-    /// Returns the next link like [`Routing::next_link`] if the packet has only one, or if the hash
-    /// chooses among equal paths (ECMP). `None` if the choice needs more than the hash.
+    /// Returns the next link like [`Routing::next_link`] if the packet has a single next link, or
+    /// if its hash chooses among equal paths (ECMP). `None` if the choice needs more than the hash.
     #[inline(always)]
     pub fn next_by_hash(&self, switch: u32, dst: HostId, hash: u16) -> Option<u32> {
         if hash & EXPLICIT_BIT != 0 {
@@ -467,8 +473,8 @@ impl Routing {
         let Some(group) = self.table.groups.get((entry & !GROUP_BIT) as usize) else {
             return Some(NO_ROUTE);
         };
-        // This is the finaliser of murmur3. With a single multiplication the choices of different
-        // tiers would be correlated.
+        // The next lines are the finaliser of murmur3. With a single multiplication, the choices of
+        // different tiers would be correlated.
         let mut x = u32::from(hash) ^ self.salts[switch as usize];
         x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
         x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
@@ -494,8 +500,9 @@ impl Routing {
     }
 }
 
-/// Returns the edge switches of all hosts; a host whose cable is not `usable` is not reached. Where cards have
-/// addresses of their own, these follow those of the hosts; the address of a host is then that of its first card.
+/// Returns the edge switch and link of each address; a host whose cable is not `usable` has
+/// [`NO_ROUTE`] as link. If cards have addresses, they follow the addresses of hosts; the address
+/// of a host then means its first card.
 fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment> {
     let columns = columns(graph);
     let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
@@ -525,7 +532,8 @@ fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment>
     attachments
 }
 
-/// Returns the weights of links, by link number; the settings give them by pairs of nodes.
+/// Returns the weights of links by link number, from the settings, which have weights by pairs of
+/// nodes.
 fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
     let wanted: BTreeMap<(u32, u32), u32> =
         equal_paths.weights.iter().map(|&(from, to, weight)| ((from, to), weight)).collect();

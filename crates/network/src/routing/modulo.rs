@@ -1,4 +1,4 @@
-//! Static routing by the receiver: of n equal ports, a packet takes port d mod n, where d is the
+//! Static routing by the receiver: among n equal ports, a packet uses port d mod n, where d is the
 //! number of the receiving host. All senders to d share this port (the routing of Gusat et al.,
 //! *Benchmarking the Ethernet-Federated Datacenter*, 2009).
 
@@ -14,8 +14,8 @@ use std::slice::from_ref;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 
-/// Returns the index of the port, of `ports` equal ones, that static routing uses for packets to
-/// `dst`.
+/// Returns the index, among `ports` equal ports, of the port that static routing uses for packets
+/// to `dst`.
 pub fn modulo(dst: HostId, ports: usize) -> usize {
     dst.0 as usize % ports
 }

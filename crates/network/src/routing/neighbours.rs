@@ -11,8 +11,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Returns the neighbours of all switches over usable cables. `usable` says whether the cable
-    /// with a given number is usable.
+    /// Returns the neighbours of all switches over usable cables. `usable` returns whether the
+    /// cable with a given number is usable.
     pub fn new(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Neighbours {
         let between = |(i, c): &(usize, &Cable)| c.a >= graph.hosts && usable(*i);
         let cables = || graph.cables.iter().enumerate().filter(between);

@@ -27,8 +27,9 @@ pub struct View<'f> {
     /// All links of the fabric, by number.
     pub links: &'f [Link],
     /// Link on which the packet entered the switch. Its [reverse](crate::topology::reverse) is the
-    /// link towards the previous node. A switch that reads a congestion notification
-    /// ([`Cnm`](crate::dcb::Cnm)) finds in this way which of its ports leads to the congestion.
+    /// link towards the previous node. For a congestion notification message
+    /// ([`Cnm`](crate::dcb::Cnm)), this reverse link is the port of the switch that leads to the
+    /// congestion.
     pub ingress: u32,
     /// [Tag](super::Transit::tag) of the packet; 0 without routing that sees every packet.
     pub tag: u64,

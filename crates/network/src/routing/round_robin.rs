@@ -1,5 +1,5 @@
-//! Round robin: each switch distributes the packets for one edge switch over the equal ports in
-//! cyclic order.
+//! Round robin: each switch distributes packets with the same set of equal ports over these ports
+//! in cyclic order.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};

@@ -44,7 +44,7 @@ impl<'a> Sets<'a> {
         self.known.insert(ports.to_vec(), entry);
     }
 
-    /// Forgets which sets of ports are known, so that later sets are stored as new ones. Stored
+    /// Clears the index of known sets of ports, so that later sets are stored as new sets. Stored
     /// sets remain.
     pub fn forget(&mut self) {
         self.known.clear();

@@ -6,11 +6,12 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 
-/// Usable cable of a host: its switch, and the link from there to the host.
+/// Usable cable of a host, as (its switch, link from this switch to the host).
 pub type Attached = (u32, u32);
 
-/// Returns the next hops on shortest paths: table entries by switch × column. `edges` has the edge switch of the
-/// first columns, `hosts` the usable cables of the host of each further column.
+/// Returns the next hops on shortest paths: table entries by switch × column. `edges` has the edge
+/// switches of the first columns, one for each column; `hosts` has, for each further column, the
+/// usable cables of its host.
 pub fn entries(
     neighbours: &Neighbours,
     (edges, hosts): (&[u32], &[Vec<Attached>]),
@@ -18,7 +19,8 @@ pub fn entries(
 ) -> Vec<u32> {
     let switches = neighbours.switches();
     let columns = edges.len() + hosts.len();
-    // Allocated row by row: the system takes a second or two to provide a gigabyte.
+    // Rows are added one by one, so that the run can be interrupted: allocating a gigabyte needs
+    // one or two seconds.
     let mut entries = Vec::with_capacity(switches as usize * columns);
     for _ in 0..switches {
         interrupt::steps(columns as u64);
@@ -41,7 +43,7 @@ pub fn entries(
         let mut starts: Vec<u32> = cables.iter().map(|cable| cable.0).collect();
         starts.sort_unstable();
         starts.dedup();
-        // the ways to hosts on equal switches differ only at these switches
+        // Next hops to two hosts on the same switches differ only at these switches.
         let alike = column > edges.len() && starts == before;
         if !alike {
             search.from(neighbours, &starts);
@@ -64,9 +66,9 @@ pub fn entries(
     entries
 }
 
-/// Breadth-first search of hop counts from one switch, with its result.
+/// Breadth-first search of hop counts from one or several switches, with its result.
 struct Search {
-    /// Hop count of every switch from the start; `u32::MAX` if there is no path.
+    /// Hop count of every switch from the nearest start switch; `u32::MAX` if there is no path.
     hops: Vec<u32>,
     queue: VecDeque<u32>,
 }
@@ -76,7 +78,7 @@ impl Search {
         Search { hops: vec![u32::MAX; switches as usize], queue: VecDeque::new() }
     }
 
-    /// Sets `ports` to the links of a switch to neighbours that are closer to the start.
+    /// Sets `ports` to the links of a switch to neighbours that are closer to the start switches.
     fn closer(&self, neighbours: &Neighbours, switch: u32, ports: &mut Vec<u32>) {
         let hops = self.hops[switch as usize];
         let closer = |&&(_, n): &&(u32, u32)| self.hops[n as usize].wrapping_add(1) == hops;

@@ -1,4 +1,4 @@
-//! Packet spraying: every packet takes a random one of the equal ports (Dixit et al., *On the
+//! Packet spraying: every packet uses a random port among the equal ports (Dixit et al., *On the
 //! Impact of Packet Spraying in Data Center Networks*, INFOCOM 2013).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};

@@ -1,13 +1,13 @@
 //! Table of next hops on equal-cost shortest paths over usable cables.
 //!
-//! A table holds an entry for every switch and column; columns are edge switches, and hosts with several cards that
-//! share an address. In [`regular`]
-//! fabrics entries are first found by switch and direction (see [`directions`]): a few for each switch, from
-//! positions alone. Cables that are down change some of them, which [`changes`] finds. In all other
-//! graphs a breadth-first search for every edge switch fills the table (see [`shortest`]).
+//! A table holds an entry for every switch and column; columns are edge switches, and hosts with
+//! several cards that share an address. In [`regular`] fabrics, entries are first computed by
+//! switch and direction (see [`directions`]): a few entries for each switch, from positions alone.
+//! Cables that are down change some of these entries, see [`changes`]. In all other graphs a
+//! breadth-first search for every edge switch fills the table (see [`shortest`]).
 //!
 //! A table of up to [`MOST_WHOLE`] bytes is always expanded to switch × column, which makes
-//! look-ups fastest. Larger tables of regular fabrics keep their entries by direction.
+//! look-ups fastest. Larger tables of regular fabrics store entries by direction.
 //!
 //! [`regular`]: crate::topology::regular
 //! [`directions`]: super::directions
@@ -40,7 +40,7 @@ pub struct Table {
     pub columns: u32,
     /// Entries by switch × column or, if `directions` is set, by direction.
     entries: Vec<u32>,
-    /// Numbers of directions if entries are stored by direction; `None` if they are stored by
+    /// Numbers of directions if entries are stored by direction; `None` if entries are stored by
     /// switch × column.
     directions: Option<Box<Directions>>,
     /// Entries that differ from the entry of their direction because cables are down, by switch and
@@ -48,18 +48,18 @@ pub struct Table {
     changed: BTreeMap<(u32, u32), u32>,
     /// Sets of equal ports to which entries refer.
     pub groups: Vec<Group>,
-    /// Links of all sets of equal ports; those of one set are consecutive.
+    /// Links of all sets of equal ports; the links of one set are consecutive.
     pub members: Vec<u32>,
 }
 
-/// Columns of a table: first one for each edge switch, then one for each host with several cards that share its
-/// address.
+/// Columns of the table of next hops: first one column for each edge switch, then one for each host
+/// with several cards that share its address.
 pub struct Columns {
-    /// By switch, its column as an edge switch; `u32::MAX` if it is none.
+    /// By switch, its column as an edge switch; `u32::MAX` if the switch is not an edge switch.
     pub of_switch: Vec<u32>,
     /// Edge switches, by column.
     pub edges: Vec<u32>,
-    /// Cables of the hosts that have a column each.
+    /// Cables of each host with its own column, by column after the edge switches.
     pub hosts: Vec<Vec<u32>>,
 }
 
@@ -92,7 +92,8 @@ impl Columns {
     }
 }
 
-/// Whether a table of this size is expanded to switch × column even in a regular fabric.
+/// Whether a table of `switches` × `columns` entries is expanded to switch × column even in a
+/// regular fabric.
 fn is_small(switches: u64, columns: u64) -> bool {
     switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
 }
@@ -132,7 +133,7 @@ impl Table {
         Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
     }
 
-    /// Computes the table of shortest paths over usable cables; `usable` says whether the cable
+    /// Computes the table of shortest paths over usable cables; `usable` returns whether the cable
     /// with a given number is usable. `weights` has the weights of links by link number; other
     /// links have weight 1.
     pub fn build(
@@ -153,7 +154,7 @@ impl Table {
             let entries = shortest::entries(&neighbours, (&edges, &hosts), &mut sets);
             return Table::new(sets, (edges.len() + hosts.len()) as u32, entries);
         };
-        assert!(edges.iter().copied().eq(0..regular.edges()), "edge switches come first");
+        assert!(edges.iter().copied().eq(0..regular.edges()), "columns are edge switches");
         let mut table = Table::by_direction(graph, regular, sets, usable);
         if is_small(u64::from(graph.switches()), edges.len() as u64) {
             table.lay_out(graph.switches());

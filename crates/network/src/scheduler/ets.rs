@@ -2,9 +2,9 @@
 //! `share` of a `[[fabric.class]]`.
 //!
 //! A class is either strict, or has a share, in whole percent, of the rate that strict classes
-//! leave unused. The shares of a port add up to 100. They become the smallest equivalent integer
-//! weights of deficit round robin, so that rounds are short: with 50 % and 50 %, each class sends
-//! one packet per round.
+//! leave unused. The shares of a port add up to 100. Shares are converted to the smallest
+//! equivalent integer weights of deficit round robin, so that rounds are short: with 50 % and 50 %,
+//! each class sends one packet per round.
 
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::Fraction;
@@ -29,14 +29,14 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
         "must be a whole number of percent, such as \"25 %\"".to_owned()
     });
     c.demand(share.is_none() || !c.has("weight"), &["share", "weight"], || {
-        "cannot be set together with `weight`: give one of them".to_owned()
+        "cannot be set together with `weight`: set only one of them".to_owned()
     });
     percent
 }
 
 /// Returns the weight of each class for deficit round robin; `None` in the list means a strict
-/// class. Returns `None` if no class has a share, or if shares are wrong. `has_weights` says
-/// whether some classes have the key `weight`, which excludes shares.
+/// class. Returns `None` if no class has a share, or if shares are wrong. `has_weights` means that
+/// at least one class has the key `weight`, which cannot be combined with shares.
 pub fn weights(
     s: &mut Section,
     shares: &[Option<u32>],
@@ -47,7 +47,7 @@ pub fn weights(
     }
     let sum: u32 = shares.iter().flatten().sum();
     if has_weights {
-        s.wrong("class", "some classes have a `weight` and others a `share`: give one of them");
+        s.wrong("class", "some classes have a `weight` and others a `share`: set only one of them");
         return None;
     }
     if sum != 100 {

@@ -24,15 +24,15 @@ pub fn servers(n: u32, level: u32) -> (u64, u64) {
     (servers, servers / u64::from(n.max(1)))
 }
 
-/// Returns the number of cables of a DCell, including those inside servers: for each server one
-/// inside, one to its mini-switch, and half a cable for each level.
+/// Returns the number of cables of a DCell, including cables inside servers: for each server one
+/// cable inside the server, one cable to its mini-switch, and half a cable for each level.
 pub fn cables(n: u32, level: u32) -> u64 {
     let all = servers(n, level).0;
     all.saturating_mul(2).saturating_add(all.saturating_mul(u64::from(level)) / 2)
 }
 
-/// Builds a DCell of level `level` with `n` servers per mini-switch. The caller has checked its
-/// size.
+/// Builds a DCell of level `level` with `n` servers per mini-switch. The caller has checked the
+/// number of nodes.
 pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let (all, minis) = servers(n, level);
     let (all, minis) = (number(all), number(minis));

@@ -18,16 +18,17 @@ pub struct CableConfig {
 pub enum Homing {
     /// All cards of a host lead to one switch.
     Single,
-    /// Card `i` of a host leads to switch `i` of a group of as many switches as a host has cards.
+    /// Card `i` of a host leads to switch `i` of a group of switches; a group has as many switches
+    /// as a host has cards.
     Multi,
 }
 
-/// Network cards of every host, each with a cable of its own, and the switches to which they lead.
+/// Network cards of every host, each with its own cable, and the switches to which the cards lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCards {
     /// Number of cards of each host.
     pub number: u32,
-    /// Whether they lead to one switch or to several.
+    /// Whether the cards of a host lead to one switch or to several switches.
     pub homing: Homing,
 }
 
@@ -35,8 +36,8 @@ impl HostCards {
     /// One card for each host.
     pub const ONE: HostCards = HostCards { number: 1, homing: Homing::Single };
 
-    /// Returns the number of hosts on `switches` switches with `per_switch` hosts at each: a host that leads
-    /// to several switches counts once.
+    /// Returns the number of hosts on `switches` switches with `per_switch` hosts at each: a host
+    /// that leads to several switches counts once.
     pub fn hosts(self, switches: u32, per_switch: u32) -> u32 {
         switches / self.switches() * per_switch
     }
@@ -57,13 +58,13 @@ pub enum Topology {
     LeafSpine {
         /// Number of leaf switches (racks).
         leaves: u32,
-        /// Hosts on each leaf; a host on several leaves counts at each.
+        /// Number of hosts on each leaf; a host on several leaves counts at each of these leaves.
         hosts_per_leaf: u32,
         /// Number of spine switches.
         spines: u32,
         /// Number of parallel cables between each leaf and each spine.
         cables_per_spine: u32,
-        /// Cards of each host.
+        /// Network cards of each host, and the leaves to which the cards lead.
         cards: HostCards,
         /// Rate and delay of the cables between hosts and leaves.
         host: CableConfig,
@@ -79,12 +80,12 @@ pub enum Topology {
         /// Rate and delay of the cables between hosts and the switch.
         host: CableConfig,
     },
-    /// Three-tier fat tree of Al-Fares et al. (2008). It has `k` pods with `k/2` edge and `k/2`
-    /// aggregation switches each, and `(k/2)²` core switches.
+    /// Three-tier fat tree of Al-Fares et al. (2008). The fabric has `k` pods with `k/2` edge and
+    /// `k/2` aggregation switches each, and `(k/2)²` core switches.
     FatTree {
         /// Number of ports per switch towards other switches; even.
         k: u32,
-        /// Number of hosts connected to each edge switch (`k/2` gives full bisection bandwidth).
+        /// Number of hosts connected to each edge switch (`k/2` for full bisection bandwidth).
         hosts_per_edge: u32,
         /// Rate and delay of the cables between hosts and edge switches.
         host: CableConfig,
@@ -108,8 +109,8 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Returns the rule by which the switches are connected; `None` for an irregular graph, and where hosts
-    /// have several cards.
+    /// Returns the rule by which the switches are connected; `None` for an irregular graph, and for
+    /// leaf–spine and star if hosts have several cards.
     pub fn regular(&self) -> Option<Regular> {
         match *self {
             Topology::LeafSpine { cards: HostCards { number: 2.., .. }, .. }

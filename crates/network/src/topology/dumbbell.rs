@@ -1,10 +1,10 @@
-//! Dumbbell: two switches with hosts, connected by one cable, the trunk. All traffic from one side
-//! to the other shares the trunk; traffic within a side does not use it.
+//! Dumbbell: two switches with hosts, connected by one cable, the trunk. All traffic between the
+//! two sides shares the trunk; traffic within a side does not use it.
 
 use super::description::{CableConfig, Topology};
 
-/// Builds a dumbbell with hosts `h0 …`, first those of the left switch, and the switches `left` and
-/// `right`. `trunk` is the cable between the switches.
+/// Builds a dumbbell with hosts `h0 …`, first the hosts of the left switch, and the switches `left`
+/// and `right`. `trunk` is the cable between the switches.
 pub fn build(left: u32, right: u32, host: CableConfig, trunk: CableConfig) -> Topology {
     let hosts = left + right;
     let (left_switch, right_switch) = (hosts, hosts + 1);

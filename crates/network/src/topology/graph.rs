@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Cable between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// Number of the node at one end. If the cable is connected to a host, this is the host.
+    /// Number of the node at one end. If the cable is connected to a host, `a` is the number of the
+    /// host.
     pub a: u32,
     /// Number of the node at the other end.
     pub b: u32,
@@ -30,8 +31,8 @@ pub struct Graph {
     pub cables: Vec<Cable>,
     /// Rule by which the switches are connected; `None` for an irregular graph.
     pub regular: Option<Regular>,
-    /// Whether each card of a host with several has an address of its own; otherwise they share the address of the
-    /// host.
+    /// Whether each card of a host with several cards has its own address; if false, all cards
+    /// share the address of the host.
     pub card_addresses: bool,
 }
 
@@ -50,8 +51,8 @@ impl Graph {
         number(self.names.len()) - self.hosts
     }
 
-    /// Returns, for every host, the switch of its first card (counted from 0 among switches); `u32::MAX` without
-    /// a cable.
+    /// Returns, for every host, the switch of its first card (counted from 0 among switches);
+    /// `u32::MAX` without a cable.
     pub fn edge_of_host(&self) -> Vec<u32> {
         let mut edge = vec![u32::MAX; self.hosts as usize];
         for cable in self.cables.iter().rev().filter(|c| c.a < self.hosts) {
@@ -60,7 +61,8 @@ impl Graph {
         edge
     }
 
-    /// Returns, for every host, the cables of its cards in their order; `None` if every host has one card.
+    /// Returns, for every host, the cables of its cards in their order; `None` if every host has
+    /// one card.
     pub fn cables_of_cards(&self) -> Option<Vec<Vec<u32>>> {
         let of_hosts = || self.cables.iter().zip(0u32..).filter(|(c, _)| c.a < self.hosts);
         let mut has_one = vec![false; self.hosts as usize];
@@ -84,9 +86,10 @@ pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
     tiers.iter().flat_map(of_tier).collect()
 }
 
-/// Returns the cables of all cards, host by host. With [`Homing::Single`] the first `per_switch` hosts are connected
-/// to the first switch, the next ones to the second, and so on; with [`Homing::Multi`] in the same way to the first
-/// group of switches, card `i` to switch `i` of the group.
+/// Returns the cables of all cards, host by host. With [`Homing::Single`], the first `per_switch`
+/// hosts are connected to the first switch, the next `per_switch` hosts to the second switch, and
+/// so on. With [`Homing::Multi`], groups of switches replace switches, and card `i` of a host is
+/// connected to switch `i` of its group.
 pub(super) fn of_hosts(
     hosts: u32,
     per_switch: u32,

@@ -1,5 +1,5 @@
-//! Leaf–spine: a folded Clos network of two tiers. Hosts `h0…` are numbered leaf by leaf,
-//! or group by group where a host leads to several leaves.
+//! Leaf–spine: a folded Clos network of two tiers. Hosts `h0…` are numbered leaf by leaf, or group
+//! of leaves by group of leaves if a host is connected to several leaves.
 
 use super::description::Topology;
 use super::graph::{Cable, Graph, names, of_hosts};

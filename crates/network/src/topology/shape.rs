@@ -76,8 +76,8 @@ impl Shape {
         self.from(from).1[to]
     }
 
-    /// Returns the number of cables between two sets of switches. `first` says whether the switch
-    /// with a given number is in the first set.
+    /// Returns the number of cables between two sets of switches. `first` returns whether the
+    /// switch with a given number is in the first set.
     pub fn cut(&self, first: impl Fn(usize) -> bool) -> usize {
         let side = |node: usize| first(node - self.hosts);
         let crossing = |a: usize| {
@@ -88,8 +88,8 @@ impl Shape {
     }
 
     /// Returns the smallest number of cables that separate the first half of the hosts from the
-    /// second half. It is the maximum flow between them (Ford and Fulkerson), if each cable has
-    /// capacity 1 in each direction.
+    /// second half. This number is the maximum flow between the two halves (Ford and Fulkerson), if
+    /// each cable has capacity 1 in each direction.
     pub fn bisection_of_hosts(&self) -> usize {
         let mut room: Vec<Vec<i32>> = self.neighbours.iter().map(|n| vec![1; n.len()]).collect();
         let mut flow = 0;
@@ -107,7 +107,7 @@ impl Shape {
     }
 
     /// Returns an augmenting path, as (node, port), from a host of the first half to a host of the
-    /// second half; `None` if there is none.
+    /// second half; `None` if there is no augmenting path.
     fn augmenting(&self, room: &[Vec<i32>]) -> Option<Vec<(usize, usize)>> {
         let half = self.hosts / 2;
         let mut before: Vec<Option<(usize, usize)>> = vec![None; self.nodes()];

@@ -3,8 +3,8 @@
 //!
 //! A ring of two switches is one cable, not two parallel ones. Hosts `h0…` are numbered switch by
 //! switch. Switches such as `s1.2` are named by their coordinates, and numbered so that the last
-//! coordinate changes fastest. The ports of a switch are first those of its hosts, then those of
-//! each dimension.
+//! coordinate changes fastest. The ports of a switch are in the order: ports to hosts, then ports
+//! along each dimension.
 
 use super::description::{CableConfig, Topology};
 use super::graph::number;
@@ -17,7 +17,7 @@ pub fn switches(sizes: &[u32]) -> u64 {
     sizes.iter().fold(1, |n, &size| n.saturating_mul(u64::from(size)))
 }
 
-/// Returns the number of cables of a torus: those of all rings, and those of all hosts.
+/// Returns the number of cables of a torus: the cables of all rings, and the cables of all hosts.
 pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     let all = switches(sizes);
     let rings = |&size: &u32| if size == 2 { all / 2 } else { all };

@@ -15,8 +15,8 @@
 //! **Construction for p paths.** There is a switch for each group, `left` and `right`, and two
 //! stages of p switches between them. `left` is connected to every `near`, every `near` to every
 //! `far`, and every `far` to `right`. Port c of `near i` leads to the `far j` with i + j = c (mod
-//! p), and port c of `far j` to the corresponding `near i`. A packet to receiver d then goes from
-//! `left` to `near i` with i = d mod p, and from there by port d mod p = i to `far 0`. All
+//! p), and port c of `far j` to the corresponding `near i`. A packet to receiver d is then sent
+//! from `left` to `near i` with i = d mod p, and from there by port d mod p = i to `far 0`. All
 //! receivers share the link `far0 -> right`; in the other direction they share `near0 -> left`.
 //! There are p² shortest paths between the groups; p of them are disjoint between `left` and
 //! `right`.

@@ -3,13 +3,13 @@
 //! IPPS 1997) are the trees XGFT(n; k…k; 1, k…k).
 //!
 //! A node of level l has m_l children and w_(l+1) parents. Its name has h digits: digit i is below
-//! w_i for the first l digits, and below m_i for the others. Two nodes of levels l and l + 1 are
-//! connected if their names agree in all digits except digit l + 1. Hosts are level 0. The first
-//! digit changes fastest, so that hosts are numbered switch by switch. w₁ is 1, since a host has
-//! one cable.
+//! w_i for the first l digits, and below m_i for the other digits. Two nodes of levels l and l + 1
+//! are connected if their names agree in all digits except digit l + 1. Hosts are level 0. The
+//! first digit changes fastest, so that hosts are numbered switch by switch. w₁ is 1, since a host
+//! has one cable.
 //!
-//! Hosts are named `h0…`, switches of level 1 `s1.0…`. The ports of a switch are first those down,
-//! then those up, each in the order of the digit in which the two nodes differ.
+//! Hosts are named `h0…`, switches of level 1 `s1.0…`. The ports of a switch are first the ports
+//! down, then the ports up, both in the order of the digit in which the two nodes differ.
 
 use super::description::{CableConfig, Topology};
 use super::graph::number;
@@ -45,7 +45,7 @@ impl Xgft {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of cables, including those of hosts.
+    /// Returns the number of cables, including cables of hosts.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
@@ -64,7 +64,7 @@ impl Xgft {
         Regular::Tree(levels.map(level).collect())
     }
 
-    /// Builds the topology of this shape. The caller has checked its size.
+    /// Builds the topology of this shape. The caller has checked the number of nodes.
     pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
         let levels = self.children.len();
         let hosts = (0..self.nodes(0)).map(|i| format!("h{i}")).collect();

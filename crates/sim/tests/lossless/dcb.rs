@@ -544,8 +544,8 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
     let said = refused("[fabric.qcn]\npriorities = [7]");
     assert!(
         said.contains(
-            "is one of the priorities that QCN controls; notifications need another \
-                           one"
+            "is one of the priorities that QCN controls; notification messages need another \
+                           priority"
         ),
         "{said}"
     );

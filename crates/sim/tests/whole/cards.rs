@@ -456,7 +456,7 @@ fn impossible_combinations_are_refused_with_the_reason() {
         ),
         (
             star("", incast).replacen("cards = 2", "bond_mode = 'balance-rr'", 1),
-            "has an effect only where a host has several cards",
+            "has an effect only if hosts have several cards",
         ),
         (star("", incast).replacen("cards = 2", "cards = 17", 1), "must be 1 to 16"),
         (

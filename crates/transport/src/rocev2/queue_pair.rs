@@ -279,7 +279,7 @@ impl QueuePair {
     /// Handles the header of a data packet whose payload a queue has cut: requests the payload at once if it has
     /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK. Headers do
     /// not overtake data, so that what was sent before this one has arrived or is lost. The header of a packet that
-    /// has arrived before is acknowledged if its sender asks for it, as the packet itself would be.
+    /// has arrived before is acknowledged if its sender asks for an ACK (bit A of the header).
     #[cold]
     fn on_trimmed(&mut self, now: Time, position: u64, flags: u8, sink: &mut impl Sink) {
         self.counters.trimmed += 1;
