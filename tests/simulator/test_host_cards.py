@@ -55,7 +55,7 @@ def test_a_card_fails_by_its_name(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_say_why(tmp_path: Path) -> None:
-    with pytest.raises(ew.ScenarioError, match="only where a host has several cards"):
+    with pytest.raises(ew.ScenarioError, match="only if hosts have several cards"):
         run(tmp_path, BOND, **{"fabric.cards": 1, "fabric.bond_mode": "off"})
 
 
