@@ -77,7 +77,7 @@ def test_headers_pass_the_queues_behind_the_one_that_cut_them(packets: int) -> N
     assert packets == 20 or run.summary["packets"]["dropped"] == 0
     assert run.summary["packets"]["dropped"] < pairs["trimmed"] / 1000
     assert pairs["trimmed"] > 0 and pairs["timeouts"] == 0 and pairs["duplicates"] == 0
-    assert run.flows["received_bytes"].to_list() == [60_000] * 16
+    assert run.flows["bytes"].to_list() == [60_000] * 16
 
 
 @pytest.mark.parametrize("size", ["40 KB", "100 KB"])
