@@ -7,7 +7,7 @@ pub mod parameters;
 mod registry;
 
 pub use eastwest_engine::random::Stream;
-pub use eastwest_types::{HostId, PacketKind, Rate, Span, Time, ecn, flag};
+pub use eastwest_types::{HopTelemetry, HostId, PacketKind, Rate, Span, Time, ecn, flag};
 pub use registry::Mechanisms;
 
 /// Types with which a mechanism crate implements a queue discipline.

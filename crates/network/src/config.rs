@@ -52,6 +52,9 @@ pub struct FabricConfig {
     pub faults: Vec<Fault>,
     /// Power and sleep policy of links.
     pub energy: EnergyConfig,
+    /// Whether switch ports write [telemetry](crate::telemetry) into packets. Ports of switches are
+    /// then two-event ports, which know their queue when they begin to send a packet.
+    pub telemetry: bool,
     /// Ports in `measure.ports`, which record arrivals, queue lengths and waiting times.
     pub measured: PortSet,
 }

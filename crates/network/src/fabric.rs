@@ -197,6 +197,9 @@ impl Fabric {
         if config.reads_remaining() {
             fabric.pool.keep_remaining();
         }
+        if config.telemetry {
+            fabric.pool.keep_telemetry(fabric.graph.hosts);
+        }
         fabric.apply_due_faults(Time::ZERO);
         Ok(fabric)
     }
@@ -727,6 +730,7 @@ fn link_spec(
     let at_dequeue = queue.decides_at_dequeue();
     let two_event = config.reference_ports
         || shared
+        || (config.telemetry && from >= graph.hosts)
         || config.dcb.is_on()
         || measured
         || !classes.is_empty()

@@ -21,4 +21,5 @@ pub mod routing;
 pub mod scheduler;
 pub mod shared_buffer;
 pub mod taps;
+pub mod telemetry;
 pub mod topology;

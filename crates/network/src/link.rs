@@ -48,7 +48,7 @@ use crate::shared_buffer::SharedBuffer;
 use crate::topology::CableConfig;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
-use eastwest_types::{Limit, Rate, Span, Time};
+use eastwest_types::{HopTelemetry, Limit, Rate, Span, Time};
 use fault_state::FaultState;
 use meter::Meter;
 use port_queues::Admission;
@@ -536,6 +536,20 @@ impl Link {
         self.fold(now.0.rotate_left(16), handle.identity());
     }
 
+    /// Writes the state of the port into a packet of which it begins the transmission.
+    #[cold]
+    fn record_hop(&self, now: Time, slot: u32, pool: &mut PacketPool) {
+        let on_wire = self.on_wire.iter().map(|p| u64::from(self.wire_bytes(p.ip_len().into())));
+        let hop = HopTelemetry {
+            at: now,
+            queued_bytes: self.queues.as_ref().map_or(0, |q| q.backlog().bytes),
+            // packets on the link are counted only when they arrive
+            sent_bytes: self.counters.bytes + on_wire.sum::<u64>(),
+            rate: self.rate(),
+        };
+        pool.record_hop(self.from, slot, hop);
+    }
+
     /// Adds an event of a packet to the running hash [`Counters::trail`], so that the hash changes
     /// if any packet is treated differently.
     #[inline]
@@ -837,6 +851,9 @@ impl Link {
             if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
                 let class = q.class_of(pool.get(handle.slot()).dscp());
                 meter.goes(class, now.since(handle.arrive));
+            }
+            if pool.keeps_telemetry() {
+                self.record_hop(now, handle.slot(), pool);
             }
             sent_at = now + self.send_time(u32::from(handle.ip_len()));
             handle.arrive = self.arrival_after(sent_at, self.on_wire.len());

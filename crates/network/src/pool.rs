@@ -6,10 +6,11 @@
 //! separate table.
 
 use crate::packet_handle::PacketHandle;
+use crate::telemetry::{PacketTelemetry, Telemetry};
 use eastwest_engine::memory;
 use eastwest_engine::random::mix;
 use eastwest_types::{
-    EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn, rocev2,
+    EndpointId, HopTelemetry, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn, rocev2,
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,6 +216,8 @@ pub struct PacketPool {
     /// By slot, the tag of the packet, a number that switches write; used only with routing that
     /// [sees every packet](crate::routing::RoutingModel::sees_all).
     tags: Vec<u64>,
+    /// Telemetry records of packets; `None` if no congestion control reads them.
+    telemetry: Option<Box<Telemetry>>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -421,6 +424,44 @@ impl PacketPool {
             }
             _ => packet.payload().into(),
         })
+    }
+
+    /// Starts to record telemetry in packets, in a fabric with `hosts` hosts.
+    pub(crate) fn keep_telemetry(&mut self, hosts: u32) {
+        self.telemetry = Some(Box::new(Telemetry::new(hosts)));
+    }
+
+    /// Whether packets record telemetry. TCP then has to call [`PacketPool::begin_telemetry`]
+    /// before each packet.
+    #[inline]
+    pub fn keeps_telemetry(&self) -> bool {
+        self.telemetry.is_some()
+    }
+
+    /// Sets the telemetry records that the next packet that will be inserted returns to its
+    /// receiver. The packet has no records of its own yet.
+    pub fn begin_telemetry(&mut self, echo: Vec<HopTelemetry>) {
+        let slot = self.next_slot();
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.begin(slot, echo);
+        }
+    }
+
+    /// Adds a telemetry record to the packet in a slot, which a port of the node `node` begins to
+    /// send. Does nothing if packets record no telemetry, or if the packet is not of TCP.
+    pub(crate) fn record_hop(&mut self, node: u32, slot: u32, hop: HopTelemetry) {
+        if self.get(slot).notes() & Packet::DATAGRAM == 0
+            && let Some(telemetry) = &mut self.telemetry
+        {
+            telemetry.record(node, slot, hop);
+        }
+    }
+
+    /// Removes and returns the telemetry records of the packet that was removed last. No packet
+    /// may have been inserted since.
+    pub fn take_telemetry(&mut self) -> PacketTelemetry {
+        let slot = self.next_slot();
+        self.telemetry.as_mut().map(|telemetry| telemetry.take(slot)).unwrap_or_default()
     }
 
     /// Prefetches the packet in a slot.

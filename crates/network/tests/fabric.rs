@@ -38,6 +38,7 @@ fn config(topology: Topology, limit: Limit) -> FabricConfig {
         measured: PortSet::default(),
         processing_jitter: Span::from_us(12),
         reference_ports: false,
+        telemetry: false,
         faults: Vec::new(),
     }
 }

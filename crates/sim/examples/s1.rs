@@ -235,6 +235,7 @@ fn main() {
             measured: PortSet::default(),
             processing_jitter: Span::from_us(12),
             reference_ports: reference,
+            telemetry: false,
             faults: Vec::new(),
         },
         switch_power: SwitchPower::default(),

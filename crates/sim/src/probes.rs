@@ -51,7 +51,7 @@ impl Probes {
     }
 
     /// Whether a probe observes single packets in flight or single TCP segments, or a mechanism
-    /// (cores of hosts, queues that read remaining bytes) does. Such runs need a slower variant of
+    /// (cores of hosts, queues that read remaining bytes, telemetry) does. Such runs need a slower variant of
     /// the event loop.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()
@@ -60,5 +60,6 @@ impl Probes {
             || self.flow_samples.is_on()
             || network.processing.is_some()
             || network.fabric.pool.keeps_remaining()
+            || network.fabric.pool.keeps_telemetry()
     }
 }

@@ -13,7 +13,7 @@ use crate::stream_transports::interface::StreamTransport;
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
-use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Side, Time};
+use eastwest_types::{ClassId, EndpointId, HopTelemetry, HostId, Packet, SackBlocks, Side, Time};
 use serde::{Deserialize, Serialize};
 
 /// TCP of a run: endpoints, connections, and the messages on connections.
@@ -30,6 +30,29 @@ pub struct Tcp {
     /// Pending notices of endpoints for workloads; empty between two events.
     #[serde(skip)]
     pub notices: Vec<(EndpointId, Notice)>,
+    /// Telemetry records that endpoints have received and not yet returned.
+    telemetry: PendingTelemetry,
+}
+
+/// Telemetry records of the data packet that an endpoint has received last, by the slot of the
+/// endpoint. Its next packet returns them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct PendingTelemetry(Vec<Vec<HopTelemetry>>);
+
+impl PendingTelemetry {
+    /// Sets the records that endpoint `end` returns with its next packet.
+    fn set(&mut self, end: EndpointId, hops: Vec<HopTelemetry>) {
+        let slot = end.slot();
+        if slot >= self.0.len() {
+            self.0.resize_with(slot + 1, Vec::new);
+        }
+        self.0[slot] = hops;
+    }
+
+    /// Removes and returns the records that endpoint `end` returns with its next packet.
+    fn take(&mut self, end: EndpointId) -> Vec<HopTelemetry> {
+        self.0.get_mut(end.slot()).map(std::mem::take).unwrap_or_default()
+    }
 }
 
 /// Receiver of the actions of TCP (packets to send, timers to arm), which it passes to the network.
@@ -39,6 +62,7 @@ pub struct Tcp {
 pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
+    telemetry: &'a mut PendingTelemetry,
     /// Recorder of critical paths and the messages in flight; `None` if critical paths are not
     /// recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
@@ -49,7 +73,11 @@ pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
 
 /// Whether requests to TCP need the variant of [`NetworkSink`] that inspects each packet.
 fn looks_inside(network: &Network, paths: &CriticalPaths) -> bool {
-    paths.is_on() || network.processing.is_some() || network.fabric.pool.keeps_remaining()
+    let pool = &network.fabric.pool;
+    paths.is_on()
+        || network.processing.is_some()
+        || pool.keeps_remaining()
+        || pool.keeps_telemetry()
 }
 
 /// Request to TCP other than the arrival of a packet.
@@ -85,6 +113,10 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
         if INSIDE && self.network.fabric.pool.keeps_remaining() {
             self.network.fabric.pool.set_remaining(self.remaining);
         }
+        if INSIDE && self.network.fabric.pool.keeps_telemetry() {
+            let echo = self.telemetry.take(packet.dst_endpoint.peer());
+            self.network.fabric.pool.begin_telemetry(echo);
+        }
         self.network.send(from, packet, sack);
     }
 
@@ -116,6 +148,20 @@ impl Tcp {
             connections: Connections::default(),
             messages: Messages::new(plan.workloads.len()),
             notices: Vec::new(),
+            telemetry: PendingTelemetry::default(),
+        }
+    }
+
+    /// Passes the telemetry that an arriving packet returns to the congestion control of its
+    /// receiver, and stores the records of the packet itself, if it has payload, for the next
+    /// packet of the receiver. The packet must be the one that was removed from the pool last.
+    pub fn take_telemetry(&mut self, network: &mut Network, packet: &Packet) {
+        let told = network.fabric.pool.take_telemetry();
+        if !told.echo.is_empty() {
+            self.stack.on_telemetry(packet.dst_endpoint, &told.echo);
+        }
+        if packet.payload > 0 {
+            self.telemetry.set(packet.dst_endpoint, told.hops);
         }
     }
 
@@ -133,6 +179,7 @@ impl Tcp {
         let mut out = NetworkSink {
             network,
             notices: &mut self.notices,
+            telemetry: &mut self.telemetry,
             paths: (INSIDE && paths.is_on()).then_some((paths, &self.messages)),
             remaining: 0,
         };

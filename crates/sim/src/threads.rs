@@ -159,6 +159,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
             "a queue is a mechanism of \
              your own",
         ),
+        (fabric.telemetry, "a congestion control reads telemetry"),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy ([fabric.energy])",

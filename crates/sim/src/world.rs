@@ -327,6 +327,9 @@ impl World {
         let class = transports.tcp.stack.endpoint(to).class();
         let Probes { records, paths, .. } = probes;
         records.latency(class, packet, latency);
+        if INSIDE && network.fabric.pool.keeps_telemetry() {
+            transports.tcp.take_telemetry(network, packet);
+        }
         if INSIDE && paths.is_on() {
             paths.arrives_at(network, &transports.tcp.stack, packet);
         }

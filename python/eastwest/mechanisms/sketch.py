@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar, Protocol
@@ -230,6 +230,34 @@ class Seen(Protocol):
     def cwnd(self) -> int:
         """Congestion window in bytes, before the ACK."""
 
+    @property
+    def telemetry(self) -> Sequence[HopTelemetry]:
+        """Records of the switch ports on the path of a data packet, in the order of the path.
+
+        The packet is the last one that arrived before the receiver sent the ACK. Empty if an
+        earlier ACK has returned these records, or without ``reads_telemetry``.
+        """
+
+
+class HopTelemetry(Protocol):
+    """State of a switch port when it began to send a packet: a record of in-band telemetry."""
+
+    @property
+    def time_ps(self) -> int:
+        """Start of the transmission of the packet, in ps."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """IP bytes in the queues of the port behind the packet."""
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes on the link, framing included, that the port had sent before the packet."""
+
+    @property
+    def rate_bps(self) -> int:
+        """Rate of the link in bit/s."""
+
 
 class Choice(Protocol):
     """Choice of a path for a packet that has several equal paths at a switch."""
@@ -409,6 +437,8 @@ class Congestion(Base):
     echoes_each_mark: ClassVar[bool] = False
     #: Whether the sender paces its segments at ``pacing_rate_bps``.
     paces: ClassVar[bool] = False
+    #: Whether ``observe`` gets telemetry of the switches on the path, in ``Seen.telemetry``.
+    reads_telemetry: ClassVar[bool] = False
 
     pacing_rate_bps: int | None = None
     """Pacing rate in bit/s of payload, read after each call; None: derived from the window."""
@@ -481,6 +511,7 @@ _NEEDS = {
     "keeps_flow_order": "rank",
     "trims": "at_enqueue",
     "pacing_rate_bps": "paces",
+    "reads_telemetry": "observe",
     "update_period_ps": "at_timer",
 }
 _TYPES = {int: "int", float: "float", bool: "bool", Duration: "duration"}

@@ -7,7 +7,7 @@ use eastwest_transport::congestion::rules::CongestionRules;
 use eastwest_transport::congestion::{
     self, CongestionControl, LARGEST_WINDOW, SenderPlace, new_reno,
 };
-use eastwest_types::{Span, Time};
+use eastwest_types::{HopTelemetry, Span, Time};
 use pyo3::prelude::*;
 
 /// A congestion control written in Python: the user's class and its settings.
@@ -34,6 +34,7 @@ impl CongestionModel for Model {
             pacing_rate: None,
             sampler: has("observe").then(|| Box::new((RateSampler::default(), Span::MAX))),
             window_set: false,
+            telemetry: Vec::new(),
             on_ack: has("on_ack"),
             after_loss: has("after_loss"),
             after_marks: has("after_marks"),
@@ -55,6 +56,10 @@ impl CongestionModel for Model {
     fn samples_rate(&self) -> bool {
         self.origin.sketch.has("observe")
     }
+
+    fn reads_telemetry(&self) -> bool {
+        self.origin.sketch.has("reads_telemetry")
+    }
 }
 
 /// Congestion control of one sender, written in Python. Where the class does not define a method,
@@ -71,6 +76,8 @@ struct SketchCongestion {
     sampler: Option<Box<(RateSampler, Span)>>,
     /// Whether the Python method `observe` has set the congestion window for the latest ACK.
     window_set: bool,
+    /// Telemetry that the ACK returns; empty if it returns none.
+    telemetry: Vec<HopRecord>,
     on_ack: bool,
     after_loss: bool,
     after_marks: bool,
@@ -137,6 +144,10 @@ impl CongestionControl for SketchCongestion {
         }
     }
 
+    fn on_telemetry(&mut self, hops: &[HopTelemetry]) {
+        self.telemetry = hops.iter().map(HopRecord::from).collect();
+    }
+
     fn act(&mut self, w: &congestion::Window, seen: &congestion::Seen) -> Option<u64> {
         let (sampler, min_rtt) = self.sampler.as_deref_mut()?;
         *min_rtt = seen.rtt.map_or(*min_rtt, |rtt| rtt.min(*min_rtt));
@@ -152,6 +163,7 @@ impl CongestionControl for SketchCongestion {
             delivery_rate_bps: rate.map(|bytes| bytes.saturating_mul(8)),
             app_limited: sample.is_some_and(|sample| sample.app_limited),
             cwnd: w.cwnd,
+            telemetry: std::mem::take(&mut self.telemetry),
         };
         let cwnd = self.object.call("observe", (told,), |answer| answer.extract::<Option<u64>>());
         self.read_pacing_rate();
@@ -212,4 +224,26 @@ struct Seen {
     delivery_rate_bps: Option<u64>,
     app_limited: bool,
     cwnd: u64,
+    telemetry: Vec<HopRecord>,
+}
+
+/// Telemetry record of one switch port on the path of a data packet.
+#[pyclass(module = "eastwest", name = "HopTelemetry", frozen, get_all, skip_from_py_object)]
+#[derive(Clone, Debug)]
+struct HopRecord {
+    time_ps: u64,
+    queued_bytes: u64,
+    sent_bytes: u64,
+    rate_bps: u64,
+}
+
+impl From<&HopTelemetry> for HopRecord {
+    fn from(hop: &HopTelemetry) -> HopRecord {
+        HopRecord {
+            time_ps: hop.at.0,
+            queued_bytes: hop.queued_bytes,
+            sent_bytes: hop.sent_bytes,
+            rate_bps: hop.rate.0,
+        }
+    }
 }

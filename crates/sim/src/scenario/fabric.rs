@@ -139,9 +139,10 @@ pub fn read(
         equal_paths,
         processing_jitter,
         energy,
-        // `plan.rs` sets `measured` from `measure.ports`; `top.rs` sets `faults`
+        // `plan.rs` sets `measured` from `measure.ports`; `top.rs` sets `faults` and `telemetry`
         measured: PortSet::default(),
         reference_ports,
+        telemetry: false,
         faults: Vec::new(),
     };
     Fabric { config, switch_power, nodes, mtu: known_mtu }

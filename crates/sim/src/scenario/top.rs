@@ -78,6 +78,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let further = FurtherSettings::read(s, &below, used, &mut notes);
     let settings: Vec<&TcpConfig> =
         std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config)).collect();
+    fabric.config.telemetry = settings.iter().any(|c| reads_telemetry(c));
     let tcp_asks = settings.iter().any(|c| c.rules.ecn.rule == EcnRule::On);
     let asks = tcp_asks || (!used(Transport::Tcp) && further.asks_for_marks());
     if used(Transport::Tcp) && !s.describing() {
@@ -110,6 +111,17 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
                 .to_owned(),
         );
     }
+    if fabric.config.telemetry {
+        let dcb = fabric.config.dcb.is_on();
+        for (refused, what) in [
+            (dcb, "the ports of fabrics with PFC or QCN write no telemetry"),
+            (hosts.is_some(), "hosts with a processing time ([hosts]) return no telemetry"),
+        ] {
+            if refused {
+                s.object(&format!("tcp.congestion: the algorithm reads telemetry, but {what}"));
+            }
+        }
+    }
     let scenario = Scenario {
         schema,
         name: name.0,
@@ -131,4 +143,9 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     };
     several_cards::check(s, &scenario);
     flows_only::check(s, scenario)
+}
+
+/// Whether the congestion control of these settings reads telemetry.
+fn reads_telemetry(config: &TcpConfig) -> bool {
+    config.custom.as_ref().is_some_and(|custom| custom.model.reads_telemetry())
 }

@@ -11,7 +11,7 @@ use super::rules::CongestionRules;
 use super::window::Window;
 use eastwest_engine::random::Stream;
 use eastwest_settings::Section;
-use eastwest_types::{Span, Time};
+use eastwest_types::{HopTelemetry, Span, Time};
 use std::fmt;
 
 /// Largest window in bytes that an algorithm of a user may set. It is far above every receive
@@ -34,6 +34,14 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// data (RFC 3168, section 6.1.2).
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         self.after_loss(window, flight, segment)
+    }
+
+    /// Notifies the algorithm of the telemetry that an ACK returns, before TCP handles the ACK: the
+    /// records of the switch ports on the path of the data packet that arrived last before the
+    /// receiver sent this ACK, in the order of the path. Called only for algorithms that [read
+    /// telemetry](super::custom::CongestionModel::reads_telemetry).
+    fn on_telemetry(&mut self, hops: &[HopTelemetry]) {
+        let _ = hops;
     }
 
     /// Notifies the algorithm of an ACK. Called for every ACK, even if the window does not grow.

@@ -36,6 +36,12 @@ pub trait CongestionModel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether switches write telemetry into packets, and receivers return it, so that the algorithm
+    /// gets it by [`CongestionControl::on_telemetry`].
+    fn reads_telemetry(&self) -> bool {
+        false
+    }
+
     /// Whether the algorithm sets window and pacing rate from a model of the path, as BBR does: see
     /// [`CongestionControl::follow`].
     fn follows_path(&self) -> bool {

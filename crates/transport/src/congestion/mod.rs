@@ -34,7 +34,7 @@ use cwnd_usage::CwndUsage;
 use dctcp::Dctcp;
 use delivery_rate::RateSampler;
 use eastwest_settings::{Choice, Entry, Section};
-use eastwest_types::{Span, Time};
+use eastwest_types::{HopTelemetry, Span, Time};
 use hystart::HyStart;
 use new_reno::NewReno;
 use pacing::Pacing;
@@ -221,6 +221,11 @@ impl CongestionControl for Algorithm {
     }
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         algorithm!(self, a => a.after_marks(window, flight, segment))
+    }
+    fn on_telemetry(&mut self, hops: &[HopTelemetry]) {
+        if let Algorithm::Custom(custom) = self {
+            custom.on_telemetry(hops);
+        }
     }
     #[inline]
     fn observe(&mut self, seen: &Seen) {

@@ -5,8 +5,9 @@ use super::counters::Counters;
 use super::endpoint::Endpoint;
 use super::interface::{Connect, Context, Notice, Sink};
 use super::states::TimeWait;
+use crate::congestion::CongestionControl;
 use eastwest_engine::memory;
-use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
+use eastwest_types::{EndpointId, HopTelemetry, HostId, Packet, SackBlocks, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Largest number of different TCP settings in a stack: an endpoint stores the number of its
@@ -354,6 +355,17 @@ impl Stack {
     /// Returns an endpoint, to read its counters and state.
     pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
         &self.endpoints[id.slot()]
+    }
+
+    /// Passes the telemetry records that a packet returns to the congestion control of endpoint
+    /// `id`. To be called before [`Stack::on_packet`] with this packet.
+    pub fn on_telemetry(&mut self, id: EndpointId, hops: &[HopTelemetry]) {
+        let e = &mut self.endpoints[id.slot()];
+        if e.address.id == id
+            && let Some(control) = e.control.as_deref_mut()
+        {
+            control.algorithm.on_telemetry(hops);
+        }
     }
 
     /// Returns the sums of the counters of all endpoints, including those of ended connections.
