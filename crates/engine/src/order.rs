@@ -1,9 +1,9 @@
 //! Total order of events, independent of the order in which they are scheduled.
 //!
-//! Events are ordered by time, then by class, then by a seeded hash of (time, source). At the same
-//! picosecond ports first complete transmissions, which frees room in their queues. Then packets
-//! arrive, timers expire, workloads wake up, samples are taken, and faults change links. The hash
-//! differs at every time, so that no source always goes first.
+//! Events are ordered by time, then by class, then by a seeded hash of (time, class, source). At
+//! the same picosecond ports first complete transmissions, which frees room in their queues. Then
+//! packets arrive, timers expire, workloads wake up, samples are taken, and faults change links.
+//! The hash differs at every time, so that no source always goes first.
 
 use crate::random::mix;
 use eastwest_types::Time;

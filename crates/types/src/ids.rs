@@ -16,9 +16,9 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
-/// Identifier of one end of a TCP connection: slot in the endpoint table (low 24 bits), and
-/// generation of the slot (high 8 bits). Because of the generation, a late packet of a closed
-/// connection never reaches the next endpoint in the same slot.
+/// Identifier of one end of a TCP connection or queue pair: slot in the endpoint table (low 24
+/// bits), and generation of the slot (high 8 bits). Because of the generation, a late packet of a
+/// closed connection never reaches the next endpoint in the same slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 

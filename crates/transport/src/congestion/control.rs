@@ -24,14 +24,14 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Returns the slow-start threshold after a loss in bytes, to which the window is then set.
-    /// `flight`: bytes outstanding (FlightSize of RFC 5681); `segment`: payload bytes of a full
-    /// segment. TCP raises a result below two segments to two segments.
+    /// Returns the slow-start threshold in bytes after a loss. TCP then sets the window to this
+    /// threshold. `flight`: bytes outstanding (FlightSize of RFC 5681); `segment`: payload bytes of
+    /// a full segment. TCP raises a result below two segments to two segments.
     fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
 
-    /// Returns the slow-start threshold after ECN marks in bytes, as
-    /// [`CongestionControl::after_loss`] does after losses. TCP calls it at most once per window of
-    /// data (RFC 3168, section 6.1.2).
+    /// Returns the slow-start threshold in bytes after ECN marks; the default is the result of
+    /// [`CongestionControl::after_loss`]. TCP calls this function at most once per window of data
+    /// (RFC 3168, section 6.1.2).
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         self.after_loss(window, flight, segment)
     }
@@ -158,7 +158,7 @@ pub struct PathAck {
     pub segment: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Seed of the random phase in which the probing for bandwidth begins.
+    /// Seed of random choices, such as the phase in which BBR begins to probe for bandwidth.
     pub seed: u64,
 }
 
@@ -169,9 +169,9 @@ pub struct Seen {
     pub now: Time,
     /// Bytes that the ACK newly acknowledges or SACKs.
     pub delivered: u64,
-    /// Whether the ACK has ECE, which echoes an ECN mark. With RFC 3168 it is set until the sender
-    /// reacts; it is set for each marked packet if the model [requires
-    /// it](super::custom::CongestionModel::echoes_each_mark).
+    /// Whether the ACK has ECE, which echoes an ECN mark. With RFC 3168 all ACKs have ECE until the
+    /// sender has reacted. Only ACKs of marked packets have ECE if the algorithm [requires an echo
+    /// of each mark](super::custom::CongestionModel::echoes_each_mark).
     pub marked: bool,
     /// First stream position not acknowledged (SND.UNA), after the ACK.
     pub una: u64,
@@ -197,7 +197,8 @@ pub struct SenderPlace {
 }
 
 impl SenderPlace {
-    /// Returns the random-number stream with the name `what`. Each sender has its own stream.
+    /// Returns the random-number stream with the name `what`. Each endpoint slot has its own
+    /// stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
     }

@@ -3,7 +3,7 @@
 //! Each segment records the bytes that had been delivered when it was sent. When it is
 //! acknowledged, the bytes delivered since then, divided by the longer of the send interval and the
 //! ACK interval, are a sample of the delivery rate. While the application limits the sender, a
-//! sample is only a lower bound of what the path allows.
+//! sample is only a lower bound of the rate that the path allows.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl RateSampler {
 
     /// Handles an ACK up to stream position `una` with SACK `blocks`, which delivers `bytes` new
     /// bytes. Returns its sample of the delivery rate, which is not valid if its interval is below
-    /// the smallest RTT `min_rtt`; `None` if the ACK delivers nothing.
+    /// the smallest RTT `min_rtt`; `None` if the ACK completes the delivery of no segment.
     pub fn on_ack(
         &mut self,
         now: Time,
