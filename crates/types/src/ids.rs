@@ -35,7 +35,8 @@ impl EndpointId {
     pub fn slot(self) -> usize {
         (self.0 & 0x00ff_ffff) as usize
     }
-    /// Returns the generation: how often the slot was used before this endpoint, modulo 256.
+    /// Returns the generation of the slot (0 to 255), which differs between successive endpoints in
+    /// the slot.
     pub fn generation(self) -> u8 {
         (self.0 >> 24) as u8
     }

@@ -115,7 +115,7 @@ macro_rules! family {
                         Algorithm::$name(<$held>::from(<$algorithm>::start(&settings.$settings, place)))
                     })*
                     CongestionKind::Custom { .. } => {
-                        let custom = custom.expect("the kind asks for one");
+                        let custom = custom.expect("a custom congestion control has settings");
                         let place = SenderPlace { seed: custom.seed, ..*place };
                         Algorithm::Custom(custom.model.start(&place))
                     }

@@ -16,8 +16,8 @@ pub enum Counting {
     },
     /// The ACK counts for one segment, whatever it acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
-    /// The ACK counts for all segments that it acknowledges. Those above the slow-start threshold
-    /// count for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
+    /// The ACK counts for all segments that it acknowledges. Segments above the slow-start
+    /// threshold count for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
     Segments,
 }
 
@@ -108,7 +108,8 @@ impl Default for CongestionRules {
     }
 }
 
-/// Requirements of a congestion control algorithm on the rules in `[tcp]`.
+/// Requirements of a congestion control algorithm, which decide defaults and limits of settings in
+/// `[tcp]`.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmNeeds {
     /// Whether the algorithm needs ECN, as DCTCP does.

@@ -56,8 +56,8 @@ pub struct Flow {
 
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
-    /// States the payload bytes that the requester of the next packet has left: those that are posted and not
-    /// acknowledged, the ones in the packet included.
+    /// Passes the number of payload bytes that the sender of the next packet has posted and that
+    /// are not acknowledged, including the bytes in this packet. Called before [`Sink::send`].
     fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
