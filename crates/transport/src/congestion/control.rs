@@ -188,7 +188,7 @@ pub struct SenderPlace {
     pub segment: u32,
     /// Initial window in segments.
     pub initial_window: u32,
-    /// Number of the slot of the sending endpoint. A later connection may use the slot again.
+    /// Identifier of the sending endpoint (slot and generation), as a number.
     pub endpoint: u32,
     /// Rules of the scenario for the growth and the reductions of the window.
     pub rules: CongestionRules,
@@ -197,8 +197,7 @@ pub struct SenderPlace {
 }
 
 impl SenderPlace {
-    /// Returns the random-number stream with the name `what`. Each endpoint slot has its own
-    /// stream.
+    /// Returns the random-number stream with the name `what`. Each endpoint has its own stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
     }

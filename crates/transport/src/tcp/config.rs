@@ -78,9 +78,10 @@ impl TcpConfig {
     }
 
     /// Returns the settings that this end uses on a connection whose other end has the settings
-    /// `peer`. Only options that both ends offer are used: timestamps (RFC 7323, 3.2), selective
-    /// acknowledgements (RFC 2018, 2), and the smaller of the two maximum segment sizes, which
-    /// count options (RFC 9293, 3.7.1). Without SACK, mechanisms that need it are off.
+    /// `peer`. Only options that both ends offer are used: timestamps (RFC 7323, 3.2) and selective
+    /// acknowledgements (RFC 2018, 2). Segments are limited by the smaller of the two maximum
+    /// segment sizes, which include the bytes of options (RFC 9293, 3.7.1). Without SACK,
+    /// mechanisms that need it are off.
     pub fn agreed_with(&self, peer: &TcpConfig) -> TcpConfig {
         let mss = |c: &TcpConfig| c.segment + if c.timestamps { 12 } else { 0 };
         let mut agreed = self.clone();

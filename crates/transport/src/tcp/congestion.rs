@@ -15,8 +15,9 @@ use crate::congestion::{
 };
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
-/// Bytes that Linux expects to be sent or acknowledged in one burst when it measures trains of ACKs: four times
-/// the largest offload (`hystart_ack_delay`).
+/// Bytes whose transmission time Linux adds to the permitted length of an ACK train
+/// (`hystart_ack_delay`): two offload packets of 64 KiB, one on its way to the receiver and one in
+/// the sender's queue, doubled because the pacing rate in slow start is twice the window per RTT.
 const AGGREGATE: u128 = 4 * 65_536;
 
 impl Endpoint {

@@ -141,7 +141,8 @@ impl Endpoint {
         self.window.cwnd
     }
 
-    /// Returns the slow start threshold in bytes; `u64::MAX` before the first loss.
+    /// Returns the slow start threshold in bytes; `u64::MAX` until slow start ends for the first
+    /// time.
     pub fn ssthresh(&self) -> u64 {
         self.window.ssthresh
     }

@@ -85,9 +85,9 @@ pub struct Info {
     pub received: u64,
     /// Receive window of the other end in bytes.
     pub peer_window: u32,
-    /// Consecutive retransmission timeouts: those since SND.UNA last advanced.
+    /// Number of consecutive retransmission timeouts: all timeouts since SND.UNA last advanced.
     pub retries: u16,
-    /// Consecutive window probes without an answer.
+    /// Number of consecutive window probes without an answer.
     pub probes: u16,
     /// Number of times that the retransmission timeout is currently doubled.
     pub backoff: u8,

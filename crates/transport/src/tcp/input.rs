@@ -46,8 +46,8 @@ impl Endpoint {
         self.on_ack(packet, sack, ctx);
     }
 
-    /// Processes the acknowledgement in a packet. An ACK of new data in the open phase takes the
-    /// fast path.
+    /// Processes the acknowledgement in a packet. An ACK of new data outside a recovery, without
+    /// SACK blocks and ECE, takes the fast path, except with BBR.
     #[inline]
     fn on_ack(
         &mut self,

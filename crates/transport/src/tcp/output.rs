@@ -190,8 +190,9 @@ impl Endpoint {
         }
     }
 
-    /// Halves the congestion window for each RTO of idle time, and raises the slow-start threshold
-    /// to three quarters of the window before (RFC 2861, section 3; Linux, `tcp_cwnd_restart`).
+    /// Halves the congestion window for each RTO of idle time, but not below the initial window,
+    /// and raises the slow-start threshold to at least three quarters of the earlier window (RFC
+    /// 2861, section 3; Linux, `tcp_cwnd_restart`).
     #[cold]
     fn decay_after_idle(&mut self, idle: Span, initial: u64, config: &TcpConfig) {
         let w = &mut self.window;

@@ -8,7 +8,7 @@
 //!
 //! Linux (`tcp_cwnd_reduction`) differs in five points. It adds the MSS only if the ACK advances
 //! SND.UNA and reports no further loss, the conservative choice of RFC 9937's `SafeACK`. RecoverFS
-//! is the window before the reduction. It counts in segments and rounds up. It sends at least one
+//! is the window before the reduction. Linux counts in segments and rounds up, sends at least one
 //! segment at the begin, and leaves recovery with cwnd = ssthresh.
 
 use super::rules::PrrRule;
@@ -22,7 +22,7 @@ pub(super) struct Prr {
     /// Bytes sent since the reduction began (`prr_out`).
     out: u64,
     /// RecoverFS: bytes outstanding at the begin of the reduction (in Linux, the congestion window
-    /// then).
+    /// at that time).
     recover_fs: u64,
 }
 

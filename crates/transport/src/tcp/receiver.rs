@@ -29,8 +29,8 @@ pub(super) struct Receiver {
     pub(super) acked: u64,
     /// Stream position of the other end's FIN; `u64::MAX` until the FIN has arrived.
     pub(super) fin_at: u64,
-    /// Position at whose arrival in order the application is notified; `u64::MAX` if no
-    /// notification is requested.
+    /// The application is notified when all stream positions before this one have arrived;
+    /// `u64::MAX` if no notification is requested.
     pub(super) notify_at: u64,
     /// Stream positions that have arrived out of order, above a gap.
     pub(super) out_of_order: RangeSet,
@@ -104,8 +104,9 @@ impl Receiver {
     }
 
     /// Whether a compressed ACK must be sent before the out-of-order segment `start..end` is
-    /// stored. It must if the segment touches neither of the two ranges reported last: so each
-    /// range is in the first two blocks of at least one ACK (Linux, `tcp_sack_new_ofo_skb`).
+    /// stored. The ACK must be sent if the segment touches neither of the two ranges reported last,
+    /// and does not begin a second range. Each range is then in the first two blocks of at least
+    /// one ACK (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
     pub(super) fn flushes_compressed_ack(&self, (start, end): (u64, u64)) -> bool {
         if !self.linux.as_ref().is_some_and(|i| i.acks.compresses_ack()) {

@@ -22,9 +22,9 @@ pub enum GiveUp {
     /// The connection fails after `max_retries` consecutive timeouts.
     #[default]
     Count,
-    /// The connection fails at the first timeout after a time: the sum of `max_retries` timeouts
-    /// that begin with the minimum and double. The time counts from the first retransmission
-    /// (Linux, `retransmits_timed_out`).
+    /// The connection fails at the first timeout after a time limit: the sum of `max_retries`
+    /// timeouts that begin with the minimum and double. The time counts from the first
+    /// retransmission (Linux, `retransmits_timed_out`).
     Time,
 }
 
@@ -44,7 +44,8 @@ pub struct TimerRules {
     pub uptime_seed: Option<u64>,
     /// Condition under which a connection without progress fails.
     pub give_up: GiveUp,
-    /// Number of consecutive timeouts after which a SYN or SYN-ACK fails; `None`: as `max_retries`.
+    /// Number of consecutive timeouts of a SYN or SYN-ACK after which the connection fails; `None`:
+    /// as `max_retries`.
     pub syn_retries: Option<u32>,
     /// Number of first timeouts of a SYN after which the timeout does not double (Linux,
     /// `tcp_syn_linear_timeouts`).
@@ -96,8 +97,9 @@ pub enum RackRule {
     /// RACK of RFC 8985: an ACK whose echoed timestamp is earlier than a retransmission does not
     /// acknowledge that retransmission.
     Rfc8985,
-    /// RACK of Linux: an ACK acknowledges a retransmission unless it arrives earlier than the
-    /// smallest RTT after it. The reordering timer expires 2 ms later than in the RFC.
+    /// RACK of Linux: an ACK acknowledges a retransmission unless the time from the retransmission
+    /// to the ACK is shorter than the smallest RTT. The reordering timer expires 2 ms later than in
+    /// the RFC.
     Linux,
 }
 
@@ -442,7 +444,7 @@ impl ReceiverRules {
 }
 
 /// Reads the key `partial_acks`: whether recovery without SACK continues after a partial ACK
-/// (NewReno); otherwise it is Reno, which needs `prr` off.
+/// (NewReno); if false, recovery is as in Reno, which needs `prr` off.
 fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
@@ -512,7 +514,7 @@ fn read_rack(s: &mut Section, sack: bool) -> (RackRule, bool) {
         .default("false"),
     );
     s.demand(!probes || rack != RackRule::Off, &["tail_loss_probe", "rack"], || {
-        "needs rack".to_owned()
+        "needs rack = \"rfc8985\" or \"linux\"".to_owned()
     });
     (rack, probes)
 }
