@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the fraction of
-//! bytes that were marked.
+//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the
+//! fraction of bytes that were marked.
 //!
 //! Once per window of data α ← (1 − g)·α + g·M, with M the share of the newly acknowledged bytes
 //! that ACKs with ECE have acknowledged (RFC 8257, 3.3, step 6; g = 1/16, α = 1 at first). On the

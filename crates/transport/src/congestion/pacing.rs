@@ -1,5 +1,5 @@
-//! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by a rate
-//! (Linux's internal pacing, `tcp_update_skb_after_send`).
+//! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by
+//! a rate (Linux's internal pacing, `tcp_update_skb_after_send`).
 //!
 //! The congestion control may set the rate. Otherwise the rate is 200 % of cwnd/SRTT while the
 //! window is below half of the slow-start threshold, and then 120 % (Linux,

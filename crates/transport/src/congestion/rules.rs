@@ -53,7 +53,8 @@ pub struct EcnRules {
     /// Whether a retransmitted SYN no longer requests ECN (RFC 3168, 6.1.1.1; Linux,
     /// `tcp_ecn_fallback`).
     pub fallback: bool,
-    /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
+    /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux
+    /// with DCTCP).
     pub all_packets: bool,
 }
 

@@ -1,5 +1,5 @@
-//! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, volume 1, annex A17):
-//! reliable queue pairs over UDP, as a NIC implements them.
+//! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, volume 1, annex
+//! A17): reliable queue pairs over UDP, as a NIC implements them.
 //!
 //! [`Stack`] holds both ends of every queue pair side by side in memory. A [queue pair](queue_pair)
 //! has no window: it sends as fast as its rate and its NIC allow. After a loss it retransmits

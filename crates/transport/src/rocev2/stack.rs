@@ -8,8 +8,8 @@ use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to send, served
-/// round-robin.
+/// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to
+/// send, served round-robin.
 #[derive(Debug, Serialize, Deserialize)]
 struct NicQueue {
     dscp: u8,

@@ -1,9 +1,10 @@
 //! ACK slow path: duplicate ACKs, ACKs with SACK blocks or ECE, every ACK in a recovery or after a
 //! timeout, and with BBR every ACK.
 //!
-//! The order of the steps follows Linux (`tcp_ack`): update of the scoreboard, ECE, spurious retransmissions,
-//! progress of the recovery, tail loss probe, loss detection, congestion window, transmission. Each mechanism
-//! is described in its own file. The fast path is in [`input`](super::input).
+//! The order of the steps follows Linux (`tcp_ack`): update of the scoreboard, ECE, spurious
+//! retransmissions, progress of the recovery, tail loss probe, loss detection, congestion window,
+//! transmission. Each mechanism is described in its own file. The fast path is in
+//! [`input`](super::input).
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;

@@ -1,6 +1,6 @@
-//! Receive window autotuning: the window grows with the data received in a round trip, as in Linux 6.18
-//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng
-//! 2001).
+//! Receive window autotuning: the window grows with the data received in a round trip, as in Linux
+//! 6.18 (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing,
+//! Fisk and Feng 2001).
 //!
 //! Once in each round trip, which the receiver measures, the bytes received in it are compared with
 //! `before`, the largest number in an earlier round trip. If these bytes are more, the upper bound

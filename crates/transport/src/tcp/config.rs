@@ -66,8 +66,8 @@ pub struct TcpConfig {
     /// Rules of TCP small queues: limit of the bytes of one connection in the queue of its host's
     /// NIC.
     pub small_queues: SmallQueueRules,
-    /// Whether a segment that is not full waits while another one that is not full is unacknowledged (Nagle's
-    /// algorithm, RFC 896, in Minshall's form, as in Linux).
+    /// Whether a segment that is not full waits while another one that is not full is
+    /// unacknowledged (Nagle's algorithm, RFC 896, in Minshall's form, as in Linux).
     pub nagle: bool,
 }
 

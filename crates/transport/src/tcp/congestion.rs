@@ -1,5 +1,5 @@
-//! Interface of an endpoint to its congestion control: reports of ACKs, growth of the window, thresholds after
-//! losses and ECE.
+//! Interface of an endpoint to its congestion control: reports of ACKs, growth of the window,
+//! thresholds after losses and ECE.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -43,7 +43,8 @@ impl Endpoint {
         }));
     }
 
-    /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers `delivered` bytes.
+    /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers
+    /// `delivered` bytes.
     #[inline(never)]
     pub(super) fn report_ack(
         &mut self,

@@ -1,9 +1,9 @@
 //! Connection management: three-way handshake, FIN, reset (RFC 9293, 3.5, 3.6 and 3.10.7.4).
 //!
-//! A SYN or SYN-ACK that is not acknowledged within the timeout is retransmitted with exponential backoff.
-//! After more than one retransmission the initial window is one segment (RFC 6928, section 2). Resets whose
-//! sequence number is not exactly the next expected get a challenge ACK (RFC 5961). Hosts of a scenario never
-//! send resets, or segments with unusual flags: dialogue tests do.
+//! A SYN or SYN-ACK that is not acknowledged within the timeout is retransmitted with exponential
+//! backoff. After more than one retransmission the initial window is one segment (RFC 6928, section
+//! 2). Resets whose sequence number is not exactly the next expected get a challenge ACK (RFC
+//! 5961). Hosts of a scenario never send resets, or segments with unusual flags: dialogue tests do.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -157,8 +157,8 @@ impl Endpoint {
         }
     }
 
-    /// Aborts the connection for the application (RFC 9293, 3.10.5): drops unsent data, and sends a reset if
-    /// the peer has answered the SYN.
+    /// Aborts the connection for the application (RFC 9293, 3.10.5): drops unsent data, and sends a
+    /// reset if the peer has answered the SYN.
     pub(super) fn reset(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let known = matches!(self.state, State::SynReceived | State::Established);
         if known && self.timers.time_wait == TimeWait::NotYet {

@@ -3,8 +3,8 @@
 //! * A SYN with ECE and CWR requests ECN, a SYN-ACK with ECE accepts it (RFC 3168, 6.1.1). A
 //!   retransmitted SYN does not request ECN (6.1.1.1), so that a path which drops ECN-setup SYNs
 //!   stays usable.
-//! * New data is sent with ECT(0). Retransmissions, pure ACKs and SYNs are not (6.1.4, 6.1.5), except with
-//!   `all_packets` (RFC 8257, 3.5).
+//! * New data is sent with ECT(0). Retransmissions, pure ACKs and SYNs are not (6.1.4, 6.1.5),
+//!   except with `all_packets` (RFC 8257, 3.5).
 //! * The receiver sets ECE in every ACK after a CE mark until a packet with CWR arrives (6.1.3).
 //!   The first mark and a CWR are acknowledged at once, since the sender's window may be small
 //!   (Linux; with the [ACK policy](super::linux_acks) of Linux two segments). With DCTCP, ECE says
@@ -78,8 +78,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the ECN field of a packet with payload, before the payload. Returns whether the packet must be
-    /// acknowledged at once.
+    /// Processes the ECN field of a packet with payload, before the payload. Returns whether the
+    /// packet must be acknowledged at once.
     pub(super) fn on_ecn_field(
         &mut self,
         packet: &Packet,

@@ -1,7 +1,7 @@
 //! Packet input: dispatch of an arriving packet, the ACK fast path, and round-trip samples.
 //!
-//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the
-//! [slow path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
+//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the [slow
+//! path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
 
 use super::config::TcpConfig;
 use super::ecn;

@@ -8,7 +8,7 @@
 //! * two segments after the first CE mark, or after a segment without ECT where others had ECT;
 //! * any segment with which more than one full segment is unacknowledged;
 //! * a segment that is small or the last of a write: the first of these segments only outside
-//!   *ping-pong* mode (in which   the connection answers its peer's data), the second in any case,
+//!   *ping-pong* mode (in which the connection answers its peer's data), the second in any case,
 //!   since the application reads at once.
 //!
 //! It acknowledges all other segments after the ACK timeout (ATO). The ATO is 40 ms, or longer if
@@ -130,14 +130,15 @@ impl LinuxAcks {
         a.unacked > u64::from(self.rcv_mss) || (self.quick_acks > 0 && !self.pingpong) || read
     }
 
-    /// Handles growth of the offered window: one segment is acknowledged at once (`tcp_grow_window`).
+    /// Handles growth of the offered window: one segment is acknowledged at once
+    /// (`tcp_grow_window`).
     pub(super) fn on_growth(&mut self) {
         self.quick_acks |= 1;
     }
 
-    /// Handles the first CE mark since ECE was last cleared, or a segment without ECT on an ECN connection,
-    /// which is a retransmission: two segments are acknowledged at once, since the sender's window may be small
-    /// (`__tcp_ecn_check_ce`).
+    /// Handles the first CE mark since ECE was last cleared, or a segment without ECT on an ECN
+    /// connection, which is a retransmission: two segments are acknowledged at once, since the
+    /// sender's window may be small (`__tcp_ecn_check_ce`).
     pub(super) fn on_mark(&mut self) {
         if self.ato == Span::ZERO {
             return; // the first data is acknowledged at once in any case

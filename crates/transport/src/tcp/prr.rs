@@ -1,5 +1,6 @@
-//! Proportional rate reduction: in fast recovery the window is reduced to the threshold in proportion to the
-//! data delivered, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
+//! Proportional rate reduction: in fast recovery the window is reduced to the threshold in
+//! proportion to the data delivered, so that ACKs clock out segments evenly over the whole round
+//! trip (RFC 6937).
 //!
 //! While the bytes in flight (pipe) exceed the threshold, an ACK that reports `DeliveredData`
 //! permits `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below the threshold, RFC

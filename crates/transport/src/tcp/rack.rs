@@ -10,8 +10,9 @@
 //! Retransmissions are treated like other segments, so that a lost retransmission is found without
 //! a timeout.
 //!
-//! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the last five
-//! minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it, whatever it is.
+//! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the
+//! last five minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it,
+//! whatever it is.
 
 use super::config::TcpConfig;
 use super::rtt::timestamp_us;

@@ -179,8 +179,8 @@ fn read_acks(s: &mut Section) -> Acks {
         ack_every: s.get(
             key(
                 "ack_every",
-                "Number of full segments after which the receiver sends an ACK at the latest (RFC \
-             5681, 4.2: 2); with 1 every packet is acknowledged.",
+                "Number of segments, full or not, after which the receiver sends an ACK at the \
+                 latest (RFC 5681, 4.2: 2); with 1 every segment is acknowledged.",
             )
             .default("2")
             .range("1", "1000"),

@@ -1,5 +1,5 @@
-//! State of a receiver: reassembly, SACK blocks (RFC 2018), and Linux's [ACK policy](super::linux_acks) and
-//! [window autotuning](super::autotune).
+//! State of a receiver: reassembly, SACK blocks (RFC 2018), and Linux's [ACK
+//! policy](super::linux_acks) and [window autotuning](super::autotune).
 
 use super::autotune::Autotune;
 use super::config::TcpConfig;

@@ -22,9 +22,9 @@ pub enum GiveUp {
     /// The connection fails after `max_retries` consecutive timeouts.
     #[default]
     Count,
-    /// The connection fails at the first timeout after a time limit: the sum of `max_retries`
-    /// timeouts that begin with the minimum and double. The time counts from the first
-    /// retransmission (Linux, `retransmits_timed_out`).
+    /// The connection fails at the first timeout after a time limit: the sum of `max_retries` + 1
+    /// timeouts that begin with the minimum and double up to the maximum. The time counts from the
+    /// first retransmission (Linux, `retransmits_timed_out`).
     Time,
 }
 
@@ -229,8 +229,9 @@ impl TimerRules {
                 (
                     "time",
                     GiveUp::Time,
-                    "at the first timeout after a time: the sum of max_retries timeouts that \
-                     begin with min_rto and double, as Linux interprets tcp_retries2",
+                    "at the first timeout after a time limit: the sum of max_retries + 1 timeouts \
+                     that begin with min_rto and double up to max_rto, as Linux interprets \
+                     tcp_retries2",
                 ),
             ],
         );
@@ -389,12 +390,7 @@ impl ReceiverRules {
             "Rule by which a receiver sends ACKs.",
             Some("count"),
             &[
-                (
-                    "count",
-                    AckRule::Count,
-                    "after ack_every full segments, or after \
-                                           delayed_ack_timeout",
-                ),
+                ("count", AckRule::Count, "after ack_every segments, or after delayed_ack_timeout"),
                 (
                     "linux",
                     AckRule::Linux,
