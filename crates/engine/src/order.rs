@@ -23,8 +23,8 @@ pub enum Class {
     Wake = 3,
     /// Time at which a measurement takes a sample.
     Sample = 4,
-    /// Beginning or end of a fault. This is the last class, so that a fault does not affect other
-    /// events at its time.
+    /// Beginning or end of a fault, or end of the run because of a PFC deadlock. This is the last
+    /// class, so that a fault does not affect other events at the same time.
     Change = 5,
 }
 

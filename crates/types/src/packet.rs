@@ -71,8 +71,8 @@ pub struct Packet {
     /// low 32 bits are transmitted, as in a real header; see [`Packet::widen`].
     pub seq: u64,
     /// Position of the next byte that the sender of this packet expects to receive; the low 32 bits
-    /// are transmitted. In a datagram without queue pair: number of the stream of frames (traffic
-    /// of a `[[stream]]`) to which the datagram belongs, counted from 1; 0 if there is none.
+    /// are transmitted. In a datagram without queue pair: number of the stream of raw Ethernet
+    /// frames to which the datagram belongs, counted from 1; 0 if there is none.
     pub ack: u64,
     /// Receiving endpoint of the connection or queue pair; in other datagrams the number of their
     /// traffic class.
@@ -114,7 +114,7 @@ pub enum PacketKind {
     Data = 0,
     /// Packet with retransmitted data.
     Retransmission = 1,
-    /// Acknowledgement without payload and without ECE, RST, or ACK or NAK of a queue pair.
+    /// Acknowledgement or reset without payload and without ECE; also ACK or NAK of a queue pair.
     Ack = 2,
     /// Acknowledgement without payload and with ECE (RFC 3168), or congestion notification packet
     /// of a queue pair.
@@ -195,8 +195,8 @@ impl PacketKind {
 impl Packet {
     /// Bit of [`Packet::notes`] that marks retransmitted payload.
     pub const RETRANSMISSION: u8 = 1;
-    /// Bit of [`Packet::notes`] that marks packets without a TCP connection (datagrams), which
-    /// includes packets of queue pairs.
+    /// Bit of [`Packet::notes`] that marks packets without a TCP connection (datagrams), also
+    /// packets of queue pairs.
     pub const DATAGRAM: u8 = 2;
     /// Value of [`Packet::notes`] of a congestion notification message (IEEE 802.1Q, clause 30). No
     /// other packet has both bits: a retransmission of a queue pair has the type [`rocev2::AGAIN`]

@@ -4,7 +4,7 @@ use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of links for which waiting times are stored separately. A path through a fat tree
-/// and back has fewer links.
+/// with three tiers of switches has six links in each direction.
 pub const MOST_WAITS: usize = 12;
 
 /// Waiting times of packets by link. Waiting times at links beyond the first [`MOST_WAITS`] are

@@ -1,19 +1,19 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path
 //! as in [version 1](super::bbr), but losses bound rate and window. If probing for bandwidth loses
-//! more than 2 % of the data in flight, the amount in flight becomes a bound, which rises only
-//! slowly. BBR version 3 therefore works with short queues, and shares a link with loss-based
-//! flows.
+//! more than 2 % of the data in flight, the amount in flight becomes an upper bound of the window.
+//! BBR version 3 therefore works with short queues, and shares a link with loss-based flows.
 //!
 //! Startup paces with gain 4·ln 2. It ends when the delivery rate grows by less than a quarter in
 //! three rounds, or when six ACKs in one round of a recovery report losses and more than 2 % is
 //! lost. Drain paces at half the bandwidth. ProbeBW has four phases: Down (gain 0.9) until there is
-//! headroom and no queue; Cruise (1.0) until 2 to 3 s have passed since Down began, or as many
-//! rounds as Reno would need for equal growth; Refill (1.0) for one round; Up (1.25) until the rate
-//! stops growing or more than 2 % is lost. If no RTT as small as the smallest one was measured for
-//! 5 s, ProbeRTT limits the window to half a bandwidth-delay product for at least 200 ms. The
-//! bounds are in [`super::bbr3_bounds`]. As in Linux, a loss counts when an ACK reveals it, and is
-//! compared with the data in flight when the newest delivered segment was sent; the draft uses each
-//! lost segment instead. The reaction to spurious losses, and ECN, are not modelled.
+//! headroom and no queue; Cruise (1.0) until 2 to 3 s have passed since Down began, or one round
+//! for each segment of a bandwidth-delay product (at most 63), in which Reno would grow as much;
+//! Refill (1.0) for one round; Up (1.25) until the rate stops growing or more than 2 % is lost.
+//! ProbeRTT begins 5 s after the smallest recent RTT was measured, and limits the window to half a
+//! bandwidth-delay product for at least 200 ms. The bounds are in [`super::bbr3_bounds`]. As in
+//! Linux, a loss counts when an ACK reveals it, and is compared with the data in flight when the
+//! newest delivered segment was sent; the draft uses each lost segment instead. The reaction to
+//! spurious losses, and ECN, are not modelled.
 //!
 //! Rates are in bytes per second, gains in thousandths.
 

@@ -24,9 +24,10 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Returns the slow-start threshold in bytes after a loss. TCP then sets the window to this
-    /// threshold. `flight`: bytes outstanding (FlightSize of RFC 5681); `segment`: payload bytes of
-    /// a full segment. TCP raises a result below two segments to two segments.
+    /// Returns the slow-start threshold in bytes after a loss. TCP then reduces the window to this
+    /// threshold, or after a timeout to one segment. `flight`: bytes outstanding (FlightSize of RFC
+    /// 5681); `segment`: payload bytes of a full segment. TCP raises a result below two segments to
+    /// two segments.
     fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
 
     /// Returns the slow-start threshold in bytes after ECN marks; the default is the result of

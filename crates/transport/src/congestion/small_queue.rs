@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 /// Memory of a packet in addition to its payload on 64-bit Linux, in bytes: 256 of `sk_buff` and
 /// 640 of a head with headers and `skb_shared_info`.
 pub const OVERHEAD: u64 = 896;
-/// Binary logarithm of 1024: the limit is at least the number of bytes sent in 1/1024 s at the
+/// Binary logarithm of 1024: one term of the limit is the number of bytes sent in 1/1024 s at the
 /// pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 

@@ -61,9 +61,10 @@ pub trait Sink {
     fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// Returns the time at which the port of `flow` takes the next packet with this codepoint, so
-    /// that few packets wait there. `sent`: a packet of `ip_len` IP bytes has just been handed to
-    /// the port; otherwise `ip_len` IP bytes may wait there.
+    /// Returns the time at which the port of `flow` accepts the next packet with the codepoint
+    /// `dscp`, so that few packets wait in the port; at a time in the future, the caller asks
+    /// again. `sent`: whether a packet of `ip_len` IP bytes has just been passed to the port; if
+    /// not, `ip_len` is the length of a full packet.
     fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time;
     /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
     fn arm(&mut self, at: Time, target: TimerTarget);

@@ -116,8 +116,8 @@ impl Stack {
         arrived
     }
 
-    /// Closes a queue pair. It ends when both ends have all posted data acknowledged, or have
-    /// failed.
+    /// Closes a queue pair. The queue pair ends when, at each end, all posted data is acknowledged
+    /// or the end has failed.
     pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
         if !self.is_live(id) {
             return;

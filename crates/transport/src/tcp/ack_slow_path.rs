@@ -1,5 +1,5 @@
-//! ACK slow path: duplicate ACKs, ACKs with SACK blocks or ECE, every ACK in a recovery or after a
-//! timeout, and with BBR every ACK.
+//! ACK slow path: duplicate ACKs, ACKs with SACK blocks or ECE, all ACKs during a recovery, a
+//! reduction by ECE or a tail loss probe, and with BBR all ACKs.
 //!
 //! The order of the steps follows Linux (`tcp_ack`): update of the scoreboard, ECE, spurious
 //! retransmissions, progress of the recovery, tail loss probe, loss detection, congestion window,
@@ -22,8 +22,8 @@ use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
-    /// Processes an ACK of the slow path: with SACK blocks or ECE, a duplicate ACK, an ACK in a
-    /// recovery, or with BBR any ACK.
+    /// Processes an ACK that the fast path does not process, such as a duplicate ACK, an ACK with
+    /// SACK blocks or ECE, or an ACK in a recovery.
     #[inline(never)]
     pub(super) fn on_ack_slow_path(
         &mut self,

@@ -51,7 +51,8 @@ pub struct TcpConfig {
     pub rules: CongestionRules,
     /// Settings of each built-in congestion control algorithm.
     pub algorithms: Settings,
-    /// Number of consecutive retransmission timeouts after which a connection fails; below 65,536.
+    /// Number of consecutive retransmission timeouts that a connection survives: it fails at the
+    /// next one; below 65,536.
     pub max_retries: u32,
     /// Time for which a closed endpoint answers late packets (TIME-WAIT).
     pub time_wait: Span,

@@ -3,7 +3,8 @@
 //! A SYN or SYN-ACK that is not acknowledged within the timeout is retransmitted with exponential
 //! backoff. After more than one retransmission the initial window is one segment (RFC 6928, section
 //! 2). Resets whose sequence number is not exactly the next expected get a challenge ACK (RFC
-//! 5961). Hosts of a scenario never send resets, or segments with unusual flags: dialogue tests do.
+//! 5961). Hosts of a scenario never send resets, or segments with unusual flags; scripts of
+//! packetdrill do.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;

@@ -1,4 +1,5 @@
-//! State of an endpoint in the terms of Linux's `struct tcp_info`, for dialogue tests.
+//! State of an endpoint in the terms of Linux's `struct tcp_info`, for tests by scripts of
+//! packetdrill.
 
 use super::Stack;
 use super::config::TcpConfig;

@@ -46,8 +46,9 @@ impl Endpoint {
         self.on_ack(packet, sack, ctx);
     }
 
-    /// Processes the acknowledgement in a packet. An ACK of new data outside a recovery, without
-    /// SACK blocks and ECE, takes the fast path, except with BBR.
+    /// Processes the acknowledgement in a packet. An ACK of new data without SACK blocks and ECE
+    /// takes the fast path, unless BBR is in use or a recovery, a reduction by ECE or a tail loss
+    /// probe is in progress.
     #[inline]
     fn on_ack(
         &mut self,

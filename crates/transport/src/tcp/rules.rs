@@ -19,7 +19,7 @@ pub enum RtoRule {
 /// Condition under which a connection without progress fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GiveUp {
-    /// The connection fails after `max_retries` consecutive timeouts.
+    /// The connection survives `max_retries` consecutive timeouts, and fails at the next one.
     #[default]
     Count,
     /// The connection fails at the first timeout after a time limit: the sum of `max_retries` + 1
@@ -44,8 +44,8 @@ pub struct TimerRules {
     pub uptime_seed: Option<u64>,
     /// Condition under which a connection without progress fails.
     pub give_up: GiveUp,
-    /// Number of consecutive timeouts of a SYN or SYN-ACK after which the connection fails; `None`:
-    /// as `max_retries`.
+    /// Number of consecutive timeouts of a SYN or SYN-ACK that the connection survives: it fails at
+    /// the next one. `None`: as `max_retries`.
     pub syn_retries: Option<u32>,
     /// Number of first timeouts of a SYN after which the timeout does not double (Linux,
     /// `tcp_syn_linear_timeouts`).
