@@ -74,7 +74,7 @@ pub struct Packet {
     /// are transmitted. In a datagram without queue pair: number of the stream of raw Ethernet
     /// frames to which the datagram belongs, counted from 1; 0 if there is none.
     pub ack: u64,
-    /// Receiving endpoint of the connection or queue pair; in other datagrams the number of their
+    /// Receiving endpoint of the connection or queue pair; in other datagrams the number of the
     /// traffic class.
     pub dst_endpoint: EndpointId,
     /// Receiving host, by which the packet is routed.

@@ -1,10 +1,10 @@
 //! Interface of congestion control algorithms to TCP.
 //!
 //! An algorithm determines how the congestion window grows, and how far losses and ECN marks reduce
-//! it. It may also set the window at every ACK, and the pacing rate. An algorithm that follows a
-//! model of the path sets both from its model. Loss detection, recovery, timers and the handshake
-//! belong to TCP: the window after a timeout is one segment, and the window grows only while it
-//! limits the sender.
+//! the window. It may also set the window at every ACK, and the pacing rate. An algorithm that
+//! follows a model of the path sets both from its model. Loss detection, recovery, timers and the
+//! handshake belong to TCP: the window after a timeout is one segment, and the window grows only
+//! while it limits the sender.
 
 use super::delivery_rate::RateSampler;
 use super::rules::CongestionRules;
@@ -95,8 +95,8 @@ pub trait BuiltIn: CongestionControl + Sized {
     const DOC: &'static str;
     /// Name of the algorithm in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
-    /// Whether receivers echo each ECN mark (RFC 8257). If false, they echo until the sender has
-    /// reacted (RFC 3168).
+    /// Whether receivers echo each ECN mark (RFC 8257). If false, receivers set ECE in all ACKs
+    /// until the sender has reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
     /// Whether the algorithm needs ECN. If true, it sends all packets as ECN-capable unless the
     /// scenario says otherwise.
@@ -178,7 +178,7 @@ pub struct Seen {
     pub una: u64,
     /// Next stream position to send (SND.NXT).
     pub next: u64,
-    /// RTT sample of the ACK; `None` if it gives none.
+    /// RTT sample of the ACK; `None` if the ACK gives no sample.
     pub rtt: Option<Span>,
 }
 

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct RoceV2Config {
     /// Payload of a full packet in bytes (path MTU of InfiniBand).
     pub mtu: u32,
-    /// Number of packets after which the sender requests an acknowledgement. It also requests one
-    /// with the last packet of a message.
+    /// Number of packets after which the sender requests an acknowledgement. The sender also
+    /// requests one with the last packet of a message.
     pub ack_every: u32,
     /// Time for which the sender waits for a requested acknowledgement (local ACK timeout).
     pub timeout: Span,

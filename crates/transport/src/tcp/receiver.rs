@@ -138,8 +138,8 @@ impl Receiver {
         self.out_of_order = RangeSet::default();
     }
 
-    /// Updates the timestamp to echo (TS.Recent) to that of the first segment not yet acknowledged,
-    /// but never to an older one (RFC 7323, 4.3).
+    /// Updates the timestamp to echo (TS.Recent) to the timestamp of the first segment not yet
+    /// acknowledged, but never to an older timestamp (RFC 7323, 4.3).
     #[inline]
     pub(super) fn update_ts_recent(&mut self, start: u64, packet: &Packet) {
         let stamp = timestamp_us(packet.born);
@@ -220,7 +220,8 @@ impl Receiver {
         self.linux.get_or_insert_default().acks.on_data(&arrival)
     }
 
-    /// Returns the bytes stored out of order, and the distance from the data in order to their end.
+    /// Returns the bytes stored out of order, and the distance from the data in order to the end of
+    /// the stored bytes.
     fn stored(&self) -> (u64, u64) {
         let span = self.out_of_order.end().saturating_sub(self.next);
         (self.out_of_order.total(), span)

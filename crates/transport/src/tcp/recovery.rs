@@ -193,8 +193,8 @@ impl Recovery {
     }
 
     /// Returns bytes (start, end) to retransmit although they are not known to be lost, for a
-    /// sender that can send nothing else (RFC 6675, `NextSeg` rules 3 and 4). They are a hole below
-    /// SACKed data or, once in a recovery, the last outstanding segment; otherwise `None`.
+    /// sender that can send nothing else (RFC 6675, `NextSeg` rules 3 and 4). The bytes are a hole
+    /// below SACKed data or, once in a recovery, the last outstanding segment; otherwise `None`.
     pub(super) fn next_unconfirmed(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
         let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start < self.sacked.end() {

@@ -33,7 +33,7 @@ pub enum GiveUp {
 pub struct TimerRules {
     /// Formula of the retransmission timeout.
     pub rto: RtoRule,
-    /// Whether timers expire only on ticks of length `granularity`. Their times are rounded up as
+    /// Whether timers expire only on ticks of length `granularity`. Expiry times are rounded up as
     /// in Linux's timer wheel.
     pub ticks: bool,
     /// Whether ticks of different hosts have different phases, since hosts boot at different times.

@@ -48,8 +48,8 @@ pub(super) struct Delivery {
     /// Whether the data contains a segment that was sent once and ends at or below the recovery
     /// point.
     pub(super) original: bool,
-    /// Lowest start of a segment that was sent once and arrived after a higher one (reordering);
-    /// `None` if there is no such segment.
+    /// Lowest start of a segment that was sent once and arrived after a higher segment
+    /// (reordering); `None` if there is no such segment.
     pub(super) reordered: Option<u64>,
 }
 

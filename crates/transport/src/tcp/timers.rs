@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 const WHEEL_LEVELS: u32 = 9;
 
 /// Returns the tick at which a timer of `ticks` ticks, set during tick `now`, expires in Linux's
-/// timer wheel (`calc_wheel_index`). It is after `now + ticks`, at a whole unit of the wheel's
-/// level.
+/// timer wheel (`calc_wheel_index`). The tick is after `now + ticks`, at a whole unit of the
+/// wheel's level.
 fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     let mut level = 0;
     while level + 1 < WHEEL_LEVELS && ticks >= 63 << (3 * level) {
