@@ -1,11 +1,11 @@
 //! Histograms with a high dynamic range, for packet latencies and queue lengths.
 //!
 //! Buckets are log-linear: one bucket for each value up to 255, above that 128 buckets for each
-//! octave (factor of two), so that a bucket is at most 0.8 % wide. The largest value is 2⁴⁴; in
-//! nanoseconds this is almost five hours. Every delivered packet adds a value, so adding must take
-//! few instructions. The `hdrhistogram` crate has the same buckets, but its checks would cost
-//! several times as much. Memory for buckets is allocated when the first value falls into them or
-//! beyond.
+//! octave (factor of two), so that the width of a bucket is at most 0.8 % of its values. The last
+//! bucket ends at 2⁴⁴, in nanoseconds almost five hours; it also counts all larger values. Every
+//! delivered packet adds a value, so adding must take few instructions. The `hdrhistogram` crate
+//! has the same buckets, but its checks would cost several times as much. Memory for a bucket is
+//! allocated when a value first falls into this bucket or a later one.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 const BITS: u32 = 7;
 /// Number of buckets in each octave (factor of two).
 const PER_OCTAVE: usize = 1 << BITS;
-/// Number of octaves (factors of two) above the linear part, up to the largest value 2⁴⁴.
+/// Number of octaves (factors of two) from 128 to 2⁴⁴.
 const OCTAVES: usize = 44 - BITS as usize;
-/// Number of all buckets; the last one also has all larger values.
+/// Number of all buckets; the last one also counts all larger values.
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
-/// Histogram of whole numbers, with buckets that are at most 0.8 % wide. Durations are counted in
-/// whole nanoseconds.
+/// Histogram of whole numbers: one bucket for each value up to 255, then buckets whose width is at
+/// most 0.8 % of their values. Durations are counted in whole nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,

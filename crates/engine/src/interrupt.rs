@@ -12,8 +12,8 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 
-/// Number of steps between two calls of the callback. That is less than 0.1 s if a step takes about
-/// as long as one access to main memory.
+/// Number of steps between two calls of the callback. The time between the calls is less than 0.1 s
+/// if a step takes about as long as one access to main memory.
 const STEPS_PER_LOOK: u64 = 1 << 16;
 
 /// Error of [`watched`]: the callback has interrupted the work, which therefore has no result.
@@ -44,8 +44,8 @@ pub fn watched<R>(
     })
 }
 
-/// Counts steps of long work. If the callback of [`watched`] interrupts the work, this function
-/// unwinds the stack and does not return.
+/// Counts `steps` steps of long work. If the callback of [`watched`] interrupts the work, this
+/// function unwinds the stack and does not return.
 #[inline]
 pub fn steps(steps: u64) {
     let left = LEFT.get();

@@ -71,9 +71,9 @@ impl Meeting {
         }
     }
 
-    /// Waits at the barrier until all threads have called this function. Everything that a thread
-    /// wrote to memory before its call is visible to all threads after it. Returns false if the run
-    /// was abandoned.
+    /// Waits at the barrier until all threads have called this function. When the function returns,
+    /// the thread sees everything that the other threads wrote to memory before their calls.
+    /// Returns false if the run was abandoned.
     pub fn meet(&self) -> bool {
         let round = self.round.load(Ordering::SeqCst);
         if self.come.fetch_add(1, Ordering::SeqCst) + 1 == self.members {

@@ -45,8 +45,8 @@ fn prefetch_at<T>(place: *const T, lines: usize) {
 #[cfg(target_os = "linux")]
 const HUGE: usize = 2 << 20;
 
-/// Doubles the capacity of a vector, to at least 1,024 items. Asks the Linux kernel for huge pages
-/// if the vector is larger than several megabytes.
+/// Reserves space for at least 1,024 more items, and doubles the capacity of a full vector. Asks
+/// the Linux kernel for huge pages if the vector contains at least two aligned blocks of 2 MiB.
 pub fn grow<T>(items: &mut Vec<T>) {
     items.reserve(items.capacity().max(1024));
     #[cfg(target_os = "linux")]

@@ -1,9 +1,9 @@
 //! Total order of events, independent of the order in which they are scheduled.
 //!
-//! Events are ordered by time, then by class, then by a seeded hash of (time, source). At the same
-//! picosecond ports first complete transmissions, which frees room in their queues. Then packets
-//! arrive, timers expire, workloads wake up, samples are taken, and faults change links. The hash
-//! differs at every time, so that no source always goes first.
+//! Events are ordered by time, then by class, then by a seeded hash of (time, class, source). At
+//! the same picosecond ports first complete transmissions, which frees room in their queues. Then
+//! packets arrive, timers expire, workloads wake up, samples are taken, and faults change links.
+//! The hash differs at every time, so that no source always goes first.
 
 use crate::random::mix;
 use eastwest_types::Time;
@@ -23,8 +23,8 @@ pub enum Class {
     Wake = 3,
     /// Time at which a measurement takes a sample.
     Sample = 4,
-    /// Beginning or end of a fault. This is the last class, so that a fault does not affect other
-    /// events at its time.
+    /// Beginning or end of a fault, or end of the run because of a PFC deadlock. This is the last
+    /// class, so that a fault does not affect other events at the same time.
     Change = 5,
 }
 

@@ -8,8 +8,8 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Returns the output of one step of SplitMix64 (Steele, Lea and Flood 2014). It also serves as a
-/// 64-bit hash of `x`.
+/// Returns the output of one step of SplitMix64 (Steele, Lea and Flood 2014) from the state `x`.
+/// The output also serves as a 64-bit hash of `x`.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

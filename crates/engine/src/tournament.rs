@@ -3,14 +3,15 @@
 //! Every link delivers packets in FIFO order, so that only its first event can be the next one of
 //! the simulation. Timers and wake-ups have heaps of their own, whose first entries are in the
 //! tree. The tree has one word per source, and its root holds the smallest word. When the word of a
-//! source changes, the matches on its path to the root are repeated: log₄(sources) rounds, each of
-//! which takes the minimum of four words without a branch. The root may have only two children,
-//! where this saves a level. Measured alternatives: docs/decisions/0003-event-list.md.
+//! source changes, each of the log₄(sources) nodes on the path to the root gets the minimum of the
+//! words of its four children, computed without a branch. The root has only two children if the
+//! number of leaves is not a power of four. Measured alternatives:
+//! docs/decisions/0003-event-list.md.
 //!
 //! A word is (time since a base, class, rank, source). The rank is an eight-bit hash of time, class
 //! and source: among simultaneous events of one class, every source is first equally often,
-//! independent of the order of scheduling. The other bits hold the time: 17 seconds with 339
-//! sources. A later event has the word [`FAR`] until the base has moved forward.
+//! independent of the order of scheduling. The other bits hold the time: with 339 sources they
+//! reach 17 s beyond the base. A later event has the word [`FAR`] until the base has moved forward.
 
 use crate::order::Key;
 use serde::de::{Deserializer, Error};
@@ -50,9 +51,9 @@ impl Order {
 pub struct Tournament {
     /// Words of all nodes; a word packs time, class, rank and source of an event into one number.
     /// Node 1 is the root; node `i` has the children `4i` to `4i + 3`, except that the root may
-    /// have only 2 and 3. The leaves, one per source, are the second half of the vector. About half
-    /// of the entries are unused. The root is read without a bounds check, so that the number of
-    /// nodes must never change.
+    /// have only 2 and 3. The second half of the vector has the leaves, one per source, up to a
+    /// power of two. About a third of the entries are unused, since inner nodes have four children.
+    /// The root is read without a bounds check, so that the number of nodes must never change.
     #[serde(deserialize_with = "nodes_of_a_tree")]
     nodes: Vec<u64>,
     /// Full key (time and class) of the event of every source, also if the event is too late for a

@@ -2,15 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of a MapReduce job with Hadoop's names and meaning. Counters that add up the values of
-/// tasks, such as bytes read, include only attempts of tasks that were successful.
+/// Counters of a MapReduce job with Hadoop's names and meaning. Sums over tasks, such as bytes
+/// read, include only the values of successful attempts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
     /// Value of each counter, indexed by the number of the [`Counter`].
     values: [u64; Counter::COUNT],
 }
 
-/// A counter of a MapReduce job. The order is that of Hadoop's groups: file systems, job, tasks.
+/// A counter of a MapReduce job. Counters are in the order of Hadoop's groups: file systems, job,
+/// tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
     /// Bytes read from local disks by merges and by the reduce function.

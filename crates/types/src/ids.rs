@@ -16,9 +16,9 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
-/// Identifier of one end of a TCP connection: slot in the endpoint table (low 24 bits), and
-/// generation of the slot (high 8 bits). Because of the generation, a late packet of a closed
-/// connection never reaches the next endpoint in the same slot.
+/// Identifier of one end of a TCP connection or queue pair: slot in the endpoint table (low 24
+/// bits), and generation of the slot (high 8 bits). Because of the generation, a late packet of a
+/// closed connection never reaches the next endpoint in the same slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 
@@ -35,7 +35,8 @@ impl EndpointId {
     pub fn slot(self) -> usize {
         (self.0 & 0x00ff_ffff) as usize
     }
-    /// Returns the generation: how often the slot was used before this endpoint, modulo 256.
+    /// Returns the generation of the slot (0 to 255), which differs between successive endpoints in
+    /// the slot.
     pub fn generation(self) -> u8 {
         (self.0 >> 24) as u8
     }

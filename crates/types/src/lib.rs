@@ -1,5 +1,6 @@
 //! Types shared by all layers of Eastwest: time, rates, identifiers, the packet, and records of a
-//! run. Functions in this crate only do arithmetic and convert units.
+//! run. The crate has data types with arithmetic, conversion and serialization, but no model of the
+//! network.
 
 mod counters;
 mod ids;

@@ -71,10 +71,10 @@ pub struct Packet {
     /// low 32 bits are transmitted, as in a real header; see [`Packet::widen`].
     pub seq: u64,
     /// Position of the next byte that the sender of this packet expects to receive; the low 32 bits
-    /// are transmitted. In a datagram without queue pair: number of its stream of frames, counted
-    /// from 1; 0 if the datagram belongs to no stream.
+    /// are transmitted. In a datagram without queue pair: number of the stream of raw Ethernet
+    /// frames to which the datagram belongs, counted from 1; 0 if there is none.
     pub ack: u64,
-    /// Receiving endpoint of the connection or queue pair; in other datagrams the number of their
+    /// Receiving endpoint of the connection or queue pair; in other datagrams the number of the
     /// traffic class.
     pub dst_endpoint: EndpointId,
     /// Receiving host, by which the packet is routed.
@@ -106,7 +106,7 @@ pub struct Packet {
 /// unused blocks are (0, 0).
 pub type SackBlocks = [(u64, u64); 4];
 
-/// Kind of a packet, by which counts of drops are divided.
+/// Kind of a packet. Drops are counted separately for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -114,9 +114,10 @@ pub enum PacketKind {
     Data = 0,
     /// Packet with retransmitted data.
     Retransmission = 1,
-    /// Acknowledgement without payload and without ECE.
+    /// Acknowledgement or reset without payload and without ECE; also ACK or NAK of a queue pair.
     Ack = 2,
-    /// Acknowledgement without payload and with ECE (RFC 3168).
+    /// Acknowledgement without payload and with ECE (RFC 3168), or congestion notification packet
+    /// of a queue pair.
     EceAck = 3,
     /// SYN: connection request.
     Syn = 4,
@@ -124,7 +125,7 @@ pub enum PacketKind {
     SynAck = 5,
     /// FIN without payload: the sender has no more data to send.
     Fin = 6,
-    /// Datagram: packet without a connection.
+    /// Datagram: packet without a connection or queue pair.
     Datagram = 7,
 }
 
@@ -194,10 +195,12 @@ impl PacketKind {
 impl Packet {
     /// Bit of [`Packet::notes`] that marks retransmitted payload.
     pub const RETRANSMISSION: u8 = 1;
-    /// Bit of [`Packet::notes`] that marks packets without a connection (datagrams).
+    /// Bit of [`Packet::notes`] that marks packets without a TCP connection (datagrams), also
+    /// packets of queue pairs.
     pub const DATAGRAM: u8 = 2;
-    /// Value of [`Packet::notes`] of a congestion notification message (IEEE 802.1Q, clause 30).
-    /// Datagrams are never retransmitted, so that this combination of bits has no other use.
+    /// Value of [`Packet::notes`] of a congestion notification message (IEEE 802.1Q, clause 30). No
+    /// other packet has both bits: a retransmission of a queue pair has the type [`rocev2::AGAIN`]
+    /// instead.
     pub const CONGESTION_NOTE: u8 = Packet::DATAGRAM | Packet::RETRANSMISSION;
 
     /// Returns a packet to host `dst` whose other fields are zero.
@@ -235,7 +238,7 @@ impl Packet {
     #[inline]
     pub fn set_stream_transport(&mut self, number: u8) {
         let bits = number - 1;
-        debug_assert!(bits < 4, "two bits of the flags number the transports beside TCP");
+        debug_assert!(bits < 4, "the number of a transport must be from 1 to 4");
         self.flags = self.flags & !rocev2::TRANSPORT | (bits & 1) << 5 | (bits & 2) << 6;
     }
 

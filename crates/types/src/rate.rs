@@ -21,8 +21,8 @@ impl Rate {
     pub const fn megabytes(n: u64) -> Rate {
         Rate(n * 8_000_000)
     }
-    /// Returns the transmission time of `bytes` bytes at this rate, rounded up to a picosecond. Not
-    /// defined for rate zero.
+    /// Returns the transmission time of `bytes` bytes at this rate, rounded up to a picosecond. The
+    /// rate must not be zero.
     pub fn time_for(self, bytes: u64) -> Span {
         if let Some(ps) = bytes.checked_mul(8_000_000_000_000) {
             return Span(ps.div_ceil(self.0).min(Span::MAX.0)); // no 128-bit division
@@ -30,8 +30,8 @@ impl Rate {
         let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Span(u64::try_from(ps).unwrap_or(Span::MAX.0).min(Span::MAX.0))
     }
-    /// Returns the transmission time of one byte in picoseconds times 2¹⁶, rounded down. Not
-    /// defined for rate zero.
+    /// Returns the transmission time of one byte in picoseconds times 2¹⁶, rounded down. The rate
+    /// must not be zero.
     pub fn ps_per_byte_q16(self) -> u64 {
         ((8_000_000_000_000u128 << 16) / u128::from(self.0)) as u64
     }

@@ -179,8 +179,8 @@ pub struct TaskRecord {
     pub spills: u32,
     /// Bytes that the task read back from local disks or page caches (`FILE_BYTES_READ`).
     pub file_bytes_read: u64,
-    /// Bytes that the task wrote to local disks in spills and merges (`FILE_BYTES_WRITTEN`).
-    /// Divided by the size of a record, they give `SPILLED_RECORDS`.
+    /// Bytes that the task wrote to local disks in spills and merges (`FILE_BYTES_WRITTEN`). These
+    /// bytes, divided by the size of a record, give `SPILLED_RECORDS`.
     pub file_bytes_written: u64,
     /// CPU time of the task (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
     pub cpu: Span,

@@ -151,8 +151,8 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// Writes the duration in the largest unit that gives a whole or short number, such as `200 ms`
-    /// or `12.304 us`.
+    /// Writes the exact duration in the largest unit that is not longer than the duration, such as
+    /// `200 ms` or `12.304 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 5] =
             [(PS_PER_S, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];

@@ -3,8 +3,8 @@
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
-/// Largest number of links for which waiting times are stored separately: enough for a fat tree in
-/// both directions, and some more.
+/// Largest number of links for which waiting times are stored separately. A path through a fat tree
+/// with three tiers of switches has six links in each direction.
 pub const MOST_WAITS: usize = 12;
 
 /// Waiting times of packets by link. Waiting times at links beyond the first [`MOST_WAITS`] are
@@ -20,8 +20,9 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Adds the waiting time `wait` in the queue before link `link`. `None`, or a link beyond the
-    /// first [`MOST_WAITS`], adds it to the common sum of links without an entry of their own.
+    /// Adds the waiting time `wait` in the queue before link `link`. If `link` is `None` or beyond
+    /// the first [`MOST_WAITS`] links, adds `wait` to the common sum of links without an entry of
+    /// their own.
     pub fn add(&mut self, link: Option<u32>, wait: Span) {
         if wait == Span::ZERO {
             return;

@@ -236,7 +236,10 @@ fn settings_that_cannot_be_are_refused_and_those_without_effect_told() {
     let with = |more: &str| format!("{}{}{more}", star(3, "", ""), incast(2, "1 MB"));
     for (more, expected) in [
         ("[rocev2]\nmtu = 1000\n", "must be one of 256, 512, 1024, 2048 and 4096"),
-        ("[rocev2]\nmtu = 2048\n", "with 44 B of headers fabric.mtu leaves 1456 B"),
+        (
+            "[rocev2]\nmtu = 2048\n",
+            "2048 B is too large: after 44 B of headers, fabric.mtu leaves 1456 B",
+        ),
         ("[rocev2]\ncongestion = 'dctcp'\n", "rocev2.congestion"),
         ("[rocev2]\ntimout = '1 ms'\n", "(did you mean timeout?)"),
         (

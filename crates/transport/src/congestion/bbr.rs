@@ -2,12 +2,13 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00). The window follows a model of the path, which
 //! consists of its bottleneck bandwidth and its smallest RTT. Losses do not reduce the window.
 //!
-//! Startup sends at 2.885 times the largest delivery rate until this rate grows by less than a quarter in three
-//! rounds. Drain sends at the inverse gain until no more than a bandwidth-delay product is in flight. ProbeBW
-//! cycles through the gains 5/4, 3/4 and six times 1. ProbeRTT reduces the window to four segments for 200 ms
-//! once the smallest RTT is ten seconds old. cwnd is twice the bandwidth-delay product plus room for
-//! aggregation. As in Linux, the pacing rate is 1 % below the computed one. Long-term sampling
-//! against token-bucket policers is not modelled.
+//! Startup sends at 2.885 times the largest delivery rate until this rate grows by less than a
+//! quarter in three rounds. Drain sends at the inverse gain until only about one bandwidth-delay
+//! product is in flight. ProbeBW cycles through the gains 5/4, 3/4 and six times 1. ProbeRTT
+//! reduces the window to four segments for at least 200 ms and one round trip once the smallest RTT
+//! is ten seconds old. In ProbeBW the window is twice the bandwidth-delay product, plus room for
+//! bursts and for ACK aggregation. As in Linux, the pacing rate is 1 % below the product of gain
+//! and bandwidth. Long-term sampling against token-bucket policers is not modelled.
 //!
 //! Rates are in bytes per second, gains in units of 1/256.
 
@@ -35,18 +36,18 @@ const RATE_WINDOW: u64 = 10;
 /// Time for which a measured smallest RTT is valid; after it, the state ProbeRTT measures the
 /// smallest RTT again.
 const RTT_WINDOW: Span = Span::from_secs(10);
-/// Duration of the state ProbeRTT.
+/// Minimum duration of the state ProbeRTT.
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Minimum congestion window in segments.
+/// Minimum congestion window in segments, outside loss recovery.
 const LEAST_SEGMENTS: u64 = 4;
-/// Number of round trips in which the delivery rate grows by less than a quarter, after which
-/// Startup ends.
+/// Startup ends after this number of round trips in which the delivery rate has grown by less than
+/// a quarter.
 const FULL_ROUNDS: u32 = 3;
 /// Length of each of the two windows over which the maximum ACK aggregation is taken, in round
 /// trips.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Time span: the allowance for ACK aggregation is at most the bytes of this span at the estimated
-/// bandwidth.
+/// Limit of the allowance for ACK aggregation: the bytes that the estimated bandwidth delivers in
+/// this time.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
 /// State of BBR's state machine (version 1).
@@ -365,14 +366,16 @@ impl Bbr {
     }
 
     /// Returns the bytes of one burst in Linux at the current pacing rate: the bytes sent in 1/1024
-    /// s, at least two segments, or one at a low rate (`bbr_tso_segs_goal`).
+    /// s, but at least two segments (one below 1.2 Mbit/s), and at most 65,535 bytes and 127
+    /// segments (`bbr_tso_segs_goal`).
     fn burst(&self, segment: u64) -> u64 {
         let least = if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 };
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
     /// Returns `gain` bandwidth-delay products plus room for bursts, in bytes (`bbr_inflight`).
-    /// `gain`: in units of 1/256; `segment`: payload bytes of a full segment.
+    /// While no RTT is known, ten segments replace the products. `gain`: in units of 1/256;
+    /// `segment`: payload bytes of a full segment.
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }
@@ -446,8 +449,8 @@ impl Bbr {
         };
     }
 
-    /// Handles a timeout: the window restarts from one segment, and the search for the full
-    /// bandwidth begins again.
+    /// Handles a timeout: the window restarts from one segment. If Startup has not found the full
+    /// bandwidth yet, the search for it begins again.
     fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;

@@ -1,17 +1,19 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path
-//! as in [version 1](super::bbr), but losses bound them. If more than 2 % of the data in flight is
-//! lost, that amount of data in flight is not exceeded for long. BBR version 3 therefore works with
-//! short queues, and shares a link with loss-based flows.
+//! as in [version 1](super::bbr), but losses bound rate and window. If probing for bandwidth loses
+//! more than 2 % of the data in flight, the amount in flight becomes an upper bound of the window.
+//! BBR version 3 therefore works with short queues, and shares a link with loss-based flows.
 //!
 //! Startup paces with gain 4·ln 2. It ends when the delivery rate grows by less than a quarter in
-//! three rounds, or when six ACKs in one round of a recovery report losses and too much is lost.
-//! Drain paces at half the bandwidth. ProbeBW has four phases: Down (gain 0.9) until there is
-//! headroom and no queue; Cruise (1.0) for 2 to 3 s, or for the rounds that Reno would need for
-//! equal growth; Refill (1.0) for one round; Up (1.25) until the rate stops growing or too much is
-//! lost. ProbeRTT halves the window for 200 ms if the smallest RTT was not measured again for 5 s.
-//! [`super::bbr3_bounds`] has the bounds. As in Linux, a loss counts with the ACK that reveals it
-//! and is assessed by the newest segment delivered; the draft assesses each lost segment. The
-//! reaction to spurious losses, and ECN, are not modelled.
+//! three rounds, or when six ACKs in one round of a recovery report losses and more than 2 % is
+//! lost. Drain paces at half the bandwidth. ProbeBW has four phases: Down (gain 0.9) until there is
+//! headroom and no queue; Cruise (1.0) until 2 to 3 s have passed since Down began, or one round
+//! for each segment of a bandwidth-delay product (at most 63), in which Reno would grow as much;
+//! Refill (1.0) for one round; Up (1.25) until the rate stops growing or more than 2 % is lost.
+//! ProbeRTT begins 5 s after the smallest recent RTT was measured, and limits the window to half a
+//! bandwidth-delay product for at least 200 ms. The bounds are in [`super::bbr3_bounds`]. As in
+//! Linux, a loss counts when an ACK reveals it, and is compared with the data in flight when the
+//! newest delivered segment was sent; the draft uses each lost segment instead. The reaction to
+//! spurious losses, and ECN, are not modelled.
 //!
 //! Rates are in bytes per second, gains in thousandths.
 
@@ -40,14 +42,14 @@ const AGGREGATION_ROUNDS: u64 = 10;
 const RTT_WINDOW: Span = Span::from_secs(10);
 /// Time without a new smallest RTT after which the state ProbeRTT begins.
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);
-/// Duration of the state ProbeRTT.
+/// Minimum duration of the state ProbeRTT.
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Number of round trips in which the delivery rate grows by less than a quarter, after which
-/// Startup ends.
+/// Startup ends after this number of round trips in which the delivery rate has grown by less than
+/// a quarter.
 const FULL_ROUNDS: u32 = 3;
 /// Number of ACKs with losses in one round trip after which Startup may end.
 const FULL_LOSSES: u32 = 6;
-/// Largest number of round trips from one probing for bandwidth to the next.
+/// Largest number of round trips from one probe for bandwidth to the next.
 const MOST_RENO_ROUNDS: u64 = 63;
 
 /// State of BBR's state machine (version 3).
@@ -271,8 +273,8 @@ impl Bbr3 {
         self.next_round_delivered = ack.delivered;
     }
 
-    /// Lowers the short-term bounds after a round trip with losses, except while probing for
-    /// bandwidth.
+    /// Lowers the short-term bounds after a round trip with losses, except in Startup and while
+    /// probing for bandwidth (Refill and Up).
     fn adapt_short_bounds(&mut self, s: &RateSample, ack: &PathAck) {
         let lossy = self.bounds.end_lossy_round(s, ack.delivered);
         if lossy && !matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up) {
@@ -280,7 +282,8 @@ impl Bbr3 {
         }
     }
 
-    /// Lowers or raises the long-term bound of the data in flight by the result of probing.
+    /// Lowers the long-term bound of the data in flight if too much was lost, and raises it
+    /// otherwise.
     fn adapt_long_bound(&mut self, s: &RateSample, ack: &PathAck) {
         let probed = self.round_start && self.bounds.begin_round();
         if probed && self.mode.probes_bandwidth() && !s.app_limited {
@@ -376,8 +379,9 @@ impl Bbr3 {
         }
     }
 
-    /// Whether to probe for bandwidth: after two to three seconds, or after the number of round
-    /// trips in which Reno would regain half of this window.
+    /// Whether to probe for bandwidth again: two to three seconds after the last probe, or earlier,
+    /// after one round trip for each segment of the target window (at most 63), since a Reno window
+    /// grows by one segment per round trip.
     fn is_time_to_probe(&self, ack: &PathAck) -> bool {
         let reno = self.target(ack.segment) / ack.segment;
         ack.now.since(self.phase_at) > self.probe_wait
@@ -498,8 +502,9 @@ impl Bbr3 {
         scaled(bytes_in_time(self.rate(), self.min_rtt), gain)
     }
 
-    /// Raises a window of `bytes` bytes to at least three bursts, each a millisecond at the pacing
-    /// rate, and adds two segments in the phase Up.
+    /// Raises a window of `bytes` bytes to at least three bursts and four segments, and adds two
+    /// segments in the phase Up. A burst has the bytes of 1 ms at the pacing rate, limited to the
+    /// range from two segments to 64 KiB.
     fn with_room(&self, bytes: u64, segment: u64) -> u64 {
         let burst = (self.pacing_rate / 1000).clamp(2 * segment, 65_536.max(2 * segment));
         let room = bytes.max(3 * burst).max(LEAST_SEGMENTS * segment);

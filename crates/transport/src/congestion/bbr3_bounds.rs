@@ -1,12 +1,14 @@
-//! Bounds of [BBR version 3](super::bbr3) that follow from losses: short-term bounds until the next
-//! probing for bandwidth, and a long-term bound from one probing to the next.
+//! Bounds of [BBR version 3](super::bbr3) that follow from losses: short-term bounds, which end
+//! with the next probe for bandwidth, and a long-term bound, which stays from one probe to the
+//! next.
 //!
-//! Short term: each round trip with losses, outside of probing, multiplies the bounds of the rate
-//! and of the data in flight by 0.7, but not below the amount that the round has delivered. Long
-//! term: if more than 2 % of the data in flight was lost while probing, the bound is that amount in
-//! flight, or 0.7 of a bandwidth-delay product if this is more. The long-term bound rises with the
-//! delivered amount, and in the phase Up by 1, 2, 4, … segments per round trip. The phase Cruise
-//! leaves 15 % of it to other flows.
+//! Short term: each round trip with losses, except in Startup and while probing, multiplies the
+//! bounds of the rate and of the data in flight by 0.7, but not below the rate and the bytes
+//! delivered in this round trip. Long term: if more than 2 % of the data in flight was lost while
+//! probing, the bound is that amount in flight, or 0.7 of a bandwidth-delay product if this is
+//! more. The long-term bound rises to an amount in flight of which at most 2 % was lost, and in the
+//! phase Up by 1, 2, 4, … segments per round trip. The phase Cruise leaves 15 % of the long-term
+//! bound to other flows.
 
 use super::control::PathAck;
 use super::delivery_rate::RateSample;
@@ -20,7 +22,7 @@ pub(super) const LEAST_SEGMENTS: u64 = 4;
 const LOSS_THRESHOLD: u64 = 20;
 /// Factor of the short-term bounds after a round trip with losses, in thousandths.
 const BETA: u64 = 700;
-/// Factor of the long-term bound in the phase Cruise, in thousandths: 15 % is headroom for other
+/// Factor of the long-term bound in Cruise and ProbeRTT, in thousandths: 15 % is headroom for other
 /// flows.
 const WITHOUT_HEADROOM: u64 = 850;
 /// Maximum number of doublings of the growth of the long-term bound while probing.
@@ -50,18 +52,18 @@ enum Acks {
     /// The arriving ACKs acknowledge data sent in the phase Up, so that they show the result of the
     /// probe for bandwidth.
     Feedback,
-    /// The arriving ACKs acknowledge data sent at the end of the phase Up, which is over.
+    /// The arriving ACKs acknowledge data sent before probing ended.
     Stopping,
 }
 
 /// Bounds of a BBR version 3 sender that follow from losses; `u64::MAX` means no bound.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
-    /// Bound of the sending rate until the next probing for bandwidth, in bytes per second.
+    /// Bound of the sending rate until the next probe for bandwidth, in bytes per second.
     pub(super) short_rate: u64,
-    /// Bound of the data in flight until the next probing for bandwidth, in bytes.
+    /// Bound of the data in flight until the next probe for bandwidth, in bytes.
     pub(super) short: u64,
-    /// Bound of the data in flight that stays from one probing for bandwidth to the next, in bytes.
+    /// Bound of the data in flight that stays from one probe for bandwidth to the next, in bytes.
     pub(super) long: u64,
     /// Whether the current ACK begins a round trip in which losses are counted.
     pub(super) round_start: bool,
@@ -70,7 +72,8 @@ pub(super) struct Bounds {
     latest_rate: u64,
     latest_inflight: u64,
     acks: Acks,
-    /// Whether rate samples may belong to a probe that has lost too much.
+    /// Whether rate samples may still belong to a probe, so that losses above 2 % lower the
+    /// long-term bound.
     judging: bool,
     doublings: u32,
     /// Number of bytes that must be acknowledged for each segment by which the long-term bound
@@ -128,8 +131,8 @@ impl Bounds {
         (self.short_rate, self.short) = (u64::MAX, u64::MAX);
     }
 
-    /// Returns the long-term bound in bytes less 15 % headroom for other flows, at least four
-    /// segments; `u64::MAX` without a bound.
+    /// Returns the long-term bound in bytes less headroom for other flows (15 %, at least one
+    /// segment), but at least four segments; `u64::MAX` without a bound.
     pub(super) fn with_headroom(&self, segment: u64) -> u64 {
         if self.long == u64::MAX {
             return u64::MAX;
@@ -138,7 +141,7 @@ impl Bounds {
         left.max(LEAST_SEGMENTS * segment)
     }
 
-    /// Ends probing for bandwidth in the phase Up.
+    /// Ends probing for bandwidth, and forgets losses and maxima of the current round trip.
     pub(super) fn stop_probing(&mut self) {
         self.lost_in_round = false;
         (self.latest_rate, self.latest_inflight) = (0, 0);
@@ -200,9 +203,10 @@ impl Bounds {
         false
     }
 
-    /// Sets the long-term bound to the bytes in flight of sample `s`, at least 0.7 times `target`
-    /// (bytes), because too much was lost. Returns whether a probe has caused the loss, so that the
-    /// probe ends.
+    /// Handles a sample `s` with losses above 2 %. If the sample may belong to a probe, and the
+    /// application did not limit the sender, the long-term bound becomes the bytes in flight of the
+    /// sample, at least 0.7 times `target` (bytes). Returns whether the sample may belong to a
+    /// probe, which then has to end.
     pub(super) fn lower_long(&mut self, s: &RateSample, target: u64) -> bool {
         let judging = std::mem::take(&mut self.judging);
         if judging && !s.app_limited {
@@ -212,8 +216,8 @@ impl Bounds {
     }
 
     /// Raises the long-term bound, if there is one, to the bytes in flight of the rate sample `s`.
-    /// While `probing`, it also rises with the acknowledged bytes, as long as the congestion window
-    /// limits the sender.
+    /// While `probing`, the bound also rises with the acknowledged bytes, as long as the congestion
+    /// window limits the sender.
     pub(super) fn raise_long(
         &mut self,
         s: &RateSample,

@@ -1,10 +1,10 @@
 //! Interface of congestion control algorithms to TCP.
 //!
 //! An algorithm determines how the congestion window grows, and how far losses and ECN marks reduce
-//! it. It may also set the window at every ACK, and the pacing rate. An algorithm that follows a
-//! model of the path sets both from its model. Loss detection, recovery, timers and the handshake
-//! belong to TCP: the window after a timeout is one segment, and the window grows only while it
-//! limits the sender.
+//! the window. It may also set the window at every ACK, and the pacing rate. An algorithm that
+//! follows a model of the path sets both from its model. Loss detection, recovery, timers and the
+//! handshake belong to TCP: the window after a timeout is one segment, and the window grows only
+//! while it limits the sender.
 
 use super::delivery_rate::RateSampler;
 use super::rules::CongestionRules;
@@ -24,14 +24,15 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Returns the slow-start threshold after a loss in bytes, to which the window is then set.
-    /// `flight`: bytes outstanding (FlightSize of RFC 5681); `segment`: payload bytes of a full
-    /// segment. TCP raises a result below two segments to two segments.
+    /// Returns the slow-start threshold in bytes after a loss. TCP then reduces the window to this
+    /// threshold, or after a timeout to one segment. `flight`: bytes outstanding (FlightSize of RFC
+    /// 5681); `segment`: payload bytes of a full segment. TCP raises a result below two segments to
+    /// two segments.
     fn after_loss(&mut self, window: &Window, flight: u64, segment: u64) -> u64;
 
-    /// Returns the slow-start threshold after ECN marks in bytes, as
-    /// [`CongestionControl::after_loss`] does after losses. TCP calls it at most once per window of
-    /// data (RFC 3168, section 6.1.2).
+    /// Returns the slow-start threshold in bytes after ECN marks; the default is the result of
+    /// [`CongestionControl::after_loss`]. TCP calls this function at most once per window of data
+    /// (RFC 3168, section 6.1.2).
     fn after_marks(&mut self, window: &Window, flight: u64, segment: u64) -> u64 {
         self.after_loss(window, flight, segment)
     }
@@ -102,8 +103,8 @@ pub trait BuiltIn: CongestionControl + Sized {
     const DOC: &'static str;
     /// Name of the algorithm in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
-    /// Whether receivers echo each ECN mark (RFC 8257). If false, they echo until the sender has
-    /// reacted (RFC 3168).
+    /// Whether receivers echo each ECN mark (RFC 8257). If false, receivers set ECE in all ACKs
+    /// until the sender has reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
     /// Whether the algorithm needs ECN. If true, it sends all packets as ECN-capable unless the
     /// scenario says otherwise.
@@ -166,7 +167,7 @@ pub struct PathAck {
     pub segment: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Seed of the random phase in which the probing for bandwidth begins.
+    /// Seed of random choices, such as the phase in which BBR begins to probe for bandwidth.
     pub seed: u64,
 }
 
@@ -177,15 +178,15 @@ pub struct Seen {
     pub now: Time,
     /// Bytes that the ACK newly acknowledges or SACKs.
     pub delivered: u64,
-    /// Whether the ACK has ECE, which echoes an ECN mark. With RFC 3168 it is set until the sender
-    /// reacts; it is set for each marked packet if the model [requires
-    /// it](super::custom::CongestionModel::echoes_each_mark).
+    /// Whether the ACK has ECE, which echoes an ECN mark. With RFC 3168 all ACKs have ECE until the
+    /// sender has reacted. Only ACKs of marked packets have ECE if the algorithm [requires an echo
+    /// of each mark](super::custom::CongestionModel::echoes_each_mark).
     pub marked: bool,
     /// First stream position not acknowledged (SND.UNA), after the ACK.
     pub una: u64,
     /// Next stream position to send (SND.NXT).
     pub next: u64,
-    /// RTT sample of the ACK; `None` if it gives none.
+    /// RTT sample of the ACK; `None` if the ACK gives no sample.
     pub rtt: Option<Span>,
 }
 
@@ -196,7 +197,7 @@ pub struct SenderPlace {
     pub segment: u32,
     /// Initial window in segments.
     pub initial_window: u32,
-    /// Number of the slot of the sending endpoint. A later connection may use the slot again.
+    /// Identifier of the sending endpoint (slot and generation), as a number.
     pub endpoint: u32,
     /// Rules of the scenario for the growth and the reductions of the window.
     pub rules: CongestionRules,
@@ -205,7 +206,7 @@ pub struct SenderPlace {
 }
 
 impl SenderPlace {
-    /// Returns the random-number stream with the name `what`. Each sender has its own stream.
+    /// Returns the random-number stream with the name `what`. Each endpoint has its own stream.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
     }

@@ -4,10 +4,10 @@
 //! W(t) = C·(t − K)³ + W_max in segments with t in seconds, K = ∛((W_max − cwnd_epoch)/C), C = 0.4
 //! (section 4.2). An ACK of one segment adds (target − cwnd)/cwnd segments. The target is W(t +
 //! RTT), at most half a window above cwnd (4.4). If Reno with the same mean would be faster, the
-//! window follows its estimate W_est, which grows by α = 3(1 − β)/(1 + β) segments for each window
-//! acknowledged (4.3). A loss multiplies the window by β = 0.7 (4.6). With fast convergence, if the
-//! window was smaller than at the last loss, W_max is only (1 + β)/2 of it (4.7). A timeout resets
-//! the state (4.8).
+//! window follows W_est, the estimate of Reno's window, which grows by α = 3(1 − β)/(1 + β)
+//! segments for each window acknowledged (4.3). A loss multiplies the window by β = 0.7 (4.6). With
+//! fast convergence, if the window was smaller than at the last loss, W_max is only (1 + β)/2 times
+//! the window (4.7). A timeout resets the state (4.8).
 //!
 //! All computations use integers: bytes, microseconds, a digit-by-digit cube root.
 //! [`Variant::Linux`] follows Linux (`tcp_cubic.c`) in four points. The smallest RTT replaces the
@@ -26,7 +26,8 @@ use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Time after a reduction in which RTT samples do not count for the smallest RTT (Linux).
+/// Time from the begin of an epoch (first ACK in congestion avoidance after a reduction) in which
+/// RTT samples do not count for the smallest RTT (Linux).
 const UNSETTLED: Span = Span::from_secs(1);
 /// Time for which the curve is not computed again while the window stays constant (Linux, HZ/32).
 const RECOMPUTE_AFTER: Span = Span::from_us(31_250);
@@ -73,8 +74,8 @@ pub struct Cubic {
     last_max: u64,
     /// Congestion window in bytes before the last reduction.
     prior: u64,
-    /// Begin of the epoch, the time since a reduction; [`Time::NEVER`] before the first ACK in
-    /// congestion avoidance.
+    /// Begin of the epoch: the first ACK in congestion avoidance after a reduction; [`Time::NEVER`]
+    /// until this ACK.
     epoch: Time,
     /// Window in bytes at which the curve of this epoch is flat.
     origin: u64,
@@ -84,7 +85,7 @@ pub struct Cubic {
     estimate: u64,
     /// Bytes acknowledged since the estimate of Reno's window last grew.
     estimate_credit: u64,
-    /// Smallest round-trip time of the connection so far.
+    /// Smallest round-trip time since the connection began or had its last timeout.
     delay_min: Span,
     /// In the Linux variant: time at which the curve was last computed.
     computed_at: Time,
@@ -280,8 +281,7 @@ impl Cubic {
         }
     }
 
-    /// Returns the cubic function W(t) in bytes, `t_us` µs after the begin of the epoch (the last
-    /// reduction).
+    /// Returns the cubic function W(t) in bytes, `t_us` µs after the begin of the epoch.
     fn curve(&self, t_us: u64, segment: u64) -> u64 {
         let apart = u128::from(t_us.abs_diff(self.k_us).min(FAR_US));
         let delta = 2 * u128::from(segment) * apart * apart * apart;

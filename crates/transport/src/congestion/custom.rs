@@ -18,14 +18,14 @@ pub trait CongestionModel: fmt::Debug + Send + Sync {
     /// Returns the initial state of a sender, which has sent nothing.
     fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl>;
 
-    /// Whether receivers echo each ECN mark, as with DCTCP (RFC 8257). If false, they echo until
-    /// the sender has reacted (RFC 3168).
+    /// Whether receivers echo each ECN mark, as with DCTCP (RFC 8257). If false, receivers set ECE
+    /// in all ACKs until the sender has reacted (RFC 3168).
     fn echoes_each_mark(&self) -> bool {
         false
     }
 
-    /// Whether segments are paced, at the rate [`CongestionControl::pacing_rate`]. While it is
-    /// `None`, the rate follows from the window.
+    /// Whether segments are paced, at the rate [`CongestionControl::pacing_rate`]. While this
+    /// function returns `None`, the rate follows from the window.
     fn paces(&self) -> bool {
         false
     }

@@ -1,8 +1,9 @@
 //! Congestion window validation: the window may grow only while it limits the sender (Linux,
 //! `tcp_cwnd_validate` and `tcp_is_cwnd_limited`; RFC 7661).
 //!
-//! For each window of data it records whether the congestion window was ever filled, and if not,
-//! the largest number of bytes outstanding. In slow start the window may grow to twice this number.
+//! [`CwndUsage`] records for each window of data whether the congestion window was ever filled, and
+//! if not, the largest number of bytes outstanding. In slow start the window may grow to twice this
+//! number.
 
 use super::window::Window;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
-//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the fraction of
-//! bytes that were marked.
+//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the
+//! fraction of bytes that were marked.
 //!
 //! Once per window of data α ← (1 − g)·α + g·M, with M the share of the newly acknowledged bytes
 //! that ACKs with ECE have acknowledged (RFC 8257, 3.3, step 6; g = 1/16, α = 1 at first). On the
 //! first ECE of a window cwnd ← cwnd·(1 − α/2) (3.3, step 9). A window without ECE is not reduced.
 //! A lost packet halves the window as in Reno (3.4), and growth is Reno's. Linux counts packets and
-//! stores α in units of 2⁻¹⁰, which sets a small α to 0. Here bytes are counted, and the unit is
+//! stores α in units of 2⁻¹⁰, so that a small α becomes 0. Here bytes are counted, and the unit is
 //! 2⁻²⁰.
 
 use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};

@@ -1,9 +1,9 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation; Linux, `tcp_rate.c`).
 //!
-//! Each segment records the bytes that had been delivered when it was sent. When it is
-//! acknowledged, the bytes delivered since then, divided by the longer of the send interval and the
-//! ACK interval, are a sample of the delivery rate. While the application limits the sender, a
-//! sample is only a lower bound of what the path allows.
+//! Each segment records the bytes that had been delivered when it was sent. When the segment is
+//! acknowledged, the bytes delivered since its transmission, divided by the longer of the send
+//! interval and the ACK interval, are a sample of the delivery rate. While the application limits
+//! the sender, a sample is only a lower bound of the rate that the path allows.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -79,14 +79,15 @@ pub struct RateSampler {
     pub sample: Option<RateSample>,
     /// Begin of the current send interval: send time of the segment delivered last.
     first_sent: Time,
-    /// Total of delivered bytes up to which samples are application-limited; 0 if they are not.
+    /// Total of delivered bytes up to which samples are application-limited; 0 if samples are not
+    /// application-limited.
     app_limited_to: u64,
     records: VecDeque<Record>,
 }
 
 impl RateSampler {
     /// Records the transmission of the stream positions `start..end`. `in_flight`: other bytes in
-    /// flight; `again`: whether it is a retransmission.
+    /// flight; `again`: whether the bytes are retransmitted.
     pub fn sent(&mut self, now: Time, start: u64, end: u64, again: bool, in_flight: u64) {
         if in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -128,7 +129,7 @@ impl RateSampler {
 
     /// Handles an ACK up to stream position `una` with SACK `blocks`, which delivers `bytes` new
     /// bytes. Returns its sample of the delivery rate, which is not valid if its interval is below
-    /// the smallest RTT `min_rtt`; `None` if the ACK delivers nothing.
+    /// the smallest RTT `min_rtt`; `None` if the ACK completes the delivery of no segment.
     pub fn on_ack(
         &mut self,
         now: Time,

@@ -9,9 +9,10 @@
 use super::rules::Counting;
 use super::window::Window;
 
-/// Grows the window `w` in slow start by the rule `counting`. Returns how many of the `acked` bytes
-/// remain for congestion avoidance: 0 unless the window has reached the threshold. `segment`:
-/// payload bytes of a full segment; `after_timeout`: whether the sender recovers from a timeout.
+/// Grows the window `w` in slow start by the rule `counting`. With [`Counting::Segments`], returns
+/// how many of the `acked` bytes, rounded up to whole segments, remain for congestion avoidance
+/// above the threshold; otherwise returns 0. `segment`: payload bytes of a full segment;
+/// `after_timeout`: whether the sender recovers from a timeout.
 #[inline]
 pub fn slow_start(
     w: &mut Window,

@@ -2,14 +2,16 @@
 //!
 //! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From a window of 16
 //! segments on, slow start ends in one of two cases. First case: ACKs at distances of at most 2 ms
-//! (a train) have been arriving since the begin of the round for longer than half the smallest RTT,
-//! so that the train fills the path. Second case: the smallest of the first eight RTTs of a round
-//! exceeds the smallest RTT so far by an eighth of it, at least 4 ms and at most 16 ms.
+//! (a train) have been arriving since the begin of the round for longer than half the smallest RTT
+//! (the whole RTT if segments are paced), so that the train fills the path. Second case: a round
+//! has more than eight RTT samples, and the smallest of them exceeds the smallest RTT so far by
+//! more than an eighth (at least 4 ms and at most 16 ms).
 //!
-//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest RTT of a round exceeds that
-//! of the last round by an eighth (4 to 16 ms), conservative slow start (CSS) begins: the window
-//! grows a quarter as fast. If the RTT decreases again, slow start resumes; after five rounds of
-//! CSS, slow start ends. HyStart++ acts only in the first slow start of a connection.
+//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest RTT of a round, from its
+//! eighth sample on, exceeds the smallest RTT of the round before by an eighth (4 to 16 ms),
+//! conservative slow start (CSS) begins: the window grows a quarter as fast. If the RTT decreases
+//! again, slow start resumes; after five rounds of CSS, slow start ends. HyStart++ acts only in the
+//! first slow start of a connection.
 
 use super::rules::HyStartRule;
 use eastwest_types::{Span, Time};
@@ -17,10 +19,10 @@ use serde::{Deserialize, Serialize};
 
 /// Window in segments from which HyStart is active (Linux, `hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Longest time between two ACKs of a train (Linux, `hystart_ack_delta_us`).
+/// Longest time between two ACKs of a train of closely spaced ACKs (Linux, `hystart_ack_delta_us`).
 const ACK_DELTA: Span = Span::from_ms(2);
-/// Number of RTT samples of a round that are examined (Linux, `HYSTART_MIN_SAMPLES`; RFC 9406,
-/// `N_RTT_SAMPLE`).
+/// Number of RTT samples that a round needs before its smallest RTT is compared (Linux,
+/// `HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
 /// Divisor of the growth of the window in conservative slow start (RFC 9406, `CSS_GROWTH_DIVISOR`).
 const CSS_DIVISOR: u64 = 4;
@@ -48,7 +50,7 @@ pub struct HyStart {
     smallest: Span,
     /// Smallest RTT sample of the round before the current one.
     smallest_before: Span,
-    /// Smallest RTT of the connection so far.
+    /// Smallest RTT since the connection began or had its last timeout.
     delay_min: Span,
     /// HyStart++: number of rounds of conservative slow start so far; 0 outside of it.
     slow_rounds: u32,

@@ -115,7 +115,7 @@ macro_rules! family {
                         Algorithm::$name(<$held>::from(<$algorithm>::start(&settings.$settings, place)))
                     })*
                     CongestionKind::Custom { .. } => {
-                        let custom = custom.expect("the kind asks for one");
+                        let custom = custom.expect("a custom congestion control has settings");
                         let place = SenderPlace { seed: custom.seed, ..*place };
                         Algorithm::Custom(custom.model.start(&place))
                     }
@@ -156,8 +156,8 @@ family! {
 }
 
 impl CongestionKind {
-    /// Whether receivers echo each ECN mark (RFC 8257). If false, they echo until the sender has
-    /// reacted (RFC 3168).
+    /// Whether receivers echo each ECN mark (RFC 8257). If false, receivers set ECE in all ACKs
+    /// until the sender has reacted (RFC 3168).
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
@@ -298,7 +298,8 @@ pub struct Control {
     pub hystart: HyStart,
     /// Pacing state: rate, and time of the next transmission.
     pub pacing: Pacing,
-    /// Record of how far the congestion window is used, for the decision whether it may grow.
+    /// Record of how far the congestion window is used, for the decision whether the window may
+    /// grow.
     pub cwnd_usage: CwndUsage,
     /// With TCP small queues: the segments of the connection in the queue of its host's NIC; `None`
     /// if the sender has nothing outstanding.

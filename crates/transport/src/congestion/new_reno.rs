@@ -1,5 +1,5 @@
 //! NewReno, the congestion control of RFC 5681: the window grows by one segment for each window
-//! acknowledged, and a loss halves it.
+//! acknowledged, and a loss halves the window.
 
 use super::control::{Ack, BuiltIn, CongestionControl, SenderPlace};
 use super::growth::{additive, slow_start};

@@ -1,10 +1,10 @@
-//! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by a rate
-//! (Linux's internal pacing, `tcp_update_skb_after_send`).
+//! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by
+//! a rate (Linux's internal pacing, `tcp_update_skb_after_send`).
 //!
-//! The rate is 200 % of cwnd/SRTT while the window is below half of the slow-start threshold,
-//! otherwise 120 % (Linux, `tcp_update_pacing_rate`), unless the congestion control sets it. The
-//! first ten segments of a connection are not paced. If a segment is sent late, the next interval
-//! is shorter, by at most half of a segment's time.
+//! The congestion control may set the rate. Otherwise the rate is 200 % of cwnd/SRTT while the
+//! window is below half of the slow-start threshold, and then 120 % (Linux,
+//! `tcp_update_pacing_rate`). The first ten segments of a connection are not paced. If a segment is
+//! sent late, the next interval is shorter, by at most half its length.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,14 @@ pub struct Pacing {
     pub burst_left: u16,
     /// Whether a burst is deferred until the congestion window has more room.
     pub held_by_window: bool,
-    /// Time by which the last burst was late and that later intervals have not yet made up for.
+    /// Part of the delay of the last late burst for which later, shorter intervals have not yet
+    /// made up.
     late: Span,
 }
 
 impl Pacing {
-    /// Sets the pacing rate to 200 % (in early slow start) or 120 % of `cwnd`/`srtt`. If
-    /// `under_way`, the bytes in flight, exceeds `cwnd`, it replaces `cwnd`.
+    /// Sets the pacing rate to 200 % (in early slow start) or 120 % of `cwnd`/`srtt`. `under_way`:
+    /// bytes in flight, which replace `cwnd` if they are more.
     pub fn set_rate_from_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;

@@ -16,8 +16,8 @@ pub enum Counting {
     },
     /// The ACK counts for one segment, whatever it acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
-    /// The ACK counts for all segments that it acknowledges. Those above the slow-start threshold
-    /// count for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
+    /// The ACK counts for all segments that it acknowledges. Segments above the slow-start
+    /// threshold count for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
     Segments,
 }
 
@@ -53,7 +53,8 @@ pub struct EcnRules {
     /// Whether a retransmitted SYN no longer requests ECN (RFC 3168, 6.1.1.1; Linux,
     /// `tcp_ecn_fallback`).
     pub fallback: bool,
-    /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
+    /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux
+    /// with DCTCP).
     pub all_packets: bool,
 }
 
@@ -108,7 +109,8 @@ impl Default for CongestionRules {
     }
 }
 
-/// Requirements of a congestion control algorithm on the rules in `[tcp]`.
+/// Requirements of a congestion control algorithm, which decide defaults and limits of settings in
+/// `[tcp]`.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmNeeds {
     /// Whether the algorithm needs ECN, as DCTCP does.

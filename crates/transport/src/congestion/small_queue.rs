@@ -25,8 +25,8 @@ use std::collections::VecDeque;
 /// Memory of a packet in addition to its payload on 64-bit Linux, in bytes: 256 of `sk_buff` and
 /// 640 of a head with headers and `skb_shared_info`.
 pub const OVERHEAD: u64 = 896;
-/// Binary logarithm of 1024. The limit is the number of bytes sent in 1/1024 s at the pacing rate
-/// (Linux, `sk_pacing_shift`).
+/// Binary logarithm of 1024: one term of the limit is the number of bytes sent in 1/1024 s at the
+/// pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
 /// Settings of TCP small queues: the limit of a connection's bytes in the queue of its host's NIC.

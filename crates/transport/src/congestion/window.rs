@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Window {
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
+    /// Slow start threshold in bytes; `u64::MAX` until slow start ends for the first time.
     pub ssthresh: u64,
     /// Bytes acknowledged since the window last grew in congestion avoidance.
     pub credit: u64,

@@ -1,7 +1,8 @@
 //! `[rocev2]`: settings of all queue pairs.
 //!
 //! Defaults are those of perftest (timeout, retries) and of Linux's software RoCE
-//! (acknowledgements); each key names its source. The file of each rate control has its settings.
+//! (acknowledgements); each key names its source. The settings of a rate control are in the file of
+//! the rate control.
 
 use super::control::ControlSettings;
 use crate::settings::{Below, TransportSettings};
@@ -16,8 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct RoceV2Config {
     /// Payload of a full packet in bytes (path MTU of InfiniBand).
     pub mtu: u32,
-    /// Number of packets after which the sender requests an acknowledgement. It also requests one
-    /// with the last packet of a message.
+    /// Number of packets after which the sender requests an acknowledgement. The sender also
+    /// requests one with the last packet of a message.
     pub ack_every: u32,
     /// Time for which the sender waits for a requested acknowledgement (local ACK timeout).
     pub timeout: Span,
@@ -28,7 +29,8 @@ pub struct RoceV2Config {
     pub control: ControlSettings,
     /// Differentiated services codepoint (0–63) of congestion notification packets.
     pub cnp_dscp: u8,
-    /// Bytes of a packet on a link in addition to its IP length (framing); rates include them.
+    /// Bytes of a packet on a link in addition to its IP length (framing); sending rates include
+    /// these bytes.
     pub framing: u32,
 }
 
@@ -79,7 +81,8 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
     });
     s.demand(below.mtu.is_none() || mtu.0 <= room, &["mtu"], || {
         format!(
-            "is too large: with {} B of headers fabric.mtu leaves {room} B",
+            "{} B is too large: after {} B of headers, fabric.mtu leaves {room} B",
+            mtu.0,
             RoceV2Config::HEADERS
         )
     });

@@ -15,7 +15,8 @@ macro_rules! family {
         /// Rate control of queue pairs, with its settings.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         pub enum ControlSettings {
-            /// No control: a queue pair sends at the rate of its link, and its packets are not ECN-capable.
+            /// No control: a queue pair sends at the rate of its link, and its packets are not
+            /// ECN-capable.
             None,
             $(#[doc = concat!("The rate control [`", stringify!($control), "`].")]
             $name(<$control as RateControl>::Settings),)*

@@ -19,7 +19,7 @@ pub struct Counters {
     pub naks: u64,
     /// Number of packets received out of sequence, which were dropped.
     pub out_of_sequence: u64,
-    /// Packets received without their payload, which a queue has cut.
+    /// Number of packets received without payload, because a queue has cut it off.
     pub trimmed: u64,
     /// Number of packets received whose payload had arrived before.
     pub duplicates: u64,
@@ -27,7 +27,8 @@ pub struct Counters {
     pub marked: u64,
     /// Number of congestion notification packets sent.
     pub cnps: u64,
-    /// Reductions of the sending rate because of received congestion notification packets.
+    /// Number of reductions of the sending rate because of received congestion notification
+    /// packets.
     pub cuts: u64,
 }
 

@@ -19,7 +19,7 @@
 //! R_AI to R_T (equation 4). Once both are past F cycles, hyper increase adds `i · R_HAI` in the
 //! i-th cycle, as in QCN (IEEE 802.1Q, 30.3), to which the paper refers.
 //!
-//! α is only updated at a CNP, since it only decays between two CNPs.
+//! The code updates α only at a CNP, because between two CNPs α only decays and affects nothing.
 
 use super::rate_control::RateControl;
 use eastwest_settings::quantity::{Bytes, Ratio};
@@ -186,8 +186,8 @@ impl RateControl for Dcqcn {
     const TABLE: &'static str = "Settings of DCQCN at the hosts (Zhu et al. 2015).";
     type Settings = DcqcnConfig;
 
-    /// Reads the settings of DCQCN. Defaults are those of figure 14 of the paper (Zhu et al. 2015);
-    /// other defaults are those of IEEE 802.1Q and of Mellanox's cards.
+    /// Reads the settings of DCQCN. Defaults are values of figure 14 of the paper (Zhu et al.
+    /// 2015); where the figure has none, of IEEE 802.1Q or of Mellanox's cards.
     fn read(s: &mut Section) -> DcqcnConfig {
         let span = |s: &mut Section, name, doc, default| -> Span {
             s.get(key(name, doc).default(default).range("1 us", "10 s"))
@@ -300,8 +300,8 @@ impl RateControl for Dcqcn {
     }
 }
 
-/// Returns `base` to the power `exponent`. It squares repeatedly, so that the result has the same
-/// bits on every machine.
+/// Returns `base` to the power `exponent`. The function squares repeatedly, so that the result has
+/// the same bits on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 && result > 0.0 {

@@ -56,14 +56,15 @@ pub struct Flow {
 
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
-    /// States the payload bytes that the requester of the next packet has left: those that are posted and not
-    /// acknowledged, the ones in the packet included.
+    /// Passes the number of payload bytes that the sender of the next packet has posted and that
+    /// are not acknowledged, including the bytes in this packet. Called before [`Sink::send`].
     fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the NIC port of host `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// Returns the time at which the port of `flow` takes the next packet with this codepoint, so that
-    /// few packets wait there. `sent`: a packet of `ip_len` IP bytes has just been handed to the port;
-    /// otherwise `ip_len` IP bytes may wait there.
+    /// Returns the time at which the port of `flow` accepts the next packet with the codepoint
+    /// `dscp`, so that few packets wait in the port; at a time in the future, the caller asks
+    /// again. `sent`: whether a packet of `ip_len` IP bytes has just been passed to the port; if
+    /// not, `ip_len` is the length of a full packet.
     fn takes_more_at(&self, flow: Flow, dscp: u8, ip_len: u32, sent: bool) -> Time;
     /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
     fn arm(&mut self, at: Time, target: TimerTarget);
@@ -81,7 +82,8 @@ pub struct Connect {
     /// Values of [`Packet::hash`], by which ECMP chooses paths: from client to server, and from
     /// server to client.
     pub hashes: (u16, u16),
-    /// Numbers of the network cards of client and server, on their hosts, that send the packets of the queue pair.
+    /// Numbers of the network cards of client and server, on their hosts, that send the packets of
+    /// the queue pair.
     pub cards: (u32, u32),
     /// Rates of the links of the client and of the server.
     pub rates: (Rate, Rate),

@@ -2,7 +2,8 @@
 //! after a NAK or a timeout. The responder accepts packets in order and drops all others.
 //!
 //! Instead of a sequence number, packets carry the position of their first byte in the sender's
-//! stream. A packet never spans two messages, so positions identify packets as well as numbers do.
+//! stream. A packet never spans two messages, so positions identify packets as well as sequence
+//! numbers do.
 
 use super::config::RoceV2Config;
 use super::control::{Control, ControlSettings};
@@ -31,8 +32,8 @@ pub(super) struct Responder {
     expected: u64,
     /// Whether a negative acknowledgement has been sent for the position `expected`.
     nak_sent: bool,
-    /// Position at whose arrival the application is notified; `u64::MAX` if no notification is
-    /// requested.
+    /// The application is notified when all bytes before this position have arrived; `u64::MAX` if
+    /// no notification is requested.
     pub(super) notify_at: u64,
 }
 
@@ -140,7 +141,8 @@ impl QueuePair {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Frees the slot of this end for another queue pair, whose identifier is `name`.
+    /// Releases the slot of this end. The identifier becomes `name`, so that late packets and timer
+    /// events of the queue pair are ignored.
     pub(super) fn vacate(&mut self, name: EndpointId) {
         self.address.id = name;
         self.requester.release_memory();
@@ -276,10 +278,11 @@ impl QueuePair {
         }
     }
 
-    /// Handles the header of a data packet whose payload a queue has cut: requests the payload at once if it has
-    /// not arrived. A second header of the missing packet means that it was cut again, also after a NAK. Headers do
-    /// not overtake data, so that what was sent before this one has arrived or is lost. The header of a packet that
-    /// has arrived before is acknowledged if its sender asks for an ACK (bit A of the header).
+    /// Handles a data packet whose payload a queue has cut off, so that only the header arrives. If
+    /// the payload has not arrived before, sends one NAK at once; headers do not overtake data, so
+    /// that everything sent before this packet has arrived or is lost. A further header of the
+    /// first missing packet causes another NAK, because the retransmission was cut as well. If the
+    /// payload has arrived before, sends an ACK if the header requests one (bit A).
     #[cold]
     fn on_trimmed(&mut self, now: Time, position: u64, flags: u8, sink: &mut impl Sink) {
         self.counters.trimmed += 1;

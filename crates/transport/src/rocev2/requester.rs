@@ -6,8 +6,8 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Largest number of outstanding bytes. It is a quarter of 2³², the number of positions that a
-/// packet can distinguish.
+/// Largest number of outstanding bytes: a quarter of 2³², the number of positions that a packet can
+/// distinguish.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// Sending half of a queue pair. Stream positions count bytes from 0.
@@ -27,8 +27,8 @@ pub(super) struct Requester {
     since_ack_request: u32,
     /// Number of timeouts since an acknowledgement last confirmed new bytes.
     retries: u32,
-    /// Stream position after the last packet that requested an acknowledgement. The timer runs
-    /// until it is acknowledged.
+    /// Stream position after the last packet that requested an acknowledgement. The retransmission
+    /// timer runs until this position is acknowledged.
     ack_requested_to: u64,
     /// Time at which the retransmission timer expires; [`Time::NEVER`] if it is not armed.
     pub(super) timer_at: Time,
@@ -128,8 +128,8 @@ impl Requester {
         self.timer_at = if position < self.ack_requested_to { now + timeout } else { Time::NEVER };
     }
 
-    /// Returns to the lost packet at stream position `position`, and sends everything from there
-    /// again (go-back-N).
+    /// Restarts transmission at the lost packet, at stream position `position`: everything from
+    /// there is sent again (go-back-N).
     pub(super) fn on_lost(&mut self, position: u64) {
         if position < self.next {
             self.go_back(position.max(self.acknowledged));

@@ -8,8 +8,8 @@ use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to send, served
-/// round-robin.
+/// Queue of a network card (NIC): the queue pairs of one card and codepoint that have packets to
+/// send, served round-robin.
 #[derive(Debug, Serialize, Deserialize)]
 struct NicQueue {
     dscp: u8,
@@ -116,7 +116,8 @@ impl Stack {
         arrived
     }
 
-    /// Closes a queue pair once all written data has arrived.
+    /// Closes a queue pair. The queue pair ends when, at each end, all posted data is acknowledged
+    /// or the end has failed.
     pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
         if !self.is_live(id) {
             return;
@@ -224,7 +225,8 @@ impl Stack {
         }
     }
 
-    /// Frees the slots of a queue pair if both of its ends have finished. Returns whether they had.
+    /// Frees the slots of a queue pair if both of its ends have finished. Returns whether both ends
+    /// had finished.
     fn release(&mut self, id: EndpointId) -> bool {
         let client = id.slot() & !1;
         let done = self.ends[client..client + 2].iter().all(QueuePair::is_done);

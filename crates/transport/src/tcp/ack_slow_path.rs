@@ -1,8 +1,10 @@
-//! ACK slow path: duplicate ACKs, ACKs with SACK blocks or ECE, and every ACK in a recovery or after a timeout.
+//! ACK slow path: duplicate ACKs, ACKs with SACK blocks or ECE, all ACKs during a recovery, a
+//! reduction by ECE or a tail loss probe, and with BBR all ACKs.
 //!
-//! The order of the steps follows Linux (`tcp_ack`): update of the scoreboard, ECE, spurious retransmissions,
-//! progress of the recovery, tail loss probe, loss detection, congestion window, transmission. Each mechanism
-//! is described in its own file. The fast path is in [`input`](super::input).
+//! The order of the steps follows Linux (`tcp_ack`): update of the scoreboard, ECE, spurious
+//! retransmissions, progress of the recovery, tail loss probe, loss detection, congestion window,
+//! transmission. Each mechanism is described in its own file. The fast path is in
+//! [`input`](super::input).
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -20,8 +22,8 @@ use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
-    /// Processes an ACK of the slow path: with SACK blocks or ECE, a duplicate ACK, or one in a
-    /// recovery.
+    /// Processes an ACK that the fast path does not process, such as a duplicate ACK, an ACK with
+    /// SACK blocks or ECE, or an ACK in a recovery.
     #[inline(never)]
     pub(super) fn on_ack_slow_path(
         &mut self,
@@ -229,7 +231,7 @@ impl Endpoint {
     }
 
     /// Returns by how many bytes an ACK counts for the growth of the congestion window. `acked`:
-    /// bytes by which it advances SND.UNA; `arrived`: bytes SACKed before it. Linux
+    /// bytes by which the ACK advances SND.UNA; `arrived`: bytes SACKed before the ACK. Linux
     /// (`tcp_cong_control`) counts each byte once, when it is SACKed or acknowledged; RFC 3465
     /// counts all acknowledged bytes.
     fn acked_for_growth(&self, acked: u64, arrived: u64, config: &TcpConfig) -> u64 {
@@ -286,8 +288,9 @@ impl Endpoint {
         }
     }
 
-    /// Adds the SACK blocks of an ACK up to stream position `ack` to the scoreboard, and the
-    /// delivered segments and a DSACK to `report`. Returns how many bytes are newly SACKed.
+    /// Adds the SACK blocks of an ACK to the scoreboard; `ack`: stream position that the ACK
+    /// acknowledges. Adds the delivered segments and a DSACK to `report`. Returns how many bytes
+    /// are newly SACKed.
     fn process_sack(
         &mut self,
         now: Time,
@@ -411,7 +414,7 @@ struct BeforeAck {
 }
 
 /// Result of an ACK with SACK blocks: the newly delivered segments, and the duplicate segment
-/// (DSACK) that it reports, if any.
+/// (DSACK) that the ACK reports, if any.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckReport {
     delivery: Delivery,

@@ -1,14 +1,14 @@
-//! Receive window autotuning: the window grows with the data received in a round trip, as in Linux 6.18
-//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng
-//! 2001).
+//! Receive window autotuning: the window grows with the data received in a round trip, as in Linux
+//! 6.18 (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing,
+//! Fisk and Feng 2001).
 //!
 //! Once in each round trip, which the receiver measures, the bytes received in it are compared with
-//! `before`, the largest number in an earlier round trip. If they are more, the upper bound of the
-//! window becomes `w = 2·bytes` plus `2·w·(bytes − before)/before`. Out-of-order data fills the
-//! buffer and cannot be read yet. The bound is therefore raised by the distance from the data in
-//! order to the end of the out-of-order data, so that a recovery does not stall at a full window.
-//! Bytes stored out of order are subtracted from the offered window. The bound never exceeds the
-//! largest window of the settings.
+//! `before`, the largest number in an earlier round trip. If these bytes are more, the upper bound
+//! of the window becomes `w = 2·bytes` plus `2·w·(bytes − before)/before`. Out-of-order data fills
+//! the buffer and cannot be read yet. The bound is therefore raised by the distance from the data
+//! in order to the end of the out-of-order data, so that a recovery does not stall at a full
+//! window. Bytes stored out of order are subtracted from the offered window. The bound never
+//! exceeds the largest window of the settings.
 //!
 //! The offered window approaches the bound by two segments for each segment that arrives. Without
 //! SACK it grows only with segments in order, since an ACK with another window does not count as a
@@ -103,7 +103,7 @@ impl Autotune {
 
     /// Handles out-of-order data, whose end is `span` bytes above the data in order. The offered
     /// window grows, up to `largest` bytes, only if `follow`; otherwise it stays constant, so that
-    /// the ACKs are duplicates. Returns whether it has grown.
+    /// the ACKs are duplicates. Returns whether the offered window has grown.
     pub(super) fn on_late_data(
         &mut self,
         span: u64,

@@ -1,7 +1,8 @@
 //! Fields of a sender that are used only after losses, ECN marks or with Nagle's algorithm.
 //!
-//! They are allocated at their first use: most endpoints never need them, and the four cache lines of
-//! [`Endpoint`](super::endpoint::Endpoint) hold what every packet needs.
+//! The fields are allocated at their first use, since most endpoints never need them. The four
+//! cache lines of [`Endpoint`](super::endpoint::Endpoint) have only the fields that every packet
+//! needs.
 
 use super::counters::{Counters, TimeoutRun};
 use super::prr::Prr;

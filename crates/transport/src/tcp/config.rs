@@ -51,7 +51,8 @@ pub struct TcpConfig {
     pub rules: CongestionRules,
     /// Settings of each built-in congestion control algorithm.
     pub algorithms: Settings,
-    /// Number of consecutive retransmission timeouts after which a connection fails; below 65,536.
+    /// Number of consecutive retransmission timeouts that a connection survives: it fails at the
+    /// next one; below 65,536.
     pub max_retries: u32,
     /// Time for which a closed endpoint answers late packets (TIME-WAIT).
     pub time_wait: Span,
@@ -66,8 +67,8 @@ pub struct TcpConfig {
     /// Rules of TCP small queues: limit of the bytes of one connection in the queue of its host's
     /// NIC.
     pub small_queues: SmallQueueRules,
-    /// Whether a segment that is not full waits while another one that is not full is unacknowledged (Nagle's
-    /// algorithm, RFC 896, in Minshall's form, as in Linux).
+    /// Whether a segment that is not full waits while another one that is not full is
+    /// unacknowledged (Nagle's algorithm, RFC 896, in Minshall's form, as in Linux).
     pub nagle: bool,
 }
 
@@ -78,9 +79,10 @@ impl TcpConfig {
     }
 
     /// Returns the settings that this end uses on a connection whose other end has the settings
-    /// `peer`. Only options that both ends offer are used: timestamps (RFC 7323, 3.2), selective
-    /// acknowledgements (RFC 2018, 2), and the smaller of the two maximum segment sizes, which
-    /// count options (RFC 9293, 3.7.1). Without SACK, mechanisms that need it are off.
+    /// `peer`. Only options that both ends offer are used: timestamps (RFC 7323, 3.2) and selective
+    /// acknowledgements (RFC 2018, 2). Segments are limited by the smaller of the two maximum
+    /// segment sizes, which include the bytes of options (RFC 9293, 3.7.1). Without SACK,
+    /// mechanisms that need it are off.
     pub fn agreed_with(&self, peer: &TcpConfig) -> TcpConfig {
         let mss = |c: &TcpConfig| c.segment + if c.timestamps { 12 } else { 0 };
         let mut agreed = self.clone();

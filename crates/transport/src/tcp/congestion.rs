@@ -1,5 +1,5 @@
-//! Interface of an endpoint to its congestion control: reports of ACKs, growth of the window, thresholds after
-//! losses and ECE.
+//! Interface of an endpoint to its congestion control: reports of ACKs, growth of the window,
+//! thresholds after losses and ECE.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -15,8 +15,9 @@ use crate::congestion::{
 };
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
-/// Bytes that Linux expects to be sent or acknowledged in one burst when it measures trains of ACKs: four times
-/// the largest offload (`hystart_ack_delay`).
+/// Bytes whose transmission time Linux adds to the permitted length of an ACK train
+/// (`hystart_ack_delay`): two offload packets of 64 KiB, one on its way to the receiver and one in
+/// the sender's queue, doubled because the pacing rate in slow start is twice the window per RTT.
 const AGGREGATE: u128 = 4 * 65_536;
 
 impl Endpoint {
@@ -42,7 +43,8 @@ impl Endpoint {
         }));
     }
 
-    /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers `delivered` bytes.
+    /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers
+    /// `delivered` bytes.
     #[inline(never)]
     pub(super) fn report_ack(
         &mut self,

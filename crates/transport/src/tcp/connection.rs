@@ -1,9 +1,10 @@
 //! Connection management: three-way handshake, FIN, reset (RFC 9293, 3.5, 3.6 and 3.10.7.4).
 //!
-//! A SYN or SYN-ACK that is not acknowledged within the timeout is retransmitted with exponential backoff.
-//! After more than one retransmission the initial window is one segment (RFC 6928, section 2). Resets whose
-//! sequence number is not exactly the next expected get a challenge ACK (RFC 5961). Hosts of a scenario never
-//! send resets, or segments with unusual flags: dialogue tests do.
+//! A SYN or SYN-ACK that is not acknowledged within the timeout is retransmitted with exponential
+//! backoff. After more than one retransmission the initial window is one segment (RFC 6928, section
+//! 2). Resets whose sequence number is not exactly the next expected get a challenge ACK (RFC
+//! 5961). Hosts of a scenario never send resets, or segments with unusual flags; scripts of
+//! packetdrill do.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -98,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// Closes the sending side for the application: a FIN follows the last byte that it has
+    /// Closes the sending side of this end: a FIN follows the last byte that the application has
     /// written.
     pub(super) fn close(&mut self, ctx: &mut Context<'_, impl Sink>) {
         if self.closing {
@@ -111,7 +112,8 @@ impl Endpoint {
         }
     }
 
-    /// Enters TIME-WAIT once both FINs are acknowledged, to acknowledge a retransmitted FIN.
+    /// Enters TIME-WAIT once the FIN of this end is acknowledged and the FIN of the peer has
+    /// arrived. In TIME-WAIT a retransmitted FIN is acknowledged.
     pub(super) fn enter_time_wait_if_finished(&mut self, now: Time, config: &TcpConfig) {
         if self.timers.time_wait == TimeWait::NotYet && self.is_finished() {
             self.timers.start_time_wait(now + config.time_wait);
@@ -132,9 +134,9 @@ impl Endpoint {
         // A segment without ACK is dropped.
     }
 
-    /// Handles a reset. It ends the connection if it acknowledges the SYN of this end, or if its
-    /// sequence number is the next expected; elsewhere in the window it gets a challenge ACK (RFC
-    /// 5961, 3.2). In TIME-WAIT it is dropped (RFC 1337).
+    /// Handles a reset. The reset ends the connection if it acknowledges the SYN of this end, or if
+    /// its sequence number is the next expected; a reset elsewhere in the window gets a challenge
+    /// ACK (RFC 5961, 3.2). In TIME-WAIT a reset is dropped (RFC 1337).
     #[cold]
     pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
         let seq = Packet::widen(packet.seq, self.receiver.next);
@@ -156,8 +158,8 @@ impl Endpoint {
         }
     }
 
-    /// Aborts the connection for the application (RFC 9293, 3.10.5): drops unsent data, and sends a reset if
-    /// the peer has answered the SYN.
+    /// Aborts the connection for the application (RFC 9293, 3.10.5): drops unsent data, and sends a
+    /// reset if the peer has answered the SYN.
     pub(super) fn reset(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let known = matches!(self.state, State::SynReceived | State::Established);
         if known && self.timers.time_wait == TimeWait::NotYet {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Counters {
     /// Number of retransmitted segments.
     pub retransmits: u32,
-    /// Expiries of the retransmission timer, including those of SYN and FIN.
+    /// Number of expiries of the retransmission timer, including those of SYN and FIN.
     pub timeouts: u32,
     /// Number of entries into fast recovery.
     pub fast_recoveries: u32,
@@ -17,7 +17,8 @@ pub struct Counters {
     pub spurious_timeouts: u32,
     /// Number of reductions of the window because of ECE.
     pub ecn_reductions: u32,
-    /// Fast recoveries that timestamps or DSACKs showed to be spurious, so that they were undone.
+    /// Number of fast recoveries that were undone, since timestamps or DSACKs showed that they were
+    /// spurious.
     pub spurious_recoveries: u32,
     /// Number of times that RACK found retransmissions lost.
     pub lost_retransmits: u32,
@@ -27,14 +28,14 @@ pub struct Counters {
     pub probe_recoveries: u32,
     /// Number of DSACKs received (RFC 2883).
     pub dsacks: u32,
-    /// Retransmission timeouts at which none of the outstanding data had arrived. Only the first of
-    /// consecutive timeouts counts.
+    /// Number of retransmission timeouts at which none of the outstanding data had arrived. Only
+    /// the first of consecutive timeouts counts.
     pub lost_windows: u32,
-    /// Retransmission timeouts at which data had arrived, but every ACK of it was lost. Only the
-    /// first of consecutive timeouts counts.
+    /// Number of retransmission timeouts at which data had arrived, but every ACK of this data was
+    /// lost. Only the first of consecutive timeouts counts.
     pub lost_ack_windows: u32,
-    /// Retransmission timeouts by cause; the index is the number of the [`TimeoutCause`]. Their sum
-    /// is `timeouts`.
+    /// Number of retransmission timeouts by cause; the index is the number of the [`TimeoutCause`].
+    /// The sum of all elements is `timeouts`.
     pub causes: [u32; TimeoutCause::COUNT],
 }
 
@@ -57,8 +58,7 @@ impl Counters {
     }
 }
 
-/// Kind of the packets that were all lost, if a whole window was lost before a retransmission
-/// timeout.
+/// Kind of packets in a window of which all packets were lost before a retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum LostWindow {
     /// All outstanding data packets were lost.
@@ -71,7 +71,7 @@ pub(super) enum LostWindow {
 /// them to be spurious.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TimeoutRun {
-    /// Number of the timeouts in the run by cause; the index is the number of the [`TimeoutCause`].
+    /// Number of timeouts in the run by cause; the index is the number of the [`TimeoutCause`].
     counts: [u16; TimeoutCause::COUNT],
     /// Kind of the whole window of packets that the first timeout of the run found lost, or `None`.
     lost_window: Option<LostWindow>,

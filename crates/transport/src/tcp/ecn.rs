@@ -1,18 +1,21 @@
 //! Explicit congestion notification (RFC 3168, as RFC 8311 updates it; RFC 8257 for DCTCP).
 //!
-//! * A SYN with ECE and CWR requests ECN, a SYN-ACK with ECE accepts it (RFC 3168, 6.1.1). A retransmitted SYN
-//!   does not request it (6.1.1.1), so that a path which drops such SYNs stays usable.
-//! * New data is sent with ECT(0). Retransmissions, pure ACKs and SYNs are not (6.1.4, 6.1.5), except with
-//!   `all_packets` (RFC 8257, 3.5).
-//! * The receiver sets ECE in every ACK after a CE mark until a packet with CWR arrives (6.1.3). The first mark
-//!   and a CWR are acknowledged at once, since the sender's window may be small (Linux; with its [ACK
-//!   policy](super::linux_acks) more than the first). With DCTCP, ECE says whether the acknowledged packets
-//!   were marked: where that changes, a delayed ACK is sent first, in the old state, and the packet itself is
-//!   acknowledged at once (RFC 8257, 3.2; Linux, `dctcp_ece_ack_update`).
-//! * The sender reduces its window at most once per window of data and sends CWR with the next new data
-//!   (6.1.2). The window does not grow until everything outstanding at that time and something beyond it is
-//!   acknowledged, so that the CWR has arrived (Linux, `TCP_CA_CWR`). With [proportional rate
-//!   reduction](super::prr) it is reduced step by step, as in Linux, otherwise at once.
+//! * A SYN with ECE and CWR requests ECN, a SYN-ACK with ECE accepts it (RFC 3168, 6.1.1). A
+//!   retransmitted SYN does not request ECN (6.1.1.1), so that a path which drops ECN-setup SYNs
+//!   stays usable.
+//! * New data is sent with ECT(0). Retransmissions, pure ACKs and SYNs are not (6.1.4, 6.1.5),
+//!   except with `all_packets` (RFC 8257, 3.5).
+//! * The receiver sets ECE in every ACK after a CE mark until a packet with CWR arrives (6.1.3).
+//!   The first mark and a CWR are acknowledged at once, since the sender's window may be small
+//!   (Linux; with the [ACK policy](super::linux_acks) of Linux two segments). With DCTCP, ECE says
+//!   whether the acknowledged packets were marked: when a packet changes this state, a delayed ACK
+//!   is sent first, in the old state, and the packet itself is acknowledged at once (RFC 8257, 3.2;
+//!   Linux, `dctcp_ece_ack_update`).
+//! * The sender reduces its window at most once per window of data and sends CWR with the next new
+//!   data (6.1.2). The window does not grow until everything outstanding at that time and something
+//!   beyond it is acknowledged, so that the CWR has arrived (Linux, `TCP_CA_CWR`). With
+//!   [proportional rate reduction](super::prr) the window is reduced step by step, as in Linux,
+//!   otherwise at once.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
@@ -24,7 +27,7 @@ use crate::congestion::rules::EcnRule;
 use eastwest_types::{Packet, ecn, flag};
 
 /// Bit of [`Endpoint::ecn`]: ECN is negotiated. The bit has the position of ECT(0) in the IP
-/// header, so that it can be copied there.
+/// header, so that it can be copied to the header.
 pub(super) const NEGOTIATED: u8 = ecn::ECT0;
 /// Bit of [`Endpoint::ecn`] at a receiver: every ACK carries ECE. It is the bit of the TCP flag
 /// ECE.
@@ -75,8 +78,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the ECN field of a packet with payload, before the payload. Returns whether the packet must be
-    /// acknowledged at once.
+    /// Processes the ECN field of a packet with payload, before the payload. Returns whether the
+    /// packet must be acknowledged at once.
     pub(super) fn on_ecn_field(
         &mut self,
         packet: &Packet,
@@ -158,8 +161,8 @@ impl Endpoint {
         !over
     }
 
-    /// Ends the CWR state, in which the window does not grow after a reduction by ECE, because a
-    /// loss has occurred. The loss is signalled with CWR too (RFC 3168, 6.1.2). Returns whether ECE
+    /// Ends the CWR state (no growth of the window after a reduction by ECE) when a loss has
+    /// occurred. The sender signals the loss with CWR too (RFC 3168, 6.1.2). Returns whether ECE
     /// had already reduced the window for the same window of data.
     pub(super) fn leave_cwr(&mut self) -> bool {
         let held = self.ecn & IN_CWR != 0;

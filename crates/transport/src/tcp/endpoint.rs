@@ -30,8 +30,8 @@ pub(super) struct Address {
 
 /// One end of a TCP connection.
 ///
-/// The fields lie in four cache lines in the order in which packets access them: with thousands of connections
-/// most time is spent fetching these lines.
+/// The fields lie in four cache lines in the order in which packets access them: with thousands of
+/// connections most time is spent fetching these lines.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Endpoint {
@@ -141,7 +141,8 @@ impl Endpoint {
         self.window.cwnd
     }
 
-    /// Returns the slow start threshold in bytes; `u64::MAX` before the first loss.
+    /// Returns the slow start threshold in bytes; `u64::MAX` until slow start ends for the first
+    /// time.
     pub fn ssthresh(&self) -> u64 {
         self.window.ssthresh
     }
@@ -235,8 +236,9 @@ impl Endpoint {
         self.timers.rack_timer = RackTimer::Off;
     }
 
-    /// Frees the slot of the endpoint for another connection, whose identifier is `next_id`, and
-    /// releases its buffers. Returns the counters of the ended connection.
+    /// Releases the slot and the buffers of the endpoint. The identifier becomes `next_id`, so that
+    /// late packets and timer events of the connection are ignored. Returns the counters of the
+    /// ended connection.
     pub(super) fn vacate(&mut self, next_id: EndpointId) -> Counters {
         self.address.id = next_id;
         self.receiver.drop_buffers();

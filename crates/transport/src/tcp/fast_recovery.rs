@@ -38,8 +38,8 @@ impl Endpoint {
         }
         let lost = self.recovery.lost_to() > self.stream.una
             || self.recovery.dup_acks >= self.recovery.reordering_degree(ctx.config);
-        // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or timeout
-        // may be caused by unnecessary retransmissions
+        // RFC 6582, 3.2 step 2: without SACK, duplicate ACKs just above the last recovery or
+        // timeout may be caused by unnecessary retransmissions
         let guarded = !ctx.config.sack && self.stream.una <= self.recovery.recover();
         if !lost || (guarded && !self.may_reenter_recovery(ctx.config)) {
             return false;
@@ -152,7 +152,8 @@ impl Endpoint {
         partial
     }
 
-    /// Ends fast recovery, or the loss phase after a timeout; `acked` bytes have just been acknowledged.
+    /// Ends fast recovery, or the loss phase after a timeout; `acked` bytes have just been
+    /// acknowledged.
     fn leave_recovery(&mut self, acked: u64, ctx: &mut Context<'_, impl Sink>) {
         if self.recovery.phase == RecoveryPhase::Recovery && ctx.config.recovery.prr != PrrRule::Off
         {
@@ -173,7 +174,8 @@ impl Endpoint {
         self.recovery.set_retransmitted_to(self.recovery.retransmitted_to().max(self.stream.una));
     }
 
-    /// Enters the loss phase after a retransmission timeout: retransmits from the first byte not acknowledged.
+    /// Enters the loss phase after a retransmission timeout: retransmits from the first byte not
+    /// acknowledged.
     pub(super) fn enter_loss(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let segment = u64::from(ctx.config.segment);
         if self.stream.una == self.stream.next {

@@ -1,4 +1,5 @@
-//! State of an endpoint in the terms of Linux's `struct tcp_info`, for dialogue tests.
+//! State of an endpoint in the terms of Linux's `struct tcp_info`, for tests by scripts of
+//! packetdrill.
 
 use super::Stack;
 use super::config::TcpConfig;
@@ -85,9 +86,9 @@ pub struct Info {
     pub received: u64,
     /// Receive window of the other end in bytes.
     pub peer_window: u32,
-    /// Consecutive retransmission timeouts: those since SND.UNA last advanced.
+    /// Number of consecutive retransmission timeouts: all timeouts since SND.UNA last advanced.
     pub retries: u16,
-    /// Consecutive window probes without an answer.
+    /// Number of consecutive window probes without an answer.
     pub probes: u16,
     /// Number of times that the retransmission timeout is currently doubled.
     pub backoff: u8,

@@ -1,7 +1,7 @@
 //! Packet input: dispatch of an arriving packet, the ACK fast path, and round-trip samples.
 //!
-//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the
-//! [slow path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
+//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the [slow
+//! path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
 
 use super::config::TcpConfig;
 use super::ecn;
@@ -46,8 +46,9 @@ impl Endpoint {
         self.on_ack(packet, sack, ctx);
     }
 
-    /// Processes the acknowledgement in a packet. An ACK of new data in the open phase takes the
-    /// fast path.
+    /// Processes the acknowledgement in a packet. An ACK of new data without SACK blocks and ECE
+    /// takes the fast path, unless BBR is in use or a recovery, a reduction by ECE or a tail loss
+    /// probe is in progress.
     #[inline]
     fn on_ack(
         &mut self,

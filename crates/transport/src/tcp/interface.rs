@@ -9,14 +9,15 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 pub trait Sink {
     /// Whether [`Sink::remaining`] is called before each packet with payload.
     const READS_REMAINING: bool = false;
-    /// States the payload bytes that the sender of the next packet has left: those that are written and not
-    /// acknowledged, the ones in the packet included.
+    /// Passes the number of payload bytes that the sender of the next packet has written and that
+    /// are not acknowledged, including the bytes in this packet.
     fn remaining(&mut self, _bytes: u64) {}
     /// Sends a packet through the network card (NIC) of host `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
-    /// Returns the time at which all packets handed to the network card of the flow `hash` between two hosts with
-    /// this codepoint will have left it. Called only with
-    /// [small queues](crate::congestion::small_queue), after a packet was sent; the default is a card without a queue.
+    /// Returns the time at which all packets with this codepoint that were handed to a network card
+    /// will have left the card. The two hosts (sender, receiver) and the flow hash determine the
+    /// card. Called only with [small queues](crate::congestion::small_queue), after a packet was
+    /// sent. The default is time 0, for a card without a queue.
     fn leaves_at(&self, _ends: (HostId, HostId), _hash: u16, _dscp: u8) -> Time {
         Time::ZERO
     }

@@ -7,17 +7,17 @@
 //! * a segment that lets the offered window grow;
 //! * two segments after the first CE mark, or after a segment without ECT where others had ECT;
 //! * any segment with which more than one full segment is unacknowledged;
-//! * a segment that is small or the last of a write: the first of them only outside *ping-pong* mode (in which
-//!   the connection answers its peer's data), the second in any case, since the application reads at once.
+//! * a segment that is small or the last of a write: the first of these segments only outside
+//!   *ping-pong* mode (in which the connection answers its peer's data), the second in any case,
+//!   since the application reads at once.
 //!
 //! It acknowledges all other segments after the ACK timeout (ATO). The ATO is 40 ms, or longer if
-//! the gaps between segments are almost that long: up to the smoothed RTT or half a second (200 ms
-//! in ping-pong mode or after a small segment). An expiry of the timer doubles the ATO or ends
-//! ping-pong mode.
+//! the gaps between segments are almost that long: up to the smoothed RTT, but at most 200 ms. An
+//! expiry of the timer doubles the ATO or ends ping-pong mode.
 //!
-//! With `compress` (SACK compression, Linux 4.18) ACKs of out-of-order segments beyond the third in a row wait
-//! for a twentieth of the RTT, at most 1 ms, and at most 44 of them. A segment that begins or touches a third
-//! range sends the waiting ACK at once.
+//! With `compress` (SACK compression, Linux 4.18) ACKs of out-of-order segments beyond the third in
+//! a row wait for a twentieth of the RTT, at most 1 ms. At most 44 ACKs wait. A segment that begins
+//! or touches a third range sends the waiting ACK at once.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -130,14 +130,15 @@ impl LinuxAcks {
         a.unacked > u64::from(self.rcv_mss) || (self.quick_acks > 0 && !self.pingpong) || read
     }
 
-    /// Handles growth of the offered window: one segment is acknowledged at once (`tcp_grow_window`).
+    /// Handles growth of the offered window: one segment is acknowledged at once
+    /// (`tcp_grow_window`).
     pub(super) fn on_growth(&mut self) {
         self.quick_acks |= 1;
     }
 
-    /// Handles the first CE mark since ECE was last cleared, or a segment without ECT on an ECN connection,
-    /// which is a retransmission: two segments are acknowledged at once, since the sender's window may be small
-    /// (`__tcp_ecn_check_ce`).
+    /// Handles the first CE mark since ECE was last cleared, or a segment without ECT on an ECN
+    /// connection, which is a retransmission: two segments are acknowledged at once, since the
+    /// sender's window may be small (`__tcp_ecn_check_ce`).
     pub(super) fn on_mark(&mut self) {
         if self.ato == Span::ZERO {
             return; // the first data is acknowledged at once in any case

@@ -1,20 +1,20 @@
 //! TCP, one file for each mechanism.
 //!
 //! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side in
-//! memory. It processes packets and timer expiries, and passes packets to send, timers and notices
+//! memory. The stack processes packets and timer expiries, and passes packets, timers and notices
 //! to a [`Sink`].
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | [`stack`], [`endpoint`] | all endpoints; one endpoint and the layout of its fields |
 //! | [`connection`] | handshake, FIN, reset (RFC 9293) |
 //! | [`input`], [`ack_slow_path`] | packet input and ACK fast path; ACKs with SACK, ECE or in a recovery |
 //! | [`receiving`], [`receiver`], [`linux_acks`], [`autotune`] | reassembly, ACKs sent, receive window |
-//! | [`output`], [`pacing`], [`tso_bursts`], [`small_queues`] | what may be sent now, and the packets |
+//! | [`output`], [`pacing`], [`tso_bursts`], [`small_queues`] | segments that may be sent now; construction of packets |
 //! | [`timers`] | deadlines of the timers |
 //! | [`rtt`], [`rtt_linux`] | RTT estimation, and the RTO that follows from it (`rto`) |
-//! | [`timer_expiry`], [`timeout_cause`] | what happens when a timer expires; why an RTO expired |
-//! | [`recovery`], [`fast_recovery`], [`prr`], [`reno`], [`reordering`] | recovery without RACK; the window in it |
+//! | [`timer_expiry`], [`timeout_cause`] | actions when a timer expires; causes of RTO expiries |
+//! | [`recovery`], [`fast_recovery`], [`prr`], [`reno`], [`reordering`] | recovery without RACK; the window during a recovery |
 //! | [`scoreboard`], [`rack`], [`rack_tlp`] | loss detection by time and tail loss probe (RFC 8985) |
 //! | [`spurious_retransmission`], [`undo`] | Eifel, DSACK, F-RTO and the undo of reductions |
 //! | [`congestion`], [`ecn`] | interface to congestion control; ECN |

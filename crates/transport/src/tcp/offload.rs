@@ -1,5 +1,5 @@
-//! Segmentation offload: the sender hands bursts of segments to the NIC in one piece (TSO, or GSO in software),
-//! and they leave the host back to back.
+//! Segmentation offload: the sender hands bursts of segments to the NIC in one piece (TSO, or GSO
+//! in software), and the segments leave the host back to back.
 //!
 //! Two rules of Linux are modelled (code: [`tso_bursts`](super::tso_bursts)).
 //!

@@ -16,7 +16,8 @@ use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 const BARE_HEADER: u32 = 40;
 /// Bytes of the options MSS and window scale with padding on SYN and SYN-ACK, without timestamps.
 const SYN_OPTIONS: u32 = 8;
-/// Bytes of the option SACK-permitted with padding; together with timestamps it replaces their padding.
+/// Bytes of the option SACK-permitted with padding; together with timestamps it replaces their
+/// padding.
 const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
@@ -190,8 +191,9 @@ impl Endpoint {
         }
     }
 
-    /// Halves the congestion window for each RTO of idle time, and raises the slow-start threshold
-    /// to three quarters of the window before (RFC 2861, section 3; Linux, `tcp_cwnd_restart`).
+    /// Halves the congestion window for each RTO of idle time, but not below the initial window,
+    /// and raises the slow-start threshold to at least three quarters of the earlier window (RFC
+    /// 2861, section 3; Linux, `tcp_cwnd_restart`).
     #[cold]
     fn decay_after_idle(&mut self, idle: Span, initial: u64, config: &TcpConfig) {
         let w = &mut self.window;
@@ -315,7 +317,8 @@ impl Endpoint {
         ctx.sink.send(self.address.local, packet, None);
     }
 
-    /// Sends a window probe: an ACK with a sequence number below SND.UNA, which the peer has to acknowledge.
+    /// Sends a window probe: an ACK with a sequence number below SND.UNA, which the peer has to
+    /// acknowledge.
     pub(super) fn send_window_probe(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let mut packet = self.packet(ctx.now, self.stream.una - 1, ctx.config);
         packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;

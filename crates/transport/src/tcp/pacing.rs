@@ -98,7 +98,8 @@ impl Endpoint {
         std::mem::take(&mut control.pacing.held_by_window)
     }
 
-    /// Updates the pacing rate from the congestion window after an ACK (Linux, `tcp_update_pacing_rate`).
+    /// Updates the pacing rate after an ACK: to the rate of the congestion control if it sets one,
+    /// otherwise from the congestion window (Linux, `tcp_update_pacing_rate`).
     #[inline(never)]
     pub(super) fn update_pacing_rate(&mut self, config: &TcpConfig) {
         if (config.paces() || config.offload.on || config.small_queues.on)
@@ -135,8 +136,8 @@ impl Endpoint {
         control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
     }
 
-    /// Returns the reason for which a segment has waited that may be sent at `now`, when a timer
-    /// expires.
+    /// Returns the reason for which a segment has waited until `now`. To be called when a timer of
+    /// the endpoint expires.
     pub fn send_wait(&self, now: Time) -> SendWait {
         let Some(control) = self.control.as_deref() else { return SendWait::None };
         if control.pacing.waits && control.pacing.next <= now {

@@ -32,7 +32,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the time until the next window probe. It doubles with each probe.
+    /// Returns the time until the next window probe, which doubles with each probe.
     fn persist_interval(&self, config: &TcpConfig) -> Span {
         let base = self.timers.rtt.rto(0, config).max(config.min_rto);
         let doubled = base.0.saturating_mul(1 << self.timers.backoff.min(40));

@@ -41,7 +41,8 @@ pub fn read(s: &mut Section) {
         rules.remove("hystart");
     }
     if s.own("sack") == Some(&Value::Boolean(false)) {
-        // Without SACK these mechanisms have no effect (Linux: `tcp_is_sack`), so they are off by default.
+        // Without SACK these mechanisms have no effect (Linux: `tcp_is_sack`), so they are off by
+        // default.
         for name in ["rack", "tail_loss_probe", "dsack", "late_sacks"] {
             rules.remove(name);
         }

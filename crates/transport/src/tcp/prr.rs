@@ -1,5 +1,6 @@
-//! Proportional rate reduction: in fast recovery the window is reduced to the threshold in proportion to the
-//! data delivered, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
+//! Proportional rate reduction: in fast recovery the window is reduced to the threshold in
+//! proportion to the data delivered, so that ACKs clock out segments evenly over the whole round
+//! trip (RFC 6937).
 //!
 //! While the bytes in flight (pipe) exceed the threshold, an ACK that reports `DeliveredData`
 //! permits `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below the threshold, RFC
@@ -8,7 +9,7 @@
 //!
 //! Linux (`tcp_cwnd_reduction`) differs in five points. It adds the MSS only if the ACK advances
 //! SND.UNA and reports no further loss, the conservative choice of RFC 9937's `SafeACK`. RecoverFS
-//! is the window before the reduction. It counts in segments and rounds up. It sends at least one
+//! is the window before the reduction. Linux counts in segments and rounds up, sends at least one
 //! segment at the begin, and leaves recovery with cwnd = ssthresh.
 
 use super::rules::PrrRule;
@@ -22,7 +23,7 @@ pub(super) struct Prr {
     /// Bytes sent since the reduction began (`prr_out`).
     out: u64,
     /// RecoverFS: bytes outstanding at the begin of the reduction (in Linux, the congestion window
-    /// then).
+    /// at that time).
     recover_fs: u64,
 }
 

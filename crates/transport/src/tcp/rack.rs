@@ -6,12 +6,13 @@
 //! The reordering window is 0 if no reordering has been seen, and either three segments are SACKed
 //! or a recovery is in progress. Otherwise it is `reo_wnd_mult` times a quarter of the smallest
 //! RTT, at most the smoothed RTT. A DSACK increments `reo_wnd_mult`, at most once a round trip, for
-//! 16 recoveries. A timer checks segments again for which the window has not passed.
+//! 16 recoveries. A timer checks again the segments whose reordering window has not passed yet.
 //! Retransmissions are treated like other segments, so that a lost retransmission is found without
 //! a timeout.
 //!
-//! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the last five
-//! minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it, whatever it is.
+//! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the
+//! last five minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it,
+//! whatever it is.
 
 use super::config::TcpConfig;
 use super::rtt::timestamp_us;
@@ -169,9 +170,10 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window: the time for which RACK waits for a segment before it is
-    /// lost. `in_recovery`: whether a recovery is in progress; `enough`: whether the number of
-    /// SACKed segments alone indicates a loss; `srtt`: smoothed RTT, the upper bound of the window.
+    /// Returns the reordering window: the time for which RACK waits for a segment before the
+    /// segment counts as lost. `in_recovery`: whether a recovery is in progress; `enough`: whether
+    /// the number of SACKed segments alone indicates a loss; `srtt`: smoothed RTT, the upper bound
+    /// of the window.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

@@ -1,9 +1,9 @@
 //! RACK-TLP at a sender (RFC 8985, as in Linux): loss detection by [RACK](super::rack) after an
 //! ACK, at the expiry of its timer and after a timeout; and the tail loss probe.
 //!
-//! Tail loss probe (TLP, section 7): if the end of a flight is lost, no ACK shows it. After about two RTTs
-//! without an ACK a probe is sent, which is new data or the last segment; its ACK carries SACK blocks, so that
-//! no retransmission timeout is needed.
+//! Tail loss probe (TLP, section 7): if the end of a flight is lost, no ACK shows it. After about
+//! two RTTs without an ACK a probe is sent, which is new data or the last segment; its ACK carries
+//! SACK blocks, so that no retransmission timeout is needed.
 //!
 //! The probe timeout is PTO = 2·SRTT + 2 ms, or 2·SRTT + the minimum RTO if a single segment is
 //! outstanding, whose ACK may be delayed. The RFC does not add the 2 ms, and has a separate maximum
@@ -117,7 +117,8 @@ impl Endpoint {
         scoreboard.mark_lost_after_timeout(|at| rtt - now.since(at).0 as i64);
     }
 
-    /// Arms the timer of the tail loss probe after an ACK of new data or the transmission of new data.
+    /// Arms the timer of the tail loss probe after an ACK of new data or the transmission of new
+    /// data.
     #[inline]
     pub(super) fn schedule_tlp(&mut self, now: Time, config: &TcpConfig) {
         let outstanding = self.stream.outstanding();

@@ -1,5 +1,5 @@
-//! Set of byte positions as sorted, disjoint, non-touching ranges: out-of-order data of a receiver, SACKed data
-//! of a sender.
+//! Set of byte positions as sorted, disjoint, non-touching ranges: out-of-order data of a receiver,
+//! SACKed data of a sender.
 
 use serde::{Deserialize, Serialize};
 

@@ -19,8 +19,8 @@ const HEADERS: u32 = 40;
 /// Bytes of the timestamp option of TCP with padding.
 const TIMESTAMPS: u32 = 12;
 
-/// Returns the TCP settings of the profile `name` if no other key is given, for senders outside a
-/// scenario; `None` if there is no such profile.
+/// Returns the TCP settings of the profile `name`, without changes by other keys, for senders
+/// outside a scenario; `None` if there is no profile with this name.
 pub fn profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();
@@ -30,7 +30,7 @@ pub fn profile(name: &str) -> Option<TcpConfig> {
 }
 
 /// Reads `[tcp]`. `mtu`: largest IP packet in bytes, or `None` if it is not known; `others`:
-/// congestion controls from other crates; `notes`: receives remarks for the user.
+/// congestion controls from other crates; `notes`: list to which notes for the user are added.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,
@@ -103,7 +103,10 @@ fn read_sizes(s: &mut Section, mtu: Option<u32>) -> Sizes {
             .range("1", "9176"),
     );
     s.demand(mtu.is_none() || segment.0 <= room, &["segment", "timestamps"], || {
-        format!("is too large: with {headers} B of headers the MTU leaves {room} B")
+        format!(
+            "{} B is too large: after {headers} B of headers, the MTU leaves {room} B",
+            segment.0
+        )
     });
     let initial_window = s.get(
         key("initial_window", "Initial window in segments (RFC 6928).")
@@ -176,8 +179,8 @@ fn read_acks(s: &mut Section) -> Acks {
         ack_every: s.get(
             key(
                 "ack_every",
-                "Number of full segments after which the receiver sends an ACK at the latest (RFC \
-             5681, 4.2: 2); with 1 every packet is acknowledged.",
+                "Number of segments, full or not, after which the receiver sends an ACK at the \
+                 latest (RFC 5681, 4.2: 2); with 1 every segment is acknowledged.",
             )
             .default("2")
             .range("1", "1000"),

@@ -1,5 +1,5 @@
-//! State of a receiver: reassembly, SACK blocks (RFC 2018), and Linux's [ACK policy](super::linux_acks) and
-//! [window autotuning](super::autotune).
+//! State of a receiver: reassembly, SACK blocks (RFC 2018), and Linux's [ACK
+//! policy](super::linux_acks) and [window autotuning](super::autotune).
 
 use super::autotune::Autotune;
 use super::config::TcpConfig;
@@ -29,8 +29,8 @@ pub(super) struct Receiver {
     pub(super) acked: u64,
     /// Stream position of the other end's FIN; `u64::MAX` until the FIN has arrived.
     pub(super) fin_at: u64,
-    /// Position at whose arrival in order the application is notified; `u64::MAX` if no
-    /// notification is requested.
+    /// The application is notified when all stream positions before this one have arrived;
+    /// `u64::MAX` if no notification is requested.
     pub(super) notify_at: u64,
     /// Stream positions that have arrived out of order, above a gap.
     pub(super) out_of_order: RangeSet,
@@ -104,8 +104,9 @@ impl Receiver {
     }
 
     /// Whether a compressed ACK must be sent before the out-of-order segment `start..end` is
-    /// stored. It must if the segment touches neither of the two ranges reported last: so each
-    /// range is in the first two blocks of at least one ACK (Linux, `tcp_sack_new_ofo_skb`).
+    /// stored. The ACK must be sent if the segment touches neither of the two ranges reported last,
+    /// and does not begin a second range. Each range is then in the first two blocks of at least
+    /// one ACK (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
     pub(super) fn flushes_compressed_ack(&self, (start, end): (u64, u64)) -> bool {
         if !self.linux.as_ref().is_some_and(|i| i.acks.compresses_ack()) {
@@ -137,8 +138,8 @@ impl Receiver {
         self.out_of_order = RangeSet::default();
     }
 
-    /// Updates the timestamp to echo (TS.Recent) to that of the first segment not yet acknowledged,
-    /// but never to an older one (RFC 7323, 4.3).
+    /// Updates the timestamp to echo (TS.Recent) to the timestamp of the first segment not yet
+    /// acknowledged, but never to an older timestamp (RFC 7323, 4.3).
     #[inline]
     pub(super) fn update_ts_recent(&mut self, start: u64, packet: &Packet) {
         let stamp = timestamp_us(packet.born);
@@ -219,7 +220,8 @@ impl Receiver {
         self.linux.get_or_insert_default().acks.on_data(&arrival)
     }
 
-    /// Returns the bytes stored out of order, and the distance from the data in order to their end.
+    /// Returns the bytes stored out of order, and the distance from the data in order to the end of
+    /// the stored bytes.
     fn stored(&self) -> (u64, u64) {
         let span = self.out_of_order.end().saturating_sub(self.next);
         (self.out_of_order.total(), span)

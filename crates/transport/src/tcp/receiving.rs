@@ -14,7 +14,8 @@ use super::rules::AckRule;
 use eastwest_types::{Packet, Time, flag};
 
 impl Endpoint {
-    /// Processes payload and FIN of a packet, and acknowledges them or starts the delayed-ACK timer.
+    /// Processes payload and FIN of a packet, and acknowledges them or starts the delayed-ACK
+    /// timer.
     pub(super) fn on_payload(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
         let start = Packet::widen(packet.seq, self.receiver.next);
         let fin = packet.flags & flag::FIN != 0;

@@ -1,11 +1,11 @@
 //! State of loss recovery: which outstanding bytes are SACKed, lost, retransmitted and in flight.
 //!
-//! With SACK it follows RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth
-//! of bytes above it are SACKed; `pipe` counts the bytes in flight. Without SACK it follows NewReno
-//! (RFC 6582). Each duplicate ACK stands for one segment that has left the network, and the first
-//! segment is the lost one; every partial ACK restarts the timer ("slow but steady", as Linux
-//! does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) all bytes that are not SACKed are lost,
-//! and retransmitted in slow start. Code that enters and leaves a recovery is in
+//! With SACK, recovery follows RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments'
+//! worth of bytes above it are SACKed; `pipe` counts the bytes in flight. Without SACK, recovery
+//! follows NewReno (RFC 6582). Each duplicate ACK stands for one segment that has left the network,
+//! and the first segment is the lost one; every partial ACK restarts the timer ("slow but steady",
+//! as Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) all bytes that are not SACKed are
+//! lost, and retransmitted in slow start. Code that enters and leaves a recovery is in
 //! [`fast_recovery`](super::fast_recovery).
 
 use super::cold_state::ColdState;
@@ -30,8 +30,8 @@ pub(super) struct Recovery {
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     /// Fields that are rarely used, allocated at their first use.
     pub(super) cold: Option<Box<ColdState>>,
-    /// Number of consecutive duplicate ACKs. Without SACK it stands for the segments that have
-    /// arrived out of order.
+    /// Number of consecutive duplicate ACKs: without SACK, an estimate of the number of segments
+    /// that have arrived out of order.
     pub(super) dup_acks: u32,
     /// Phase of loss recovery: open, fast recovery, or loss (after a retransmission timeout).
     pub(super) phase: RecoveryPhase,
@@ -193,8 +193,8 @@ impl Recovery {
     }
 
     /// Returns bytes (start, end) to retransmit although they are not known to be lost, for a
-    /// sender that can send nothing else (RFC 6675, `NextSeg` rules 3 and 4). They are a hole below
-    /// SACKed data or, once in a recovery, the last outstanding segment; otherwise `None`.
+    /// sender that can send nothing else (RFC 6675, `NextSeg` rules 3 and 4). The bytes are a hole
+    /// below SACKed data or, once in a recovery, the last outstanding segment; otherwise `None`.
     pub(super) fn next_unconfirmed(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
         let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start < self.sacked.end() {

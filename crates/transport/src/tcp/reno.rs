@@ -1,8 +1,8 @@
 //! Reno as in ns-2's FullTcp: `partial_acks = false` without SACK.
 //!
-//! Any ACK of new data ends fast recovery (RFC 2581, 3.2). Whether the window is reduced again in the same
-//! window of data depends on the cause of the last reduction (`FullTcpAgent::dupack_action`, `timeout_action`,
-//! `TcpAgent::ecn`):
+//! Any ACK of new data ends fast recovery (RFC 2581, 3.2). Whether the window is reduced again in
+//! the same window of data depends on the cause of the last reduction
+//! (`FullTcpAgent::dupack_action`, `timeout_action`, `TcpAgent::ecn`):
 //!
 //! | last reduction | three duplicate ACKs below `recover` | ECE below `recover` | timeout |
 //! |---|---|---|---|

@@ -4,7 +4,7 @@
 //! The degree starts at the setting `reordering` (RFC 5681: 3). With `adapt_reordering` it rises to
 //! the largest distance by which an original transmission has arrived late, at most 300 (Linux,
 //! `tcp_check_sack_reordering`, `tcp_max_reordering`). A timeout while at least `reordering`
-//! segments are out of order resets it (`tcp_enter_loss`).
+//! segments are out of order resets the degree (`tcp_enter_loss`).
 //!
 //! RACK uses the degree only until reordering has been seen. Afterwards it uses only times.
 
@@ -75,8 +75,8 @@ impl Recovery {
         }
     }
 
-    /// Resets the degree of reordering at a timeout outside of a recovery: a too high degree may
-    /// have caused the timeout.
+    /// Resets the degree of reordering at a timeout outside of a recovery if at least `reordering`
+    /// segments are SACKed: a too high degree may have caused the timeout.
     pub(super) fn lower_reordering_degree(&mut self, config: &TcpConfig) {
         if !config.sack {
             return;

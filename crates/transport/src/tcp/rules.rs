@@ -19,12 +19,12 @@ pub enum RtoRule {
 /// Condition under which a connection without progress fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GiveUp {
-    /// The connection fails after `max_retries` consecutive timeouts.
+    /// The connection survives `max_retries` consecutive timeouts, and fails at the next one.
     #[default]
     Count,
-    /// The connection fails at the first timeout after a time: the sum of `max_retries` timeouts
-    /// that begin with the minimum and double. The time counts from the first retransmission
-    /// (Linux, `retransmits_timed_out`).
+    /// The connection fails at the first timeout after a time limit: the sum of `max_retries` + 1
+    /// timeouts that begin with the minimum and double up to the maximum. The time counts from the
+    /// first retransmission (Linux, `retransmits_timed_out`).
     Time,
 }
 
@@ -33,7 +33,7 @@ pub enum GiveUp {
 pub struct TimerRules {
     /// Formula of the retransmission timeout.
     pub rto: RtoRule,
-    /// Whether timers expire only on ticks of length `granularity`. Their times are rounded up as
+    /// Whether timers expire only on ticks of length `granularity`. Expiry times are rounded up as
     /// in Linux's timer wheel.
     pub ticks: bool,
     /// Whether ticks of different hosts have different phases, since hosts boot at different times.
@@ -44,7 +44,8 @@ pub struct TimerRules {
     pub uptime_seed: Option<u64>,
     /// Condition under which a connection without progress fails.
     pub give_up: GiveUp,
-    /// Number of consecutive timeouts after which a SYN or SYN-ACK fails; `None`: as `max_retries`.
+    /// Number of consecutive timeouts of a SYN or SYN-ACK that the connection survives: it fails at
+    /// the next one. `None`: as `max_retries`.
     pub syn_retries: Option<u32>,
     /// Number of first timeouts of a SYN after which the timeout does not double (Linux,
     /// `tcp_syn_linear_timeouts`).
@@ -96,8 +97,9 @@ pub enum RackRule {
     /// RACK of RFC 8985: an ACK whose echoed timestamp is earlier than a retransmission does not
     /// acknowledge that retransmission.
     Rfc8985,
-    /// RACK of Linux: an ACK acknowledges a retransmission unless it arrives earlier than the
-    /// smallest RTT after it. The reordering timer expires 2 ms later than in the RFC.
+    /// RACK of Linux: an ACK acknowledges a retransmission unless the time from the retransmission
+    /// to the ACK is shorter than the smallest RTT. The reordering timer expires 2 ms later than in
+    /// the RFC.
     Linux,
 }
 
@@ -227,8 +229,9 @@ impl TimerRules {
                 (
                     "time",
                     GiveUp::Time,
-                    "at the first timeout after a time: the sum of max_retries timeouts that \
-                     begin with min_rto and double, as Linux interprets tcp_retries2",
+                    "at the first timeout after a time limit: the sum of max_retries + 1 timeouts \
+                     that begin with min_rto and double up to max_rto, as Linux interprets \
+                     tcp_retries2",
                 ),
             ],
         );
@@ -387,12 +390,7 @@ impl ReceiverRules {
             "Rule by which a receiver sends ACKs.",
             Some("count"),
             &[
-                (
-                    "count",
-                    AckRule::Count,
-                    "after ack_every full segments, or after \
-                                           delayed_ack_timeout",
-                ),
+                ("count", AckRule::Count, "after ack_every segments, or after delayed_ack_timeout"),
                 (
                     "linux",
                     AckRule::Linux,
@@ -442,7 +440,7 @@ impl ReceiverRules {
 }
 
 /// Reads the key `partial_acks`: whether recovery without SACK continues after a partial ACK
-/// (NewReno); otherwise it is Reno, which needs `prr` off.
+/// (NewReno); if false, recovery is as in Reno, which needs `prr` off.
 fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
@@ -512,7 +510,7 @@ fn read_rack(s: &mut Section, sack: bool) -> (RackRule, bool) {
         .default("false"),
     );
     s.demand(!probes || rack != RackRule::Off, &["tail_loss_probe", "rack"], || {
-        "needs rack".to_owned()
+        "needs rack = \"rfc8985\" or \"linux\"".to_owned()
     });
     (rack, probes)
 }

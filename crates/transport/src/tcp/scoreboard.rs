@@ -2,8 +2,9 @@
 //! of its last transmission, and whether it is SACKed, lost or retransmitted. A sender without RACK
 //! stores only ranges of positions ([`recovery`](super::recovery)).
 //!
-//! Segments lie in the order of their first transmission. Retransmissions have a second list in the order of
-//! their transmission, so that the oldest segments that may be lost are found without scanning all segments.
+//! Segments lie in the order of their first transmission. Retransmissions have a second list in the
+//! order of their transmission, so that the oldest segments that may be lost are found without
+//! scanning all segments.
 
 use super::rack::{AckContext, Rack};
 use super::range_set::RangeSet;
@@ -47,13 +48,14 @@ pub(super) struct Delivery {
     /// Whether the data contains a segment that was sent once and ends at or below the recovery
     /// point.
     pub(super) original: bool,
-    /// Lowest start of a segment that was sent once and arrived after a higher one (reordering);
-    /// `None` if there is no such segment.
+    /// Lowest start of a segment that was sent once and arrived after a higher segment
+    /// (reordering); `None` if there is no such segment.
     pub(super) reordered: Option<u64>,
 }
 
-/// Send times of the segments that an ACK newly delivers, all of which were sent only once. They
-/// give an RTT sample for each ACK, with or without timestamps (Linux, `tcp_clean_rtx_queue`).
+/// Send times of the segments that an ACK newly delivers, all of which were sent only once. The
+/// times give an RTT sample for each ACK, with or without timestamps (Linux,
+/// `tcp_clean_rtx_queue`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendTimes {
     /// Send time of the first newly delivered segment.
@@ -243,8 +245,8 @@ impl Scoreboard {
     }
 
     /// Marks the segments within `from..to` as SACKed; no SACK block has covered these positions
-    /// before. Returns the range of whole segments in it, since a SACKed part of a segment does not
-    /// count (Linux, `tcp_match_skb_to_sack`).
+    /// before. Returns the range of whole segments in `from..to`, since a SACKed part of a segment
+    /// does not count (Linux, `tcp_match_skb_to_sack`).
     pub(super) fn sack(
         &mut self,
         from: u64,
@@ -320,7 +322,7 @@ impl Scoreboard {
             }
             i += 1;
         }
-        debug_assert!(false, "a lost segment that is not there");
+        debug_assert!(false, "bytes are lost, but no segment is marked as lost");
         None
     }
 
@@ -351,9 +353,10 @@ impl Scoreboard {
         self.retransmissions.get_or_insert_default().list.push_back((s.end(), now));
     }
 
-    /// Marks segments as lost by RACK. They were sent before some delivered segment, and
-    /// `remaining(send time)`, the time until a segment is lost, is not above zero. Returns whether
-    /// a retransmission is among them, and the longest remaining time of the other segments in ps.
+    /// Marks segments as lost by RACK. A segment is lost if it was sent before some delivered
+    /// segment, and `remaining(send time)`, the time in ps until the segment counts as lost, is not
+    /// above zero. Returns whether a retransmission is newly lost, and the longest remaining time
+    /// in ps of the segments that are not lost yet.
     pub(super) fn mark_lost_by_time(
         &mut self,
         sacked: &RangeSet,

@@ -15,7 +15,8 @@ pub enum WindowPhase {
     CongestionAvoidance = 1,
     /// Fast recovery, after losses found by ACKs.
     Recovery = 2,
-    /// Loss phase: after a retransmission timeout, until all data outstanding then is acknowledged.
+    /// Loss phase: after a retransmission timeout, until all data outstanding at the timeout is
+    /// acknowledged.
     Loss = 3,
 }
 
@@ -29,7 +30,7 @@ impl WindowPhase {
 pub struct SenderState {
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold in bytes; `None` before the first loss.
+    /// Slow start threshold in bytes; `None` until slow start ends for the first time.
     pub ssthresh: Option<u64>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,

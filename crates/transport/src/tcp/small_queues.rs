@@ -1,11 +1,12 @@
 //! TCP small queues at an endpoint ([rule](crate::congestion::small_queue)): whether the host's NIC
 //! has room for the next burst, and when the segments handed to the NIC will have left it.
 //!
-//! The time at which a segment leaves the NIC is known when it is handed over, so a throttled sender arms one
-//! timer for the time at which there is room. Linux checks whenever a packet of the connection has left, which
-//! is equivalent. At expiry the sender does what `tcp_tsq_write` does: it retransmits lost segments, then sends
-//! new data. Segments of a burst wait together. Each retransmission is checked separately, with the whole hole
-//! as its size: Linux checks with the lost packet before it is split.
+//! The time at which a segment leaves the NIC is known when it is handed over, so a throttled
+//! sender arms one timer for the time at which there is room. Linux checks whenever a packet of the
+//! connection has left, which is equivalent. At expiry the sender does what `tcp_tsq_write` does:
+//! it retransmits lost segments, then sends new data. Segments of a burst wait together. Each
+//! retransmission is checked separately, with the whole hole as its size: Linux checks with the
+//! lost packet before it is split.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;

@@ -43,7 +43,7 @@ impl Endpoint {
     }
 
     /// Counts a timeout once as spurious. `late`: whether a late ACK of the original transmission
-    /// has shown it.
+    /// has shown that the timeout was spurious.
     fn count_spurious_timeout(&mut self, acked: u64, late: bool, sink: &mut impl Sink) {
         let cold = self.recovery.cold_mut();
         if !std::mem::replace(&mut cold.spurious_counted, true) {
@@ -113,7 +113,8 @@ impl Endpoint {
     }
 
     /// Checks from an ACK whether the recovery or timeout in progress, or the last one, was
-    /// spurious, and undoes it. Returns whether the sender may continue to retransmit.
+    /// spurious. If so, undoes its window reduction. Returns whether the sender may continue to
+    /// retransmit.
     pub(super) fn detect_spurious_recovery(
         &mut self,
         packet: &Packet,

@@ -92,8 +92,8 @@ impl Stack {
         self.settings.get(self.endpoints[id.slot()].settings())
     }
 
-    /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` if all slots are in
-    /// use.
+    /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` if all
+    /// slots are in use.
     pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
         let id = self.allocate(c)?;
         let e = &mut self.endpoints[id.slot()];
@@ -114,8 +114,8 @@ impl Stack {
         }
     }
 
-    /// Copies the state of endpoint `id` from the stack `from`, in which it is simulated. A timeout
-    /// of its peer, simulated in this stack, inspects this state to find its cause.
+    /// Copies the state of endpoint `id` from the stack `from`, which simulates this endpoint. This
+    /// stack simulates the peer. If the peer has a timeout, the copied state decides the cause.
     pub fn copy_peer_state(&mut self, id: EndpointId, from: &Stack) {
         let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
         if theirs.address.id == id {
@@ -133,7 +133,7 @@ impl Stack {
     }
 
     /// Takes over the endpoints on the hosts for which `theirs` is true from another stack, which
-    /// has the same connections.
+    /// has the same connections. Adds the other stack's counters of ended connections.
     pub fn adopt_endpoints(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
         for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
             if theirs(mine.address.local) {
@@ -292,8 +292,8 @@ impl Stack {
         }
     }
 
-    /// Handles the arrival of a segment that its host has merged from `frames` segments. All of
-    /// them count for delayed ACKs.
+    /// Handles the arrival of a segment that its host has merged from `frames` segments. All merged
+    /// segments count for delayed ACKs.
     pub fn on_merged(
         &mut self,
         now: Time,

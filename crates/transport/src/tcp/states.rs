@@ -47,8 +47,8 @@ pub(super) enum RackTimer {
 pub(super) enum TimeWait {
     /// A FIN must still be sent, received or acknowledged.
     NotYet,
-    /// The endpoint answers retransmitted FINs until its retransmission timer, otherwise idle,
-    /// expires.
+    /// The endpoint answers retransmitted FINs until TIME-WAIT ends. The retransmission timer,
+    /// which is otherwise idle in this state, measures the time.
     Running,
     /// TIME-WAIT has ended; the endpoint has finished.
     Over,

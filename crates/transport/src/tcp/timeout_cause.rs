@@ -1,14 +1,15 @@
-//! Causes of retransmission timeouts. Each timeout is counted under one cause, which is decided when the
-//! timer expires ([`timeout_cause`](super::endpoint::Endpoint::timeout_cause) in `timer_expiry.rs`).
+//! Causes of retransmission timeouts. Each timeout is counted under one cause, which is decided
+//! when the timer expires ([`timeout_cause`](super::endpoint::Endpoint::timeout_cause) in
+//! `timer_expiry.rs`).
 //!
 //! A real sender can only guess the cause. In the simulation both ends are known, and the data that
-//! has arrived at the receiver decides. The classes follow studies of incast. Whole windows lost,
-//! and the last segments of a message lost: Zhang, Ren and Lin, *Modeling and Understanding TCP
-//! Incast in Data Center Networks*, INFOCOM 2011, call them block head and block tail timeouts.
-//! Retransmissions lost: Vasudevan et al., SIGCOMM 2009. A further class are timers that expired
-//! although nothing was lost, which those studies could only suspect. A timeout that a later ACK
-//! shows to be spurious ([detection](super::spurious_retransmission)) is moved to
-//! [`TimeoutCause::Spurious`].
+//! has arrived at the receiver decides. The classes follow studies of incast. The loss of a whole
+//! window, and the loss of the last segments of a message, are the causes of the block head and
+//! block tail timeouts of Zhang, Ren and Lin, *Modeling and Understanding TCP Incast in Data Center
+//! Networks*, INFOCOM 2011. The class of lost retransmissions follows Vasudevan et al., SIGCOMM
+//! 2009. One more class has timeouts without any loss, which these studies could only suspect. A
+//! timeout that a later ACK shows to be spurious ([detection](super::spurious_retransmission)) is
+//! moved to [`TimeoutCause::Spurious`].
 //!
 //! When the timer expires, a segment that waits in a queue cannot be distinguished from a lost
 //! segment. The timestamp that its ACK echoes shows the difference later. Without timestamps only
@@ -39,7 +40,7 @@ pub enum TimeoutCause {
     /// retransmission has not arrived either.
     LostRetransmission = 6,
     /// Enough segments above the hole (first unacknowledged segment) had arrived for a fast
-    /// retransmit, but the timer expired before it.
+    /// retransmit, but the timer expired first.
     Recovery = 7,
     /// Only the FIN is outstanding.
     Fin = 8,

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 const WHEEL_LEVELS: u32 = 9;
 
 /// Returns the tick at which a timer of `ticks` ticks, set during tick `now`, expires in Linux's
-/// timer wheel (`calc_wheel_index`). It is after `now + ticks`, at a whole unit of the wheel's
-/// level.
+/// timer wheel (`calc_wheel_index`). The tick is after `now + ticks`, at a whole unit of the
+/// wheel's level.
 fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     let mut level = 0;
     while level + 1 < WHEEL_LEVELS && ticks >= 63 << (3 * level) {
@@ -57,7 +57,8 @@ pub(super) struct Timers {
     pub(super) timed_end: u64,
     /// Time at which the segment whose RTT is being measured was sent.
     pub(super) timed_at: Time,
-    /// Number of retransmission timeouts since SND.UNA last advanced.
+    /// Number of retransmission timeouts since SND.UNA last advanced, or of window probes without
+    /// an answer.
     pub(super) retries: u16,
     /// Number of times that the retransmission timeout is currently doubled (RFC 6298, 5.5).
     pub(super) backoff: u8,
@@ -96,8 +97,8 @@ impl Timers {
         self.rtt.sample(rtt, stream.una, stream.next, config);
     }
 
-    /// Starts to measure the RTT of the segment whose last position is before `end`, unless another
-    /// segment is being measured.
+    /// Starts to measure the RTT of the segment that ends before stream position `end`, unless
+    /// another segment is being measured.
     #[inline]
     pub(super) fn time_segment(&mut self, now: Time, end: u64) {
         if self.timed_end == 0 {
@@ -112,7 +113,7 @@ impl Timers {
     }
 }
 
-/// Returns the time after which a connection without progress fails: the sum of `max_retries`
+/// Returns the time after which a connection without progress fails: the sum of `max_retries` + 1
 /// timeouts that double from the minimum up to the maximum (Linux, `tcp_model_timeout`).
 pub(super) fn give_up_after(config: &TcpConfig) -> Span {
     let doublings = (config.max_rto.0 / config.min_rto.0.max(1)).max(1).ilog2();

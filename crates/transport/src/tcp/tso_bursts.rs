@@ -7,8 +7,8 @@ use super::offload::MAX_BURST_BYTES;
 use super::states::RecoveryPhase;
 use eastwest_types::{Span, Time};
 
-/// Binary logarithm of 512 µs. The part of a burst's size that does not depend on the pacing rate
-/// is halved for each 512 µs of the smallest RTT (Linux, `tcp_tso_rtt_log`).
+/// Binary logarithm of 512. The part of a burst's size that does not depend on the pacing rate is
+/// halved for each 512 µs of the smallest RTT (Linux, `tcp_tso_rtt_log`).
 const RTT_LOG: u32 = 9;
 /// Binary logarithm of 1024. A burst holds the bytes that the pacing rate sends in 1/1024 s (Linux,
 /// `sk_pacing_shift`).

@@ -17,7 +17,7 @@ pub(super) struct UndoState {
     /// Number of retransmitted segments that no DSACK has reported yet; 0 proves that the reduction
     /// was unnecessary. `None` if no segment was retransmitted, which proves nothing.
     unreported: Option<u32>,
-    /// Time in µs of the first retransmission after the reduction; 0 before it.
+    /// Time in µs of the first retransmission after the reduction; 0 if there is none yet.
     first_retransmission_us: u32,
     after_timeout: bool,
 }
