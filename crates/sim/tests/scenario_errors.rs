@@ -200,7 +200,7 @@ fn overrides_are_checked_like_anything_else() {
     assert_eq!(set("fabric.queue.limit", "64 KB"), "");
     assert_eq!(set("tcp.sack", "false"), "");
     assert!(set("tcp.minrto", "1 ms").ends_with("(did you mean min_rto?)"));
-    assert!(set("workload.0.bytes", "2 s").contains("has no unit of size"));
+    assert!(set("workload.0.bytes", "2 s").contains("has an unknown unit for a size"));
     assert!(set("workload.bluk.bytes", "2 MB").contains("did you mean workload.bulk?"));
     assert!(set("fabrik.mtu", "1500").contains("did you mean fabric?"));
     assert!(set("fabric.mtu", "99999").contains("must be 68 to 9216"));
