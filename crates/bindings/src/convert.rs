@@ -1,5 +1,5 @@
-//! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as Python
-//! objects.
+//! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as
+//! Python objects.
 
 use crate::own::Own;
 use crate::patience::patiently;

@@ -241,8 +241,8 @@ impl Campaign {
         Campaign { always, ..self }
     }
 
-    /// Returns the campaign with a function that returns the error which a mechanism of the user has
-    /// reported since the last call. The function is called after each judged scenario.
+    /// Returns the campaign with a function that returns the error which a mechanism of the user
+    /// has reported since the last call. The function is called after each judged scenario.
     pub fn with_fault(self, fault: Box<Reported>) -> Campaign {
         Campaign { fault, ..self }
     }
@@ -363,8 +363,8 @@ impl Campaign {
         self.judge_case(number, &drawn, covered)
     }
 
-    /// Draws the case with this number; if no valid scenario has the requested pair, draws it without
-    /// the pair and returns true.
+    /// Draws the case with this number; if no valid scenario has the requested pair, draws it
+    /// without the pair and returns true.
     fn draw(&self, number: u64) -> (Drawn, bool) {
         let mut drawn = self.draw_case(number);
         let refused = drawn.case.is_err();

@@ -367,8 +367,8 @@ impl Quantity for FileName {
         };
         let inside = |part: &str| !part.is_empty() && part != "." && part != "..";
         if text.len() > 255 || text.chars().any(char::is_control) || text.contains(['\\', ':']) {
-            Err("is not a file name: it must have at most 255 bytes and must not contain '\\', ':' or \
-                 control characters"
+            Err("is not a file name: it must have at most 255 bytes and must not contain '\\', \
+                 ':' or control characters"
                 .to_owned())
         } else if !text.split('/').all(inside) {
             Err("must be a path below the directory of the scenario, without a leading '/' and \
