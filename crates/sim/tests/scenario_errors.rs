@@ -243,7 +243,7 @@ fn impossible_demands_are_refused_with_the_reason() {
             "is the master",
         ),
         ("kind='mapreduce'", "a MapReduce workload needs jobs"),
-        ("kind='mapreduce'\ntrace='../x.tsv'", "no '..'"),
+        ("kind='mapreduce'\ntrace='../x.tsv'", "'.' or '..'"),
         ("kind='mapreduce'\ntrace='none.tsv'", "does not exist"),
         (
             "kind='stride'\nstride=1\ncount=1\nbytes='1 MB'\nbackground=true",
