@@ -1,5 +1,5 @@
-//! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as Python
-//! objects.
+//! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as
+//! Python objects.
 
 use crate::own::Own;
 use crate::patience::patiently;
@@ -42,8 +42,8 @@ pub static OWN: OnceLock<Own> = OnceLock::new();
 
 /// Returns the context in which a scenario is read: the directories of its files, and the
 /// mechanisms that it may use beside the built-in ones. `watch` counts the calls of `sketches`
-/// (mechanisms in Python) and holds their first exception. Fails if two mechanisms of a kind have
-/// the same name.
+/// (mechanisms in Python) and holds their first exception. Fails if the name of a mechanism is not
+/// allowed, or is used twice within a kind.
 pub fn context(
     base_dir: &str,
     data_dir: &str,

@@ -1,6 +1,6 @@
 //! Saving of a run in progress: regular checkpoints, and the rows of tables that grow with the run.
-//! A Python object, the keeper, decides where they are stored and what is printed; see `Keeper` in
-//! python/eastwest/core.py.
+//! A Python object, the keeper, decides where checkpoints and rows are stored, and what is printed;
+//! see `Keeper` in python/eastwest/core.py.
 
 use crate::convert::tables_dict;
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// checkpoint.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
-/// Number of bytes of a checkpoint after each of which the file is forced to disk (fdatasync). Each
-/// wait for the disk, in which Ctrl-C is not checked, is then short.
+/// While a checkpoint is written, its file is forced to disk (fdatasync) each time this number of
+/// bytes has been written. Each wait for the disk, in which Ctrl-C is not checked, is then short.
 const SYNC_EVERY: usize = 64 << 20;
 
 /// Saving of a run in progress: regular checkpoints, and rows of tables that grow with the run.
@@ -123,8 +123,8 @@ impl Keeping {
         self.given_up || self.told
     }
 
-    /// Returns the path of the checkpoint; at the first call, the Python object `keeper` chooses
-    /// it. `None` if it does not save this run, or if saving has failed.
+    /// Returns the path of the checkpoint. The Python object `keeper` chooses the path at the first
+    /// call. `None` if `keeper` does not save this run, or if saving has failed.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);

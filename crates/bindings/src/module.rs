@@ -333,8 +333,8 @@ fn give_memory_back() {
 }
 
 /// Adds the functions and exceptions of `eastwest._core` to a Python module. `own` is a mechanism
-/// crate, whose mechanisms scenarios may use; `None` in the standard module. Fails if two
-/// mechanisms have the same name.
+/// crate, whose mechanisms scenarios may use; `None` in the standard module. Fails if the name of a
+/// mechanism is not allowed, or is used twice within a kind.
 pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     give_memory_back();
     if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {

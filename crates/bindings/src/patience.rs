@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs `work`, which counts its steps ([`interrupt::steps`]). Several times per second, checks for
-/// Ctrl-C and calls the method `busy` of the Python object `progress`, if there is one. An
-/// exception of either interrupts the work and is returned as the error.
+/// Ctrl-C and calls the method `busy` of the Python object `progress`, if there is one. Ctrl-C, or
+/// an exception of `busy`, interrupts the work and is returned as the error.
 pub fn patiently<R>(progress: Option<&Py<PyAny>>, work: impl FnOnce() -> R) -> PyResult<R> {
     let raised = Rc::new(RefCell::new(None));
     let busy = Python::attach(|py| progress.and_then(|p| p.getattr(py, "busy").ok()));

@@ -119,8 +119,7 @@ impl Epoll {
     }
 
     /// Stores the new state `seen` of the connection for the sockets for whose file descriptor
-    /// `concerned` is true. Records whether it differs from the old state so that edge-triggered
-    /// events are reported.
+    /// `concerned` is true. Records whether the change of the state triggers edge-triggered events.
     pub fn note(&mut self, seen: Seen, concerned: impl Fn(i64) -> bool) {
         for (_, entry) in self.watched.iter_mut().filter(|(number, _)| concerned(**number)) {
             entry.note(seen);
@@ -128,8 +127,8 @@ impl Epoll {
     }
 
     /// Records that the events of the first ready socket of the epoll set have been reported to the
-    /// application. `ready`: returns the events for which the socket with a file descriptor is
-    /// ready.
+    /// application. `ready` returns the events for which a socket is ready; its argument is a file
+    /// descriptor.
     pub fn note_told(&mut self, ready: impl Fn(i64) -> u32) {
         let told = self.watched.iter_mut().find(|(number, e)| e.events(ready(**number)) > 0);
         if let Some((_, entry)) = told {

@@ -1,7 +1,8 @@
 //! Values of the fields `tcpi_…` of `tcp_info`, and of constants, for the simulated endpoint.
 //!
 //! Linux counts segments, the simulated endpoint bytes. A number of segments is the number of bytes
-//! divided by the segment size, rounded down for the congestion window and up for other fields.
+//! divided by the segment size. It is rounded down for the congestion window and the slow-start
+//! threshold, and up for other fields.
 
 use crate::host::Host;
 use crate::problem::hint;

@@ -1,7 +1,7 @@
-//! The endpoint under test in simulated time. Only this module calls the transport.
+//! The endpoint under test in simulated time. Only this module passes events to the TCP stack.
 //!
-//! A TCP stack always has both ends of a connection. The other end is a dummy here: its packets are
-//! dropped, its timers never expire, and the script sends in its place.
+//! The TCP stack of the simulator always has both ends of a connection. The other end is a dummy
+//! here: its packets are dropped, its timers never expire, and the script sends in its place.
 
 use crate::cork::Cork;
 use crate::limits::Limits;

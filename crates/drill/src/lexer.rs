@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips and returns the next characters for which `wanted` is true.
+    /// Skips and returns the following characters, up to the first for which `wanted` is false.
     pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let before = self.rest.as_str();
         while self.peek().is_some_and(&wanted) {

@@ -3,7 +3,7 @@
 //!
 //! A script lists the packets that arrive (`<`), the packets expected from the endpoint (`>`) with
 //! their times, the system calls of the application, and assertions about `tcp_info` (`%{ assert …
-//! }%`). The stages are [`lexer`] → [`parser`] → [`script`] → [`run`]. The last one executes the
+//! }%`). The stages are [`lexer`] → [`parser`] → [`script`] → [`run`]. The last stage executes the
 //! events on a [`host`], converts sequence numbers and times with a [`wire`], and compares packets
 //! with the [`matcher`]. The language follows packetdrill's syntax document and public scripts, and
 //! the rules of its runner for times, tolerances and defaults. No code of packetdrill is copied.
@@ -50,7 +50,7 @@ pub struct Outcome {
     /// Number of alterations that were tried: changes of one expected number or time, with which
     /// the script must fail (see [mutation]). 0 if they were not requested.
     pub alterations: usize,
-    /// Alterations with which the script still passed, so that it does not detect this error.
+    /// Alterations with which the script still passed: errors that the script does not detect.
     pub unnoticed: Vec<mutation::Unnoticed>,
 }
 

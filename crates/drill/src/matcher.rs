@@ -71,8 +71,9 @@ fn sorted(options: &[TcpOption]) -> Vec<TcpOption> {
     all
 }
 
-/// Appends the next segment to a run of segments, if it begins at the end of the run and has the
-/// same ACK and ECN field. Returns whether it was appended.
+/// Appends the next data segment to a run of segments, if it begins at the end of the run and has
+/// the same ACK and ECN field. A segment with SYN joins no run, and a FIN ends a run. Returns
+/// whether the segment was appended.
 pub fn join(run: &mut Packet, next: &Seen) -> bool {
     let p = &next.packet;
     let follows = p.start == run.start.wrapping_add(run.length) && p.length > 0;

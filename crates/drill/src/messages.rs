@@ -55,7 +55,7 @@ fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Re
         Value::Name(name) => name.clone(),
         _ => "a value of another type".into(),
     };
-    let expected = found.map_or_else(|| "left out".into(), write);
+    let expected = found.map_or_else(|| "absent (the script omits it)".into(), write);
     call.fail(format!("{name} is {}, not {expected}", write(actual)))
 }
 

@@ -28,8 +28,9 @@ impl Notifications {
         self.ends.push_back(end);
     }
 
-    /// Handles the acknowledgement of the first `acknowledged` bytes of the stream. Adds a
-    /// notification for the `MSG_ZEROCOPY` sends that are completed by it.
+    /// Handles the acknowledgement of the first `acknowledged` bytes of the stream. Each
+    /// `MSG_ZEROCOPY` send that this completes extends the notification in the error queue, or adds
+    /// a notification if the queue is empty.
     pub fn note(&mut self, acknowledged: u64) {
         while self.ends.front().is_some_and(|end| *end <= acknowledged) {
             self.ends.pop_front();

@@ -155,7 +155,7 @@ impl Parser<'_> {
                 "mss" => options.mss = number(65_000.0)? as u16,
                 "profile" => {
                     let known = value.as_deref().and_then(Profile::named);
-                    let message = "--profile needs linux or classic";
+                    let message = "--profile must be linux or classic";
                     options.profile = Some(known.ok_or_else(|| self.problem(message))?);
                 }
                 other if NO_MATTER.contains(&other) => {}

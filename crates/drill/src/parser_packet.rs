@@ -30,7 +30,7 @@ impl Parser<'_> {
         let place = self.place();
         let start: u32 = self.whole("the first sequence number")?;
         self.want(':')?;
-        let end: u32 = self.whole("the sequence number after the last")?;
+        let end: u32 = self.whole("the sequence number after the last byte")?;
         self.want('(')?;
         let length: u32 = self.whole("the number of bytes")?;
         self.want(')')?;

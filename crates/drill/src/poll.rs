@@ -35,7 +35,7 @@ fn events_in(call: &Call, value: Option<&Value>, member: &str) -> Result<Option<
 pub fn poll(system: &mut System, call: &Call) -> Answer {
     let one = match call.argument(0) {
         Some(Value::List(all)) if all.len() == 1 => &all[0],
-        _ => return call.fail("poll() is simulated for exactly one socket"),
+        _ => return call.fail("poll() is simulated only for a list of exactly one socket"),
     };
     let Some((number, asked)) = one.member("fd").and_then(Value::number).zip(one.member("events"))
     else {

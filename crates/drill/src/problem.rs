@@ -46,8 +46,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Returns the name in `known` that is most similar to `name`; `None` if none is as similar as a
-/// typing error would be.
+/// Returns the name in `known` with the least Levenshtein distance to `name`; `None` if this
+/// distance is above a third of the length of `name` (at least 1 is allowed).
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.chars().count() / 3).max(1);
     let near = known.into_iter().map(|k| (distance(name, k), k)).min()?;

@@ -27,8 +27,9 @@ impl Profile {
         Profile::NAMES.iter().find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Returns the TCP settings of the profile, equal to those of `profile` in `[tcp]` with the
-    /// same name. Segment size, SACK and timestamps are negotiated with the other end later.
+    /// Returns the TCP settings of the profile: the settings of a scenario whose key `tcp.profile`
+    /// has the name of this profile. Segment size, SACK and timestamps are negotiated with the
+    /// other end later.
     pub fn config(self) -> TcpConfig {
         let (name, _) = Profile::NAMES[self as usize];
         let read = || tcp_profile(name).expect("a profile of scenarios");

@@ -20,7 +20,8 @@ use eastwest_types::{Span, Time, flag};
 
 /// Upper limit in µs of the tolerance that is a fraction of the time since the previous event.
 const MOST_TOLERANCE_US: u64 = 20_000;
-/// Largest payload in bytes of an IP packet with a header of 60 bytes.
+/// Largest payload in bytes of a packet that a script injects: 65,535 bytes less 100 bytes for the
+/// headers of IP and TCP.
 const MOST_PAYLOAD: u32 = 65_435;
 /// Maximum number of timer expiries in one script.
 const MOST_WAKES: u32 = 1_000_000;

@@ -34,8 +34,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the defaults of packetdrill: tolerance 4 ms or an eighth, and no comparison of
-    /// timestamps.
+    /// Returns the defaults of packetdrill. The tolerance is 4 ms, or an eighth of the time since
+    /// the previous event if this is larger. Timestamps are not compared.
     fn default() -> Options {
         Options {
             tolerance_us: 4_000,

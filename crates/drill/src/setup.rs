@@ -61,8 +61,8 @@ const DEFAULTS: [(&str, &str); 14] = [
 /// Number of [`DEFAULTS`], from the first on, that apply to every profile.
 const FOR_ALL: usize = 8;
 
-/// Kernel settings without effect on a simulated endpoint: they concern state that is kept between
-/// connections, or features that it does not have.
+/// Kernel settings without effect on a simulated endpoint. They concern state that a kernel keeps
+/// between connections, or features that the endpoint does not have.
 const NO_MATTER: [&str; 20] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
@@ -169,7 +169,8 @@ impl Setup {
         (space.ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// Applies a setting of the script. Returns an error if it is not simulated.
+    /// Applies a setting of the script. Returns an error if the setting is not simulated, or if its
+    /// value is not allowed.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Problem> {
         let wrong = |message: String| Problem::new(setting.place, message);
         match &setting.what {

@@ -1,5 +1,6 @@
-//! Campaigns of many generated scenarios (cases): which pairs of setting values they cover, how
-//! many were run in all ways that must agree, and which failures were found.
+//! Campaigns of many generated scenarios (cases). A campaign runs its cases, counts the pairs of
+//! setting values that they cover, and collects the cases that violate an oracle (a rule for every
+//! run).
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
 use crate::generate::{Case, Generator, Refusal, Wish, last_read, text};
@@ -106,8 +107,8 @@ impl Covered {
 }
 
 /// Probability that a case names a user's mechanism in its main setting, if several settings can
-/// name it. The main setting is that with the shortest path: `fabric.queue` for a queue discipline,
-/// not the queue of a class.
+/// name it; otherwise the setting is drawn from all of them. The main setting is the one with the
+/// shortest path: `fabric.queue` for a queue discipline, not the queue of a class.
 const MAIN_PLACE: f64 = 0.75;
 
 /// Kinds of fabric with several shortest paths, on which a user's routing has an effect.
@@ -240,8 +241,8 @@ impl Campaign {
         Campaign { always, ..self }
     }
 
-    /// Returns the campaign with a function that returns the error which a mechanism of the user has
-    /// reported since the last call. The function is called after each judged scenario.
+    /// Returns the campaign with a function that returns the error which a mechanism of the user
+    /// has reported since the last call. The function is called after each judged scenario.
     pub fn with_fault(self, fault: Box<Reported>) -> Campaign {
         Campaign { fault, ..self }
     }
@@ -362,8 +363,8 @@ impl Campaign {
         self.judge_case(number, &drawn, covered)
     }
 
-    /// Draws the case with this number; if no valid scenario has the requested pair, draws it without
-    /// the pair and returns true.
+    /// Draws the case with this number; if no valid scenario has the requested pair, draws it
+    /// without the pair and returns true.
     fn draw(&self, number: u64) -> (Drawn, bool) {
         let mut drawn = self.draw_case(number);
         let refused = drawn.case.is_err();
@@ -423,8 +424,9 @@ impl Campaign {
     }
 
     /// Draws and judges cases `first` to `first + count - 1` on `at_once` threads. `look` is called
-    /// with the progress several times a second; if it returns false, no more cases are begun.
-    /// Returns the coverage, and the failures in the order of the numbers of their cases.
+    /// with the progress several times a second. No more cases are begun if `look` returns false,
+    /// or after 20 failures. Returns the coverage, and the failures in the order of the numbers of
+    /// their cases.
     pub fn run(
         &self,
         (first, count): (u64, u64),

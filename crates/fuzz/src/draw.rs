@@ -203,7 +203,8 @@ fn one_of(random: &mut Stream, names: &[String]) -> Option<Value> {
     Some(Value::String(names[random.below(names.len() as u64) as usize].clone()))
 }
 
-/// Draws the name of a host, a switch, a class or a workload; in half of the cases that of a host.
+/// Draws the name of a host (in half of the draws), a switch, a class or a workload. If no name of
+/// the drawn sort is known, invents a name.
 fn name(random: &mut Stream, names: &Names) -> Option<Value> {
     let pool = match random.below(6) {
         0..3 => &names.hosts,
@@ -243,7 +244,8 @@ fn list(
     Some(Value::Array(items))
 }
 
-/// Draws a node, a card, a cable, a port, the stream between two hosts, or all of them.
+/// Draws a node, a card, a cable, a port, the stream between two hosts, or `*`, which stands for
+/// all.
 fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     let cable = |random: &mut Stream| {
         (!names.cables.is_empty())

@@ -42,8 +42,9 @@ pub struct Wish {
     pub path: String,
     /// Requested value as text; [`GIVEN`] for a table or a list that the scenario should contain.
     pub level: String,
-    /// Whether the scenario must have this value. If true, the generator keeps it when it repairs
-    /// the scenario, or finds no scenario. If false, the generator may change the value.
+    /// Whether the scenario must have this value. If true, the generator does not change the value
+    /// when it repairs the scenario, and finds no scenario if none with this value is valid. If
+    /// false, the generator may change the value.
     pub is_firm: bool,
 }
 
@@ -87,8 +88,8 @@ thread_local! {
     static LAST_READ: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Returns the scenario that this thread has passed last to the reader of scenarios, as TOML. If a
-/// mechanism of the user panics while it reads its settings, this is the scenario.
+/// Returns the scenario that this thread has passed last to the reader of scenarios, as TOML. If
+/// the reader has panicked, for example in a mechanism of the user, this scenario caused the panic.
 pub fn last_read() -> String {
     LAST_READ.with(|last| last.borrow().clone())
 }

@@ -4,7 +4,7 @@
 //! | oracle | rule |
 //! |---|---|
 //! | check | the reader of scenarios does not panic |
-//! | run | the run ends without a panic, within [`MOST_EVENTS`] events |
+//! | run | no run panics; a run with more than [`MOST_EVENTS`] events is not checked |
 //! | mechanism | with mechanisms of the user: no mechanism reports an error |
 //! | repeat | with mechanisms of the user: a second run has equal tables and summary |
 //! | reference | run with two events for each packet and port: equal tables |
@@ -175,7 +175,8 @@ pub fn catch_panics_as(describe: fn(&std::panic::PanicHookInfo<'_>) -> String) -
 /// last call; `None` if there is none.
 pub type Reported = dyn Fn() -> Option<String> + Send + Sync;
 
-/// Judges a case like [`judge`]; an error that a user's own mechanism reported is its failure.
+/// Judges a case like [`judge`]. If a mechanism of the user has reported an error, the verdict is a
+/// failure with this error.
 pub fn judge_with(
     case: &Case,
     context: &Context,
@@ -259,7 +260,8 @@ impl Judge<'_> {
     }
 
     /// Runs the scenario with three stops, at which packets must be conserved. At the second stop
-    /// the run is saved as a checkpoint, dropped and loaded. Returns whether this was done.
+    /// the run is saved as a checkpoint, dropped and loaded, if a checkpoint of the scenario is
+    /// possible. Returns whether a checkpoint was loaded.
     fn stopped_and_gone_on(&self, expected: &End, events: u64) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let mut random = Stream::new(self.seed, "stops");

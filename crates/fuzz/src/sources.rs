@@ -41,7 +41,8 @@ fn calls() -> String {
 }
 
 /// Returns the text of a random topology file: up to five switches in a chain, up to two more
-/// cables between switches, and up to seven hosts, each on a random switch.
+/// cables between switches, and up to seven hosts on random switches. One host in four has two
+/// cables.
 pub fn graph(random: &mut Stream) -> String {
     let (switches, hosts) = (1 + random.below(5), 2 + random.below(6));
     let mut text = format!(

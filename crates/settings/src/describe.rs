@@ -44,9 +44,9 @@ pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     rows
 }
 
-/// Adds the documentation of a key, `row`, after the row with index `before`, the last one of the
-/// same section. If `rows` already has it for another kind of the section, only adds the kind to
-/// it. Returns the index of the row.
+/// Adds `row`, the documentation of a key, to `rows`: after the row with index `before`, or with
+/// `None` after the last row of the same section. If `rows` already documents this key for another
+/// kind of the section, only adds the kind to that row. Returns the index of the row.
 fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc, before: Option<usize>) -> usize {
     if let Some(at) = rows.iter().position(|r| r.same_but_for_kinds(&row)) {
         for kind in row.kinds {

@@ -3,7 +3,7 @@
 //! Names come from the RFCs that define per-hop behaviours: class selectors CS0 to CS7 (RFC 2474,
 //! 4.2.2), DF for CS0, assured forwarding AF11 to AF43 (RFC 2597), EF (RFC 3246), VA (voice-admit,
 //! RFC 5865) and LE (lower effort, RFC 8622). The upper three bits of a class selector are the IP
-//! precedence, or the priority of IEEE 802.1Q. RFC 4594 recommends a use for each codepoint.
+//! precedence, or the priority of IEEE 802.1Q. RFC 4594 recommends uses of the codepoints.
 
 use crate::problem::{nearest, quote};
 use crate::quantity::Quantity;

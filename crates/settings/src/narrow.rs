@@ -30,7 +30,8 @@ pub fn at_most<T: Narrow + TryFrom<N>, N>(number: N) -> T {
     T::try_from(number).unwrap_or(T::LARGEST)
 }
 
-/// Returns the whole part of a number; 0 if the number is negative or NaN.
+/// Returns the whole part of a number: 0 if the number is negative or NaN, [`u64::MAX`] if it does
+/// not fit into 64 bits.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,14 +1,14 @@
-//! Overrides `--set path=value`: they change the parsed TOML table before the settings are read, so
-//! that their values are checked like values of the file. In a path, a member of an array is named
-//! by its number or by the value of its key `name`.
+//! Overrides `--set path=value`. Overrides change the parsed TOML table before the settings are
+//! read, so that their values are checked like values of the file. In a path, a member of an array
+//! is named by its number, counted from 0, or by the value of its key `name`.
 
 use crate::problem::{Problem, nearest, shorten};
 use crate::quantity::literal;
 use toml::{Table, Value};
 
-/// Puts overrides (path, text of the value) into the table of a scenario, in their order. Returns
-/// the problems, and the paths that were set; in these paths, members of arrays are named by their
-/// numbers.
+/// Puts `overrides` (path, text of the value) one after the other into the table of a scenario.
+/// Returns the problems, and the paths that were set; in these paths, members of arrays are named
+/// by their numbers.
 pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>, Vec<String>) {
     let (mut problems, mut paths) = (Vec::new(), Vec::new());
     for (path, text) in overrides {
@@ -33,7 +33,8 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     let steps: Vec<&str> = path.split('.').map(str::trim).collect();
     if steps.iter().any(|s| s.is_empty()) || steps.len() > MOST_STEPS {
         return Err((
-            "is not a path; write names joined by dots, such as fabric.queue.limit".to_owned(),
+            "is not a path; write 1 to 16 names joined by dots, such as fabric.queue.limit"
+                .to_owned(),
             None,
         ));
     }
@@ -81,8 +82,8 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     Ok(walked + steps.last().unwrap_or(&""))
 }
 
-/// Returns the table of an array that has this number or name, with its number. `items` are the
-/// members of the array, `array` is its name in messages, and `member` is the number or name.
+/// Returns the member of an array with the number or the name `member`, and its number. `items` are
+/// the members of the array; `array` is the name of the array in messages.
 fn member_of<'a>(
     items: &'a mut [Value],
     array: &str,

@@ -95,8 +95,9 @@ pub fn shorten_to(text: &str, most: usize) -> String {
 /// very many names.
 const MOST_CANDIDATES: usize = 500;
 
-/// Returns the candidate with the smallest edit distance to `name`; `None` if no candidate is
-/// similar. Only the first 500 candidates are compared.
+/// Returns the candidate that is most similar to `name`: by edit distance, or because the candidate
+/// begins or ends with `name`. `None` if no candidate is similar, or if `name` has more than 60
+/// characters. Only the first 500 candidates are compared.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().nth(QUOTED).is_some() {
         return None;

@@ -59,7 +59,8 @@ pub struct FileName(pub String);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Properties(pub BTreeMap<String, String>);
 
-/// Returns a phrase such as `is text`, which says in a message of which wrong type a value is.
+/// Returns a phrase for messages that names the type of a value, such as `is text`. The messages
+/// report that the value should have another type.
 pub fn instead(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "is text",
@@ -94,8 +95,8 @@ fn whole(value: &Value, max: u64) -> Result<u64, String> {
     }
 }
 
-/// Reads any finite number. Otherwise returns an error message, which ends with `form`: how the
-/// number is to be written.
+/// Reads any finite number, or returns an error message. The message ends with `form`, a text that
+/// says how to write the number.
 fn number(value: &Value, form: &str) -> Result<f64, String> {
     let n = match value {
         Value::Integer(n) => *n as f64,
@@ -188,7 +189,7 @@ impl Quantity for Octets {
         };
         u32::try_from(n)
             .map(Octets)
-            .map_err(|_| "is too large for the bytes of a packet: at most 4294967295".to_owned())
+            .map_err(|_| "is too large: a packet has at most 4294967295 bytes".to_owned())
     }
     fn show(&self) -> String {
         self.0.to_string()
@@ -281,9 +282,9 @@ impl Quantity for Ratio {
     ordered!();
 }
 
-/// Largest limit of a queue that is given as a number of packets.
+/// Largest limit of a queue, if the limit is a number of packets.
 const QUEUE_PACKETS: u32 = 10_000_000;
-/// Largest limit of a queue that is given as a size, in bytes (100 GB).
+/// Largest limit of a queue in bytes (100 GB), if the limit is a size.
 const QUEUE_BYTES: u64 = 100_000_000_000;
 
 impl Quantity for Limit {
@@ -366,11 +367,12 @@ impl Quantity for FileName {
         };
         let inside = |part: &str| !part.is_empty() && part != "." && part != "..";
         if text.len() > 255 || text.chars().any(char::is_control) || text.contains(['\\', ':']) {
-            Err("is not a file name: it must not be empty or contain '\\', ':' or control \
-                 characters"
+            Err("is not a file name: it must have at most 255 bytes and must not contain '\\', \
+                 ':' or control characters"
                 .to_owned())
         } else if !text.split('/').all(inside) {
-            Err("must be a path below the directory of the scenario: no leading '/', no '..'"
+            Err("must be a path below the directory of the scenario, without a leading '/' and \
+                 without empty parts, '.' or '..'"
                 .to_owned())
         } else {
             Ok(FileName(text.clone()))
@@ -419,7 +421,7 @@ impl Properties {
                 return Err(format!("has too many properties: at most {PROPERTIES} are allowed"));
             }
             if self.0.insert(name.clone(), text).is_some() {
-                return Err(format!("gives {} twice", shorten(&name)));
+                return Err(format!("has the property {} twice", shorten(&name)));
             }
         }
         Ok(())
@@ -466,8 +468,8 @@ impl<T: Quantity> Quantity for Vec<T> {
     }
 }
 
-/// Returns `text`, a value written without quotes (in defaults, ranges and `--set`), as a TOML
-/// value: if it is not valid TOML, as a string.
+/// Returns the TOML value of `text`, which is written without quotes, as in `--set`. Text that is
+/// not valid TOML becomes a string.
 pub fn literal(text: &str) -> Value {
     let document = format!("v = {text}");
     // Text with a line break could add further keys to the TOML document, so it is a string.
@@ -479,7 +481,8 @@ pub fn literal(text: &str) -> Value {
     }
 }
 
-/// Returns the value of `text`, a default or the end of a range that is written in the code.
+/// Returns the value that `text` describes: a default, or the end of a range, as written in the
+/// code.
 ///
 /// # Panics
 ///

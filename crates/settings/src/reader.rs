@@ -242,9 +242,10 @@ impl<'s, 't> Section<'s, 't> {
         self.presets.values.extend(presets.iter().map(value));
     }
 
-    /// Adds a preset, a value that replaces the default, for a key below this section such as
-    /// `shuffle.parallel_copies`; in an array, for every member. It applies if the file does not
-    /// have the key. Messages name `source` as the origin of the value.
+    /// Adds a preset, a value that replaces the default, for a key of this section, or of a table
+    /// in it (`shuffle.parallel_copies`); in an array of tables, for every member. The preset
+    /// applies if the file does not have the key. Messages name `source` as the origin of the
+    /// value.
     pub fn preset_below(&mut self, path: &str, value: Value, source: String) {
         let (presets, name) = match path.split_once('.') {
             Some((table, name)) => (self.presets_below.entry(table.to_owned()).or_default(), name),
@@ -284,8 +285,9 @@ impl<'s, 't> Section<'s, 't> {
         self.state
     }
 
-    /// Reads a key that is required or has a default. If the value is missing or wrong, reports
-    /// this and returns the default or another valid value, so that reading can continue.
+    /// Reads a key that is required or has a default. If the file has no value for it, returns the
+    /// default. If the value is wrong, or a required value is missing, reports this and returns the
+    /// default or another valid value, so that reading can continue.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
@@ -311,8 +313,9 @@ impl<'s, 't> Section<'s, 't> {
         self.look_up(&key)
     }
 
-    /// Returns the checked value of a key in the file; `None` if the file has none, or if the value
-    /// is wrong and was reported.
+    /// Returns the checked value of a key in the file or in the presets (values that replace
+    /// defaults). Returns `None` if there is no value, if it is wrong, or if it is `"auto"`, which
+    /// selects a computed default. Reports a wrong value, and a required key that is missing.
     fn look_up<T: Quantity>(&mut self, key: &Key<T>) -> Option<T> {
         self.declare(key.name);
         self.describe_key(key);
@@ -353,8 +356,8 @@ impl<'s, 't> Section<'s, 't> {
     }
 
     /// Reads a key whose value is one of several names; the key is required if `default` is `None`.
-    /// Returns the value of the chosen name. A missing or unknown name is reported, and the value
-    /// of the first choice returned.
+    /// Returns the value of the chosen name. An unknown name, or a required name that is missing,
+    /// is reported, and the value of the first choice is returned.
     pub fn choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -381,9 +384,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the key `kind` like [`Section::kind`]; the result is `None` if the kind is unknown and
-    /// similar to no other. The message about an unknown kind adds how users can load mechanisms of
-    /// their own.
+    /// Reads the key `kind` like [`Section::kind`], also with the same cases of `None`. The message
+    /// about an unknown kind adds how users can load mechanisms of their own.
     pub fn open_kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -397,8 +399,8 @@ impl<'s, 't> Section<'s, 't> {
     }
 
     /// Reads the key `kind`, which decides which other keys the section has. An unknown kind is
-    /// reported, and the most similar known kind is assumed. Returns `None` if no kind is similar;
-    /// then the rest of the section is not checked.
+    /// reported, and the most similar known kind is assumed. Returns `None` if no kind is similar,
+    /// or if a required kind is missing; then the rest of the section is not checked.
     pub fn kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -748,7 +750,8 @@ impl<'s, 't> Section<'s, 't> {
         self.describe(row);
     }
 
-    /// Reports presets (values that replace defaults) whose names are not keys of this section.
+    /// Reports presets (values that replace defaults) whose names are neither keys nor tables of
+    /// this section.
     fn reject_presets(&mut self) {
         let tables = std::mem::take(&mut self.presets_below);
         let tables = tables.iter().flat_map(|(n, below)| Some((n, below.sources.values().next()?)));

@@ -19,8 +19,8 @@ pub struct KeyDoc {
     pub required: bool,
     /// Default as text; `None` for a required or optional key, and for sections.
     pub default: Option<String>,
-    /// Meaning of an optional setting that is not given, such as `it ends with its work`; `None`
-    /// for other settings.
+    /// Meaning of an optional setting that is not given, such as `no limit`; `None` for other
+    /// settings.
     pub absent: Option<&'static str>,
     /// Smallest and largest allowed value as text; `None` if the key has no range.
     pub range: Option<(&'static str, &'static str)>,

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 /// Largest allowed size of a scenario file in bytes: 1 MiB.
 const MOST_BYTES: usize = 1 << 20;
-/// Largest number of syntax errors that are reported: one unclosed quote can cause a hundred.
+/// Largest number of syntax errors that are reported: one unclosed quote can cause a hundred
+/// errors.
 const MOST_ERRORS: usize = 20;
 
 /// A parsed TOML file.

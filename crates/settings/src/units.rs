@@ -143,7 +143,7 @@ impl Units {
         }
         let Some(&(_, scale)) = self.units.iter().chain(self.also).find(|(name, _)| *name == unit)
         else {
-            return Err(format!("has no unit of {}; write {}", &self.called[2..], self.form()));
+            return Err(format!("has an unknown unit for {}; write {}", self.called, self.form()));
         };
         scaled(number, scale).map_err(|wrong| match wrong {
             Wrong::Number => format!("is not {}; write {}", self.called, self.form()),
@@ -193,7 +193,7 @@ enum Wrong {
 }
 
 /// Returns the decimal number in the text `number` (such as `12.5`) times `scale`; an error if the
-/// product is not a whole number.
+/// product is not a whole number or does not fit into 64 bits.
 fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let (whole, part) = (digits(whole)?, fraction.trim_end_matches('0'));

@@ -13,7 +13,8 @@ const MEASURED: &str = include_str!("flow_validation.json");
 /// short.
 #[derive(Clone, Debug)]
 pub struct Approximate {
-    /// Number of flow starts at which packets would have been lost, and number of all flow starts.
+    /// Numbers of flow starts at which packets would or may have been lost, and number of all flow
+    /// starts.
     pub overflows: Overflows,
     /// Number of ports at which packets of a starting flow would have been lost.
     pub ports: usize,

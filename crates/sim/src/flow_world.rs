@@ -267,7 +267,8 @@ impl FlowWorld {
         }
     }
 
-    /// Notifies a workload of an event and executes the actions that it returns, up to one that ends the run.
+    /// Notifies a workload of an event and executes the actions that the workload returns, up to
+    /// one that ends the run.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
         for action in self.site.drivers.handle(workload, now, event) {

@@ -1,9 +1,10 @@
 //! Estimate of the minimum memory of a run, made from its scenario before the run is built.
 //!
-//! Each crate knows the size of its own data; this file adds them up. It counts the data that
-//! exists before the first packet, the flows that a pattern starts together, and the tables of
-//! ports at the end. The memory of packets in flight, and of tables that grow with the length of a
-//! run, is not known in advance. docs/internals/memory.md compares the estimates with measurements.
+//! Each crate knows the size of its own data; this file adds the sizes. The estimate counts the
+//! data that exists before the first packet, the flows that a pattern starts together, and the
+//! tables of ports at the end. The memory of packets in flight, and of tables that grow with the
+//! length of a run, is not known in advance. docs/internals/memory.md compares the estimates with
+//! measurements.
 
 use crate::processing::Processing;
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
@@ -21,7 +22,7 @@ const ANY_RUN: u64 = 18_000_000;
 const CONNECTION: u64 = 1_500;
 /// Bytes of an active connection in flow mode (without packets).
 const FLUID_CONNECTION: u64 = 900;
-/// Bytes of a row of the table `links`: in columns in memory, and in the data of its file.
+/// Bytes of a row of the table `links`: its values in memory, and its part of the encoded file.
 const LINK_ROW: u64 = 500;
 
 /// One contribution to the memory of a run, such as the routes.

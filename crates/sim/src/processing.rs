@@ -13,8 +13,8 @@
 //!
 //! The time of a received segment is `receive_frame` per frame, `receive_segment` once, and its
 //! payload at `receive_rate`. The time of a sent burst is `send_segment` once, and its payload at
-//! `send_rate`. A segment without payload takes `ack` in both directions (a received one also
-//! `receive_frame`). A message takes `message` when it is written and when it is read.
+//! `send_rate`. A segment without payload takes `ack` in both directions; if it is received, it
+//! also takes `receive_frame`. A message takes `message` when it is written and when it is read.
 //!
 //! The defaults are derived from measurements of one core of an Intel Xeon Gold 6128 (3.4 GHz) at
 //! 100 Gbit/s with an MTU of 9,000 bytes (Cai et al., *Understanding Host Network Stack Overheads*,

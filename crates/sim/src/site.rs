@@ -120,10 +120,10 @@ impl Site {
         lines.join("; ")
     }
 
-    /// Checks that every packet is delivered, lost, or in flight on exactly one link, that only
-    /// packets in flight hold SACK blocks, and that inputs and queues use as much memory of each
-    /// switch as the switch counts. This must hold between any two events. Returns a description of
-    /// a violation.
+    /// Checks that every packet is delivered, lost, absorbed by a switch, or in flight on exactly
+    /// one link, that only packets in flight hold SACK blocks, and that inputs and queues use as
+    /// much memory of each switch as the switch counts. This must hold between any two events.
+    /// Returns a description of a violation.
     pub fn conserved(&self) -> Result<(), String> {
         let f = &self.network.fabric;
         let under_way = f.pool.in_use() as u64;

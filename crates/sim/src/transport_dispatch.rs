@@ -23,7 +23,8 @@ const POLL_LOSSES: u64 = u64::MAX;
 const POLL_INTERVAL: Span = Span::from_ms(1);
 
 impl World {
-    /// Notifies a workload of an event and executes the actions that it returns, up to one that ends the run.
+    /// Notifies a workload of an event and executes the actions that the workload returns, up to
+    /// one that ends the run.
     pub(crate) fn notify_workload(&mut self, workload: u16, event: Event) {
         for action in self.site.drivers.handle(workload, self.site.network.now, event) {
             self.execute(workload, action);

@@ -64,7 +64,7 @@ impl World {
         self.site.digest()
     }
 
-    /// Checks that every packet is delivered, lost and counted, or in flight; see
+    /// Checks that every packet is delivered, lost, absorbed by a switch or in flight; see
     /// [`Site::conserved`]. Fails with a description of the violation.
     pub fn conserved(&self) -> Result<(), String> {
         self.site.conserved()

@@ -200,7 +200,7 @@ fn overrides_are_checked_like_anything_else() {
     assert_eq!(set("fabric.queue.limit", "64 KB"), "");
     assert_eq!(set("tcp.sack", "false"), "");
     assert!(set("tcp.minrto", "1 ms").ends_with("(did you mean min_rto?)"));
-    assert!(set("workload.0.bytes", "2 s").contains("has no unit of size"));
+    assert!(set("workload.0.bytes", "2 s").contains("has an unknown unit for a size"));
     assert!(set("workload.bluk.bytes", "2 MB").contains("did you mean workload.bulk?"));
     assert!(set("fabrik.mtu", "1500").contains("did you mean fabric?"));
     assert!(set("fabric.mtu", "99999").contains("must be 68 to 9216"));
@@ -243,7 +243,7 @@ fn impossible_demands_are_refused_with_the_reason() {
             "is the master",
         ),
         ("kind='mapreduce'", "a MapReduce workload needs jobs"),
-        ("kind='mapreduce'\ntrace='../x.tsv'", "no '..'"),
+        ("kind='mapreduce'\ntrace='../x.tsv'", "'.' or '..'"),
         ("kind='mapreduce'\ntrace='none.tsv'", "does not exist"),
         (
             "kind='stride'\nstride=1\ncount=1\nbytes='1 MB'\nbackground=true",

@@ -165,7 +165,7 @@ impl SketchApplication {
             "plan" => Act::Plan(number(1)?),
             "begin" => Act::Begin(number(1)?),
             "complete" => Act::Complete(number(1)?),
-            _ => return Err(PyValueError::new_err("no action")),
+            _ => return Err(PyValueError::new_err("the application requested an unknown action")),
         })
     }
 

@@ -62,8 +62,9 @@ impl CongestionModel for Model {
     }
 }
 
-/// Congestion control of one sender, written in Python. Where the class does not define a method,
-/// the rule of RFC 5681 applies.
+/// Congestion control of one sender, written in Python. If the class does not define a method, the
+/// rule of RFC 5681 applies; if it defines `after_loss` but not `after_marks`, `after_loss` is also
+/// called for marks.
 #[derive(Debug)]
 struct SketchCongestion {
     object: Object,

@@ -1,9 +1,10 @@
 //! Mechanisms written in Python (sketches): a quick first version of an idea, several hundred times
 //! slower than Rust.
 //!
-//! A sketch is a class; every port, sender or switch has its own object of it. The arguments and
-//! return values of its methods are described in `python/eastwest/mechanisms/sketch.py`. The first
-//! exception ends the run: after it no sketch is called, and the exception is the error of the run.
+//! A sketch is a class; every port, sender, switch or process has its own object of this class. The
+//! arguments and return values of its methods are described in
+//! `python/eastwest/mechanisms/sketch.py`. The first exception ends the run: after it no sketch is
+//! called, and the exception is the error of the run.
 
 mod application;
 mod congestion;

@@ -83,7 +83,7 @@ impl Watch {
     }
 
     /// Removes and returns the exception of the first call that failed; `None` if no call has
-    /// failed. Sketches are called again after it.
+    /// failed. From then on, sketches are called again.
     pub fn take_error(&self) -> Option<PyErr> {
         let error = self.error.lock().ok()?.take();
         self.failed.store(false, Ordering::Relaxed);
@@ -96,8 +96,8 @@ impl Watch {
     }
 }
 
-/// A sketch (mechanism in Python) with its settings, from which the Python objects of ports,
-/// senders or switches are made.
+/// A sketch (mechanism in Python) with its settings. The Python objects of ports, senders, switches
+/// or processes are made from it.
 pub struct Origin {
     /// The Python class and its description.
     pub sketch: Arc<Sketch>,
@@ -186,9 +186,9 @@ impl Object {
         })
     }
 
-    /// Reads an attribute of the Python object, an integer of at least `least`. Python's `None` is
-    /// allowed unless the value is `needed`. Returns `None` for it, and if this or an earlier call
-    /// of a sketch in the run has failed.
+    /// Reads an attribute of the Python object, an integer of at least `least`. The attribute may
+    /// be Python's `None` unless the value is `needed`. Returns `None` for Python's `None`, and if
+    /// this read or an earlier call of a sketch in the run has failed.
     pub fn number(&self, attribute: &str, least: u64, needed: bool) -> Option<u64> {
         let object = self.object.as_ref()?;
         if self.watch.failed() {

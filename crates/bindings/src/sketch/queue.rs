@@ -280,8 +280,8 @@ macro_rules! with_packet {
 }
 
 with_packet! {
-    /// A packet that arrives at a port, with the state of its queue, as the Python method
-    /// `at_enqueue` receives it.
+    /// A packet that arrives at a port, with the state of its queue, as the Python methods
+    /// `at_enqueue` and `rank` receive it.
     Arrival {
         now_ps: u64,
         queued_packets: usize,
@@ -293,7 +293,8 @@ with_packet! {
 }
 
 with_packet! {
-    /// A packet at the head of a queue, as the Python method `at_dequeue` receives it.
+    /// A packet at the head of a queue, as the Python method `at_dequeue` receives it; for the
+    /// method `at_push_out`, the packet that is pushed out.
     Head {
         now_ps: u64,
         waited_ps: u64,

@@ -71,7 +71,8 @@ impl CustomRouting for SketchRouting {
     }
 }
 
-/// A packet that a switch is about to enqueue at a port.
+/// A packet that a switch is about to enqueue at a port, as the Python method `forward` receives
+/// it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Transit {
     now_ps: u64,
@@ -90,7 +91,8 @@ struct Transit {
     tag: u64,
 }
 
-/// A packet that has several equal-cost paths at a switch, as the Python method receives it.
+/// A packet that has several equal-cost paths at a switch, as the Python method `choose` receives
+/// it.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Choice {
     now_ps: u64,

@@ -35,7 +35,7 @@ pub enum Dependencies {
 }
 
 /// Searches for a cycle of channel dependencies in the routes of a fabric. Star, leaf–spine and fat
-/// tree need no search: their routes go up and then down, which excludes a cycle.
+/// tree are not searched: their shortest paths go up and then down, which excludes a cycle.
 pub fn look(config: &FabricConfig) -> Dependencies {
     if !matches!(config.topology, Topology::Graph { .. }) {
         return Dependencies::Free;
@@ -78,8 +78,8 @@ struct Channels<'a> {
     edges: Vec<Vec<u32>>,
     /// By link, the links on which it depends.
     next: Vec<Vec<u32>>,
-    /// By switch, destination and route (each counted from 1) for which its links were last
-    /// followed; (0, 0) before the first.
+    /// For each switch, the destination and the route (each counted from 1) for which the links of
+    /// the switch were last followed; (0, 0) before the first.
     seen: Vec<(u32, u32)>,
     steps: u64,
 }

@@ -496,9 +496,9 @@ impl Link {
         self.on_wire.push(handle);
     }
 
-    /// Returns the arrival time at the far end of the next rate-limited packet, while the port is
-    /// idle, without other packets, and the start of this packet needs no event; [`Time::NEVER`]
-    /// otherwise.
+    /// Returns the arrival time at the far end of the next rate-limited packet, if the port is idle
+    /// and has no other packet, and if the start of this packet needs no event; otherwise
+    /// [`Time::NEVER`].
     #[inline]
     pub(crate) fn foreseen_arrival(&self) -> Time {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());

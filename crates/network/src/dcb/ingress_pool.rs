@@ -192,7 +192,9 @@ fn read_headroom_pool(s: &mut Section) -> Option<HeadroomPool> {
         .range("1", "1000"),
     );
     s.demand(size.is_none() || ratio.is_none(), &["over_subscribe", "headroom_pool"], || {
-        "and `headroom_pool` both set the size of the headroom pool: remove one of them".to_owned()
+        "cannot be set together with `headroom_pool`, since both set the size of the headroom \
+         pool: remove one of them"
+            .to_owned()
     });
     ratio.map(|r| HeadroomPool::OverSubscribed(r.0)).or(size.map(|b| HeadroomPool::Size(b.0)))
 }

@@ -2,8 +2,8 @@
 //! enhanced transmission selection is `share` in `[[fabric.class]]`.)
 //!
 //! The defaults of QCN, and the buffer of a port, are the values in the study of the
-//! Ethernet-federated data centre (Gusat et al. 2009; Minkenberg et al. 2009). These values are
-//! equal to the defaults of IEEE 802.1Q, except the equilibrium length of a queue. The default
+//! Ethernet-federated data centre (Gusat et al. 2009; Minkenberg et al. 2009). The values of QCN
+//! are equal to the defaults of IEEE 802.1Q, except the equilibrium length of a queue. The default
 //! thresholds of PFC follow from the buffer: XOFF leaves exactly the headroom that the longest
 //! cable needs.
 

@@ -25,8 +25,9 @@ use eastwest_types::{HostId, Time};
 
 impl Fabric {
     /// Returns the queued IP bytes that a new packet with DSCP `dscp` from host `from` to host `to`
-    /// would have ahead at the network card; 0 without data-centre bridging. Hosts with several cards are read by
-    /// their first one: the only caller, streams of Ethernet frames, is refused with several cards.
+    /// would have ahead at the network card; 0 without data-centre bridging. For a host with
+    /// several cards, the result is about its first card; the only caller, streams of Ethernet
+    /// frames, is refused for these hosts.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }

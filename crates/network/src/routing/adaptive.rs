@@ -52,8 +52,8 @@ pub struct AdaptiveConfig {
     pub timer: Span,
     /// Whether the severity of a mark decreases linearly with time, to zero at the end of `timer`.
     pub ageing: bool,
-    /// Condition for a persisting hotspot, on which CNMs are sent on to their source while all
-    /// eligible ports are marked. `None`: in this case, CNMs are always sent on.
+    /// Limits after which a hotspot persists while all eligible ports are marked; later CNMs are
+    /// sent on to their source. `None`: while all eligible ports are marked, all CNMs are sent on.
     pub persistence: Option<Persistence>,
 }
 
@@ -291,9 +291,9 @@ impl Chooser for Adaptive {
     }
 }
 
-/// Returns the index in `members` of the preferred port towards `dst`, and its severity: the
-/// feedback, times the remaining lifetime of the mark with `ageing`; `None` if the port is
-/// unmarked.
+/// Returns the index in `members` of the preferred port towards `dst`, and its severity; `None` if
+/// the port is unmarked. The severity is the feedback; with `ageing`, it is the feedback times the
+/// remaining lifetime of the mark.
 fn best(
     marks: &Marks,
     ageing: bool,

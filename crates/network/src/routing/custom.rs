@@ -1,8 +1,9 @@
 //! Interface for choices among equal paths from other crates (`eastwest new` creates such a crate).
 //!
-//! A [`RoutingModel`] contains the settings of the choice. From these settings, a [`CustomRouting`]
-//! is created for every switch, which is called for every packet with more than one shortest path.
-//! The fabric computes the paths, and computes them again when links fail or are repaired.
+//! A [`RoutingModel`] contains the settings of the choice, and creates a [`CustomRouting`] for
+//! every switch. The switch calls its [`CustomRouting`] for every packet with more than one
+//! shortest path. The fabric computes the paths, and computes them again when links fail or are
+//! repaired.
 
 use super::chooser::{Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};

@@ -109,7 +109,7 @@ impl ExplicitRoutes {
                     let switch = pair[0] - graph.hosts;
                     if hops.iter().any(|&(s, _)| s == switch) {
                         return Err(fail(format!(
-                            "visits {} twice, but may visit a switch once",
+                            "visits {} twice, but may visit each switch only once",
                             graph.names[pair[0] as usize]
                         )));
                     }

@@ -1,9 +1,9 @@
 //! DCell topology (Guo et al., *DCell: A Scalable and Fault-Tolerant Network Structure for Data
 //! Centers*, SIGCOMM 2008). A DCell₀ has n servers connected to a mini-switch. A DCell_k has
 //! t_(k−1) + 1 DCells of level k − 1, where t_k is the number of servers of a DCell_k. Each pair of
-//! these DCells is connected by one cable between two servers: for i < j, between server j − 1 of
-//! the i-th and server i of the j-th DCell. With t₀ = n, there are t_k = t_(k−1) (t_(k−1) + 1)
-//! servers.
+//! these DCells is connected by one cable between two servers: for i < j (DCells and servers are
+//! counted from 0), between server j − 1 of DCell i and server i of DCell j. With t₀ = n, there are
+//! t_k = t_(k−1) (t_(k−1) + 1) servers.
 //!
 //! In a DCell, servers forward packets for each other. Here the forwarding part of server i is a
 //! separate switch `relay…`, to which the host `h…` is connected; the cable between them represents

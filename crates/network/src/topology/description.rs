@@ -83,7 +83,8 @@ pub enum Topology {
     /// Three-tier fat tree of Al-Fares et al. (2008). The fabric has `k` pods with `k/2` edge and
     /// `k/2` aggregation switches each, and `(k/2)²` core switches.
     FatTree {
-        /// Number of ports per switch towards other switches; even.
+        /// Number of ports of an aggregation or core switch, an even number. An edge switch has
+        /// `k/2` ports towards other switches.
         k: u32,
         /// Number of hosts connected to each edge switch (`k/2` for full bisection bandwidth).
         hosts_per_edge: u32,

@@ -115,8 +115,8 @@ pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     cables
 }
 
-/// Returns the rates of the cables of hosts, and of the cables between switches; a graph may repeat
-/// a rate.
+/// Returns the rates of the cables of hosts, and of the cables between switches. For a graph, the
+/// result can contain a rate several times.
 pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
     let (host, fabric) = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {

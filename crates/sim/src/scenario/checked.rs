@@ -27,8 +27,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Level of detail: whether packets or flows are simulated.
     pub fidelity: Fidelity,
-    /// Simulated time at which the run ends even if workloads have not finished; `None`: it ends
-    /// when all workloads have finished.
+    /// Simulated time at which the run ends even if workloads have not finished; `None`: the run
+    /// ends when all workloads have finished.
     pub duration: Option<Span>,
     /// Settings of the network: nodes, cables, queues, routes.
     pub fabric: FabricConfig,
@@ -51,16 +51,16 @@ pub struct Scenario {
     pub measure: MeasureConfig,
     /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files that the scenario reads, under the names in its text with all defaults. A program that
-    /// stores this text must store the files beside it.
+    /// Files that the scenario reads. The scenario text with all defaults uses the names of this
+    /// list, so a program that stores the text must store the files beside it.
     pub attached: Vec<Attached>,
     /// The scenario as TOML text with all defaults.
     pub(super) resolved: String,
 }
 
 impl Scenario {
-    /// Returns the scenario as TOML text with all defaults. Reading this text, with the files
-    /// [`Scenario::attached`] beside it, gives an equal scenario.
+    /// Returns the scenario as TOML text with all defaults. If a program reads this text, with the
+    /// files [`Scenario::attached`] beside it, it gets an equal scenario.
     pub fn resolved(&self) -> &str {
         &self.resolved
     }

@@ -1,5 +1,5 @@
-//! `[[class]]`: traffic classes. A class names rows in tables, and sets the codepoint (DSCP) of
-//! packets.
+//! `[[class]]`: traffic classes. The name of a class identifies its rows in tables of results. The
+//! class also sets the codepoint (DSCP) of packets.
 //!
 //! A workload may name a class without a table `[[class]]`; the table is only needed to set the
 //! priority or the DSCP of the class. Priority p means the class selector CSp (RFC 2474, 4.2.2).
@@ -30,8 +30,8 @@ const MOST: usize = 64;
 pub struct Classes {
     /// Traffic classes, indexed by [`ClassId`].
     pub list: Vec<TrafficClassConfig>,
-    /// Number of classes that tables `[[class]]` declare, the first in `list`; only workloads name
-    /// the other classes.
+    /// Number of classes that tables `[[class]]` declare; they are the first in `list`. The other
+    /// classes are only named by workloads.
     declared: usize,
     used: Vec<bool>,
 }
@@ -113,7 +113,8 @@ impl Classes {
         if strict && (high == 0 || high == self.list.len()) {
             notes.push(
                 "fabric.scheduler = \"strict-priority\" has no effect: it sends priorities 4–7 \
-                 before 0–3, but all classes belong to one of these two groups"
+                 before 0–3, but here the priorities of all classes are in the same of these two \
+                 groups"
                     .to_owned(),
             );
         }

@@ -80,7 +80,7 @@ pub fn read(
     let cards = CardsConfig::read(s, several);
     let Packets { mtu, framing, min_frame } = read_packets(s);
     let packet = host_rate(topology.as_ref()).time_for(u64::from(mtu) + u64::from(framing));
-    // at rates below 12 kbit/s a packet takes longer than the maximum of the setting
+    // at very low rates the transmission of a packet takes longer than the maximum of the setting
     let processing_jitter = read_jitter(s, packet.min(MOST_JITTER));
     let reference_ports = s.get(
         key::<bool>(

@@ -31,7 +31,7 @@ enum Kind {
     Down,
 }
 
-/// Nodes and cables of the fabric, by which names of places in faults (nodes, cards, cables) become
+/// Nodes and cables of the fabric, which translate the places in faults (nodes, cards, cables) into
 /// numbers of links. The cable with number `c` has the links `2 * c` and `2 * c + 1`.
 struct Ground<'a> {
     nodes: &'a Nodes,
@@ -209,8 +209,8 @@ fn ends_of(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// Reads all tables `[[fault]]`. Reports as a problem if two faults set the same property of a link
-/// at the same time.
+/// Reads all tables `[[fault]]`. Reports a problem if two faults set the same property of a link at
+/// the same time.
 pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     let nodes = fabric.nodes.as_ref().filter(|_| s.has("fault"));
     let ground = nodes.map(|nodes| Ground::new(&fabric.config.topology, nodes));
@@ -223,7 +223,7 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
             let fault = read_fault(f, ground.as_ref())?;
             let fits = fault.links.len() <= left;
             f.demand(fits, &["on"], || {
-                format!("adds links beyond {MOST_LINKS}, the maximum of all faults together")
+                format!("has too many links: all faults together may have at most {MOST_LINKS}")
             });
             left -= fault.links.len().min(left);
             Some((number, fault))

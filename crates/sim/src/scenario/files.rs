@@ -29,7 +29,7 @@ impl Context {
     }
 }
 
-/// An input file that a scenario reads, under its name in the scenario text with all defaults.
+/// An input file that a scenario reads, with its name in the scenario text with all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
     /// Name of the file in the scenario text with all defaults, relative to the directory of the
@@ -53,9 +53,9 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads the file `name` of the scenario, with at most `most` bytes, and records it as an input
-    /// file. Fails with a message if the file does not exist, is larger, or is outside the
-    /// scenario's directory.
+    /// Reads the file `name` of the scenario and records it as an input file. Fails with a message
+    /// if the file does not exist, has more than `most` bytes, or is outside the scenario's
+    /// directory. A file of `context.files` may have any size.
     pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
         let bytes = match context.files.get(name) {
             Some(bytes) => bytes.clone(),
@@ -102,8 +102,9 @@ impl Files {
 }
 
 impl Files {
-    /// Records input files, given as (name, path), in a new folder `inputs/base` or `inputs/2-base`
-    /// …, without reading the files. Returns the name of the folder.
+    /// Records input files, given as (name, path), without reading them: as files of the folder
+    /// `inputs/base`, or of `inputs/2-base` … if other files are recorded there. Returns the name
+    /// of the folder.
     pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };

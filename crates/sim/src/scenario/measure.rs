@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 /// Settings of the measurements of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct MeasureConfig {
-    /// Interval between samples over time, in simulated time; `None`: the interval starts at 1 ms
-    /// and adapts to the duration of the run.
+    /// Interval between samples over time, in simulated time; `None`: 1 ms at first, doubled
+    /// whenever there are too many samples.
     pub sample_interval: Option<Span>,
     /// Maximum number of rows of the table of events; 0 records none.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! Names and numbers of nodes: hosts first, then switches tier by tier.
+//! Names and numbers of nodes: hosts have the first numbers, then switches tier by tier.
 //!
 //! | fabric | numbers after the hosts |
 //! |---|---|

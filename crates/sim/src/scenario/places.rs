@@ -10,7 +10,7 @@ use toml::Value;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places(pub Vec<String>);
 
-/// Maximum length of the text of a place: two names and an arrow.
+/// Maximum length in bytes of the text of a place: two names and an arrow.
 const LONGEST: usize = 140;
 
 impl Quantity for Places {
@@ -90,8 +90,8 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     }
     let message =
         format!("contains {}, but there is no cable between these two nodes", shorten(text));
-    // One of the two names is probably right. The hint contains the name of a host rather than that
-    // of a switch.
+    // One of the two names is probably right. The hint prefers the name of a host to the name of a
+    // switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))
     } else {

@@ -47,8 +47,9 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     }
 }
 
-/// Returns the topology that `build` makes. Reports a problem of the settings `names`, and returns
-/// `None`, if its size `(nodes, cables)` is above the maximum.
+/// Returns the topology that `build` makes; `None` in describing mode, or if a setting has a
+/// problem. A size `(nodes, cables)` above the maximum is reported as a problem of the settings
+/// `names`.
 fn lay_out(
     s: &mut Section,
     names: &[&'static str],

@@ -104,7 +104,8 @@ fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
 }
 
 /// Returns a note if DCTCP's marking threshold K is below C × RTT / 7 (too low for full
-/// utilization), or if a queue of length K needs several round trips to drain (too high).
+/// utilization), or if a queue of length K needs more than four idle round trips to drain (too
+/// high).
 fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
     let QueueConfig::StepMarking(queue) = &fabric.switch_queue else { return None };
     let (rate, round_trip) = idle_round_trip(fabric)?;

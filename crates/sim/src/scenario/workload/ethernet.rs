@@ -96,7 +96,7 @@ pub fn read(
 }
 
 /// Reads the mean rate of a source: the key `rate`, or `load` as a fraction of the rate of the
-/// hosts' links. Exactly one of the two keys is required; without them the result is `None`.
+/// slowest host cable. Exactly one of the two keys is required; without them the result is `None`.
 fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     let rate: Option<Rate> = s.find(
         key(

@@ -210,8 +210,8 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
     };
     Some(format!(
         "{}{others} is ignored: with framework = \"mr1\" map_slots and reduce_slots limit the \
-         tasks of a worker, not their memory. Use framework = \"yarn\" to limit them by the \
-         memory of containers",
+         number of tasks of a worker, and memory has no effect. Use framework = \"yarn\" to limit \
+         the tasks by the memory of containers",
         first.said()
     ))
 }

@@ -275,7 +275,7 @@ pub const GRANTED: &[Granted] = &[
     granted(
         "mapreduce.shuffle.max.connections",
         "0",
-        "shuffle servers take any number of connections",
+        "shuffle servers accept any number of connections",
     ),
     granted("mapreduce.job.running.map.limit", "0", "a job may fill all map slots"),
     granted("mapreduce.job.running.reduce.limit", "0", "a job may fill all reduce slots"),

@@ -84,7 +84,7 @@ fn said(error: &Error) -> &'static str {
     match error {
         Error::Syntax(_) => "something is not closed, such as a tag, a comment or a reference",
         Error::IllFormed(_) => "tags do not match",
-        Error::InvalidAttr(_) => "an attribute is not name=\"value\"",
+        Error::InvalidAttr(_) => "an attribute does not have the form name=\"value\"",
         Error::Encoding(_) => "a part is not UTF-8",
         _ => "a part is not valid XML",
     }

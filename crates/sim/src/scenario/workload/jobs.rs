@@ -36,7 +36,8 @@ struct Shipped {
     nodes: u32,
 }
 
-/// Facebook 2009 and 2010 as sampled by SWIM: 24 hours from clusters of 600 and of 3,000 nodes.
+/// Job traces of Facebook from 2009 and 2010, as sampled by SWIM: 24 hours from clusters of 600 and
+/// of 3,000 nodes. `fb-2009-first-50` has only the first 50 jobs of `fb-2009`.
 const SHIPPED: [Shipped; 3] = [
     Shipped { name: "fb-2009", file: "swim/FB-2009_samples_24_times_1hr_0.tsv", nodes: 600 },
     Shipped {
@@ -355,7 +356,7 @@ fn read_job(
     );
     let last = submit + interarrival * (u64::from(count) - 1);
     s.demand(last <= Span::from_secs(20 * 86_400), &["interarrival", "count", "submit"], || {
-        "leads to a submission of the last job after 20 days, the maximum".to_owned()
+        "submits the last job later than 20 days, which is the maximum".to_owned()
     });
     let pool: Option<Name> = s.find(
         key(

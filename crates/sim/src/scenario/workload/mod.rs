@@ -1,8 +1,8 @@
 //! `[[workload]]`: workloads, which generate the traffic.
 //!
 //! Keys have the names of the settings in the crate `eastwest-workload`. After a workload has been
-//! read, this crate checks the settings again; each error is reported at the key that the error
-//! names.
+//! read, `eastwest-workload` checks the settings again. Each of its error messages names a key, at
+//! which the error is reported.
 
 mod account;
 mod application;

@@ -134,7 +134,7 @@ pub fn note_class(s: &Section, class: &str) -> Option<String> {
     (is_problem && !s.has("problem")).then(|| {
         format!(
             "class = \"{class}\" of a workload of kind mpi-cg is the traffic class of its packets; \
-             the problem class of NAS CG is problem, here \"A\" by default"
+             the problem class of NAS CG is the key `problem`, which is \"A\" by default"
         )
     })
 }

@@ -27,8 +27,8 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// Reads the key `start_window`: the length of the interval from 0 s in which the first flows
-/// start, at uniform random times.
+/// Reads the key `start_window`: the length of the interval in which the first flows start, at
+/// uniform random times. The interval begins at 0 s, or at the `start` of bulk transfers.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key(

@@ -1,5 +1,5 @@
-//! Functions that read keys of Hadoop tables. The default of each key is the value that the model
-//! assumes.
+//! Functions that read keys of the tables of a MapReduce workload. The argument `usual` is the
+//! default of the key.
 
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
 use eastwest_settings::reader::{Section, key};

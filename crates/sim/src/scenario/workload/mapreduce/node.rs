@@ -5,7 +5,8 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 
-/// Hardware of a worker before `costs.disk_rate` has been read, on which the disk rates depend.
+/// Hardware of a worker, before the key `costs.disk_rate` has been read. The disk rates depend on
+/// this key.
 pub struct Found {
     /// Hardware of a worker, with the disk rates of the chosen preset.
     pub node: NodeConfig,
@@ -15,8 +16,8 @@ pub struct Found {
 
 impl Found {
     /// Returns the hardware of a worker with its disk rates. A rate that the table `node` does not
-    /// contain is `disk_rate`, the value of `costs.disk_rate`. Exception: if `disk_rate` is the
-    /// read rate of the preset, the write rate is that of the preset.
+    /// contain is `disk_rate`, the value of `costs.disk_rate`. Exception: if `disk_rate` equals the
+    /// read rate of the preset, a missing write rate is the write rate of the preset.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
         let write_rate = if preset { self.node.write_rate } else { disk_rate };
