@@ -177,7 +177,7 @@ def spread(values: Floats) -> Floats:
 
 
 def evenly(count: int, most: int) -> Whole:
-    """Return the indices of at most ``most`` of ``count`` jobs, evenly spaced."""
+    """Return the indices of at most ``most`` of ``count`` items, evenly spaced."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)
