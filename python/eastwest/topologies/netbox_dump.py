@@ -1,10 +1,10 @@
 """Records of a database of NetBox that ``manage.py dumpdata`` has written.
 
 The file is a list of objects ``{"model": "dcim.cable", "pk": 1, "fields": {…}}``, which refer to
-each other by their keys (``pk``). A link between two interfaces is followed as NetBox follows it: through patch
-panels (from a front port to its rear port, and back by the position), and through circuits (from
-one termination to the other). In NetBox before 3.3 a cable states its ends; in later versions the
-ends are objects ``dcim.cabletermination``.
+each other by their keys (``pk``). A link between two interfaces is followed as NetBox follows it:
+through patch panels (from a front port to its rear port, and back by the position), and through
+circuits (from one termination to the other). In NetBox before 3.3 a cable states its ends; in later
+versions the ends are objects ``dcim.cabletermination``.
 """
 
 from __future__ import annotations

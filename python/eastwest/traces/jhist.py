@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Maximum length in bytes of a line of a history in Avro's JSON, and of the first two lines together
-#: of a binary history.
+#: Maximum length in bytes of a line of a history in Avro's JSON, and of the first two lines of a
+#: binary history together.
 MOST_LINE_BYTES = 16 << 20
 #: Longest record of a binary history, in bytes.
 MOST_RECORD_BYTES = 1 << 20

@@ -3,8 +3,8 @@
 A record is a line that starts with Job, Task, MapAttempt, ReduceAttempt or Meta. A value may
 contain line ends (stack traces do); a backslash precedes characters with a special meaning. A file
 may hold the histories of many jobs, as files in Rumen's tests do: ``!!FILE=name!!`` precedes each
-history, and configurations stand between the histories. A job is held in memory until it and ``_HELD`` later jobs
-have ended, because its configuration may follow.
+history, and configurations stand between the histories. A job is held in memory until it and
+``_HELD`` later jobs have ended, because its configuration may follow.
 
 The format is that which ``JobHistory`` of Hadoop 0.20.2 writes (version 1 of its log).
 """

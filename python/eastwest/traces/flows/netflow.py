@@ -151,7 +151,7 @@ class Reader:
             at = stream.at
             data, problem = _one(stream)
             if problem == _CUT:
-                then = "the records before its end are used"
+                then = "the records before the end of the file are used"
                 self.account.note(*place, _CUT, consequence=then)
                 self.message(data, place, cut=True)
                 return

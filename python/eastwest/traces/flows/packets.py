@@ -125,7 +125,8 @@ def _ipv4(data: bytes, at: int, length: int) -> Packet | str:
     src, dst = data[at + 12 : at + 16], data[at + 16 : at + 20]
     if len(dst) < 4:
         return _SHORT
-    # with segmentation offload (TSO), a packet is captured before the network card divides it
+    # With segmentation offload (TSO), a packet is captured before the network card divides it; a
+    # packet of more than 65,535 bytes then has a length of 0 in its IP header.
     if total == 0:
         total = length - at
     if header < 20 or total < header:

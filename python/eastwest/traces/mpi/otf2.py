@@ -198,7 +198,8 @@ class _Reading:
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
         """Refuse an event; with ``lossy``, leave it out and count it.
 
-        ``reason`` and ``consequence`` go to the account of the import; ``found`` is an example.
+        ``reason`` and ``consequence`` are texts for the message or the report; ``found`` is the
+        wrong value, or empty.
         """
         self.into.account.change(self.name, 0, reason, consequence, found)
 
