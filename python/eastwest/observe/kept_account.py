@@ -1,9 +1,10 @@
 """Account of an import of spans, copied into results that are made from these spans.
 
-An account lists the rows and values that an import left out, changed or noted. The JSON file of a folder has the account of its own import (``rows_skipped``, ``skipped``,
-``changed``, ``noted``: see ``eastwest.account``), and in ``accounts`` the accounts of the spans
-from which the folder was made. Folders can come from untrusted people: invalid accounts are
-ignored, and the length of texts is limited.
+An account lists the rows and values that an import left out, changed or noted. The JSON file of a
+folder has the account of its own import (``rows_skipped``, ``skipped``, ``changed``, ``noted``: see
+``eastwest.account``), and in ``accounts`` the accounts of the spans from which the folder was made.
+Folders can come from untrusted people: invalid accounts are ignored, and the length of texts is
+limited.
 """
 
 from __future__ import annotations

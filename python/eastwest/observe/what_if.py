@@ -18,8 +18,8 @@ name = "beside a shuffle"
 scenario = "shuffle.toml"      # another scenario with the same transactions
 ```
 
-Cases run like sweeps of one point: through the run store, on several cores or on a cluster. So a
-run that the store has, from whatever command, is not repeated.
+Cases run like sweeps of one point, on several cores or on a cluster. Results are stored in the run
+store; a run whose result is there, from whatever command, is not repeated.
 """
 
 from __future__ import annotations
