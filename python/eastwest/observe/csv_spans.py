@@ -81,7 +81,8 @@ class _Columns:
     #: Column of each time (start, end, duration), and its unit in ns; None while it is unknown.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Names (``kind``, ``status``) of columns of which it is known whether they hold such values.
+    #: ``kind``, ``status`` or both: columns for which it is decided whether they hold kinds or
+    #: statuses of spans.
     settled: set[str] = field(default_factory=set)
 
     @property

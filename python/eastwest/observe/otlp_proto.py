@@ -74,7 +74,7 @@ class _Wire:
         return True
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes of the file; raise ``WireError`` if it ends before."""
+        """Return the next ``length`` bytes of the file; raise ``WireError`` if there are fewer."""
         if not self.ready(length):
             raise WireError("the file ends within a message")
         at = self._at

@@ -43,7 +43,7 @@ from eastwest.units import clean
 #: Name of the file of cases in a folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
-#: Maximum number of seeds of a case: memory holds the transactions of all of them.
+#: Maximum number of seeds of a case, because memory holds the transactions of all seeds.
 MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60

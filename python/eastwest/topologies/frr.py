@@ -342,7 +342,10 @@ def _is_network(text: str) -> bool:
 
 
 def _vrf(tree: dict[str, Any]) -> str:
-    """Return name or number of the VRF of a table; older versions give none for the default."""
+    """Return the name or number of the VRF that the first route of a table states; else empty.
+
+    Older versions of FRR state none for the default VRF.
+    """
     listed = next(iter(tree.values()), None)
     route = listed[0] if isinstance(listed, list) and listed else None
     route = route if isinstance(route, dict) else {}

@@ -8,7 +8,7 @@
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
 Both ends report a link. Two reports belong to one link if their ports match. The other reports of
-two devices are paired in the order of their ports, and a report without a partner is a link, too. A
+two devices are paired one by one, and a report that remains without a partner is a link, too. A
 device is a switch if its capability Bridge or Router is enabled, and a host if only other
 capabilities are enabled.
 """
@@ -340,7 +340,10 @@ def _get(tree: Any, key: str) -> Any:
 
 
 def _first(value: Any) -> Any:
-    """Return the first entry of a list (json0), None if it is empty, or another value itself."""
+    """Return the first entry of a list (json0) or None without any; a value that is no list itself.
+
+    In the format ``json0`` of lldpctl, each object is the only entry of a list.
+    """
     return (value[0] if value else None) if isinstance(value, list) else value
 
 

@@ -228,7 +228,7 @@ def _positions(heading: str) -> dict[str, int]:
 
 
 def _form_of_csv(heading: str) -> str:
-    """Return the form of a CSV file by its first line; empty if it is none of NetBox."""
+    """Return the form of a CSV file by its first line; empty if the line is not one of NetBox."""
     try:
         at = _positions(heading[:8192])
     except csv.Error:
@@ -267,7 +267,7 @@ def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _rate(record: Mapping[str, str]) -> float | None:
-    """Return the rate of an interface in bit/s: its speed (kbit/s), or else that of its type."""
+    """Return the rate of an interface in bit/s from its speed (kbit/s), or else from its type."""
     speed = record.get("speed", "")
     if speed.isascii() and speed.isdigit() and len(speed) < 16 and int(speed):
         return sound_rate(int(speed) * 1e3)

@@ -139,7 +139,7 @@ def job_of(task_or_attempt: str) -> str | None:
 
 
 def attempt_number(attempt: str) -> int | None:
-    """Return the number of an attempt among those of its task, from its id; None without one."""
+    """Return the number of an attempt within its task, from its id; None if the id has none."""
     found = _SOURCE_ID.fullmatch(attempt)
     number = int(found.group(2)) if found and found.group(2) else None
     return number if number is None or number < 1 << 32 else None

@@ -262,9 +262,9 @@ class Walk:
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        #: Start time of the job's last application master in ms since 1970; None before any.
+        #: Start time of the job's last application master in ms since 1970; None before the first.
         self.master_ms: int | None = None
-        #: End of the job: its time in ms since 1970, and its status in Hadoop's words; None before.
+        #: End of the job: time in ms since 1970, and status in Hadoop's words; None before the end.
         self.end: tuple[int | None, str] | None = None
         #: Number of application masters that started for the job.
         self.masters = 0

@@ -67,7 +67,7 @@ def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
     """Return the matrix of a ``.cm`` file whose starts are in ``ps`` or ``us``.
 
     Raises ``InputError`` if the file is damaged, or if it has something that a list of flows cannot
-    express; with ``lossy``, failures of links are left out instead.
+    express; with ``lossy``, failures are left out and counted instead.
     """
     if start_unit not in START_UNITS:
         raise InputError(f"the unit of starts is {start_unit!r:.20}, but must be one of ps, us")

@@ -136,7 +136,7 @@ def counts(jobs: Jobs, step_s: float) -> Floats:
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """Return a ``Burst`` for each length in ``SCALES_S`` of which the trace has 8 intervals."""
+    """Return a ``Burst`` for each length in ``SCALES_S`` with at least 8 intervals in the trace."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:

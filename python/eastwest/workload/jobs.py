@@ -80,7 +80,7 @@ class Jobs:
         length_s: float | None = None,
         name: str = "",
     ) -> Jobs:
-        """Return the jobs of a ``jobs`` table; raise ``InputError`` where it has none."""
+        """Return the jobs of a ``jobs`` table; raise ``InputError`` if none has a submission."""
         lazy = table.lazy()
         there = set(lazy.collect_schema().names())
         wanted = [

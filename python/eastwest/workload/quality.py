@@ -78,8 +78,8 @@ class Quality:
 def window_for(jobs: Jobs) -> float:
     """Return the default length of a window in s.
 
-    It is 1 h, 1/24 of the trace for a trace below a day, and a whole number of hours above 1 h for
-    a trace of more than 2,500 h, which would otherwise have too many windows.
+    It is 1 h, or 1/24 of the trace if the trace is shorter than a day, or several whole hours if it
+    is longer than 2,500 h, so that there are at most 2,500 windows.
     """
     hours = math.ceil(jobs.last_s / WINDOW_S / (MOST_WINDOWS / 2))
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)

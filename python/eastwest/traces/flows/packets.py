@@ -98,9 +98,10 @@ def _network(link: int, data: bytes) -> int | str:
 
 
 def _after_type(data: bytes, at: int) -> int | str:
-    """Return the position after a frame's EtherType, tags and labels; a text if it is not IP.
+    """Return the position after a frame's EtherType, tags and labels.
 
-    ``at`` is the position of the EtherType in ``data``.
+    The result is a text with the reason if no IP header follows. ``at`` is the position of the
+    EtherType in ``data``.
     """
     kind = struct.unpack_from(">H", data, at)[0]
     at += 2

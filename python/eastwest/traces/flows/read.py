@@ -258,7 +258,7 @@ def read_hosts(path: Path) -> dict[bytes, str]:
 
 
 def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for others."""
+    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for other texts."""
     try:
         return [ipaddress.ip_network(text, strict=False) for text in texts]
     except ValueError as error:

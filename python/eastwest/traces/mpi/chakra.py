@@ -160,7 +160,7 @@ def _group(node: _Node) -> str:
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return the reason why a collective does not have all ranks; empty if it has.
+    """Return the reason why a collective does not have all ranks; empty if it has all ranks.
 
     ``reading`` has the state of the trace, with the number of all ranks.
     """
