@@ -73,8 +73,8 @@ class Files:
     zipf: float | None
     #: Ranks of files by use, and number of accesses to the file of each of these ranks.
     ranks: tuple[Floats, Floats]
-    #: Seconds from an access to a file to the next one, by kind of the two accesses, such as ``read
-    #: after written``: values and cumulative shares.
+    #: Seconds from an access to a file to the next one, by kind of the two accesses, such as
+    #: ``read after written``: values and cumulative shares.
     again: Mapping[str, tuple[Floats, Floats]]
     #: Share of reads whose file was read or written earlier in the trace.
     reread_share: float
