@@ -141,7 +141,7 @@ def test_parallel_links_several_switches_and_rates(tmp_path: Path) -> None:
     text = "\n".join(fabric.notes)
     assert "1 × neighbour at a port that is down: left out" in text
     assert "2 × host with several links: a network card for each" in text
-    assert "1 × link of a host without a rate: the rate of its other links" in text
+    assert "1 × link of a host without a rate: the rate of the host's other links" in text
     assert "2 × link without a rate: 10 Gbit/s (assumed; set it with --rate)" in text
     faster = topologies.read_all(files, None, Assumed(40e9))
     assert [c.rate_bps for c in faster.cables][4:] == [40e9, 100e9, 40e9]

@@ -133,7 +133,7 @@ def test_nodes_that_cannot_be_replayed_are_refused_or_counted(
     about = take.import_mpi(files, tmp_path / "out", lossy=True).about
     assert [entry["count"] for entry in about["changed"]] == [1]
     chakra(tmp_path, [collective(1, **SUM), collective(1, **SUM)], [])
-    with pytest.raises(InputError, match="there is more than one node 1"):
+    with pytest.raises(InputError, match="several nodes of the trace have the id 1"):
         take.import_mpi(files, tmp_path / "twice")
 
 

@@ -10,8 +10,9 @@ infer.py runs a method from input to output.
 
 Metric selection: metrics.py holds tables of time series and reads files, prometheus.py queries a
 Prometheus server, run_metrics.py takes metrics from a result folder; information.py estimates
-mutual information, lags.py finds the lag of each metric behind which the target follows, mrmr.py
-selects, stability.py repeats the selection on resampled rows, and select.py combines these steps.
+mutual information, lags.py finds for each metric the delay after which the target follows it,
+mrmr.py selects metrics, stability.py repeats the selection on resampled rows, and select.py
+combines these steps.
 
 Export: openmetrics.py writes the metrics of a run as text, exporter.py serves them for scraping.
 """

@@ -1,10 +1,10 @@
 """Transactions for a replay: calls with their dependencies and computing times, from spans.
 
-A span is a call of the node on which it was recorded. A client-side span with one child span on
-another node is one call together with it (``calls``). A client-side span without a called span is a
-call to the peer that its attributes name (``peer.service`` …), because databases do not record
-spans; without such an attribute it counts as computing. A client-side span at the root belongs to
-a client outside of the system: the transaction begins with the called span.
+A span is a call to the component (instance or service) that recorded it. A client-side span and its
+only child span form one call if another component recorded the child. A client-side span without a
+child is a call to the peer that its attributes name (``peer.service`` …), because databases do not
+record spans; without such an attribute it counts as computing. A client-side span at the root
+belongs to a client outside of the system: the transaction begins with the called span.
 
 - A call is made *after* those siblings that had ended when it began; siblings on which one of these
   already depends are left out. The time since the last of their ends, or since the caller's start,

@@ -6,9 +6,9 @@ one node to another with its response; a request from outside starts a transacti
 each request; it does not know which request a node was serving when it sent another. That request
 is the call's *parent*: methods infer it, and the true one is kept here only for comparison.
 
-Times on the caller's node are those of its span where it was recorded: a span of kind client or of
-unknown kind, whose only child is on another node. Otherwise both sides have the times of the called
-span.
+Times on the caller's node are those of the parent span if this is the client side of the call: a
+span of kind client or producer, or a span of unknown kind with a parent and one child. Otherwise
+both sides have the times of the called span.
 """
 
 from __future__ import annotations
@@ -155,8 +155,9 @@ def _nodes(spans: pl.DataFrame) -> tuple[tuple[str, ...], Integers]:
 
 
 def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
-    """Return a mask of the spans that are the client side of a call to another node.
+    """Return a mask of the spans that are the client side of a call, if their child is remote.
 
+    They have the kind client or producer, or an unknown kind, a parent and exactly one child.
     ``parents`` has the row of each span's parent, or −1.
     """
     children = np.bincount(parents[parents >= 0], minlength=len(parents))

@@ -3,8 +3,8 @@
 The column ``extra`` holds it as a JSON object. Its names and values are those of a span in OTLP's
 JSON, and four more: ``statusMessage``, ``scope``, ``resource`` (fields of a resource besides its
 attributes) and ``recordedParent``, the parent that a mended span named. The export of spans writes
-all of it back. Graphs, transactions and workloads do not use it; the account of the import says so
-where that matters.
+all of it back. Graphs, transactions and workloads do not use it; the report of the import says so
+where it matters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_EXTRA = 1 << 18
 
 _UNUSED = "kept for export; graphs, transactions and workloads do not use them"
 _DROPPED = "the tracer dropped them: their content is unknown"
-#: Fields of a span that are stored in ``extra``: type, remark in the account of the import, and
+#: Fields of a span that are stored in ``extra``: type, remark in the report of the import, and
 #: consequence. Fields without influence on transactions have no remark.
 _KEPT: dict[str, tuple[type, str, str]] = {
     "links": (

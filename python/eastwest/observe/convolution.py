@@ -151,10 +151,11 @@ def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, flo
 
 
 def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
-    """Count, by kind, the pairs of messages of one call, and the pairs with a direct cause.
+    """Return two counters by kind: pairs of messages of one call, and pairs with a direct cause.
 
     The first counter has each departing message with each source from which a message of this call
-    had arrived before; the second has it only with the last of these sources.
+    had arrived before. The second counter has each departing message only with the last of these
+    sources.
     """
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(calls.parent.tolist()):

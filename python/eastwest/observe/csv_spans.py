@@ -1,10 +1,11 @@
 """Spans in CSV: a header line, then a span in each line, as Nezha and many exporters write them.
 
-Columns are recognised by their names, without regard to case and underscores. The unit of a time is
-that in its name (``StartTimeUnixNano``, ``start_us``, ``duration_ms``); without one it is the unit
-in which the first value lies between 1980 and 2100, and the account notes it. An end has precedence
-over a duration: Nezha gives both, in different units. Unknown columns become attributes. The
-service of a span that names only its pod is the pod's name without the suffixes of Kubernetes.
+Columns are recognised by the letters of their names, in upper or lower case. The name of a time
+states its unit (``StartTimeUnixNano``, ``start_us``, ``duration_ms``). For a start or end without a
+unit, the unit in which the first value lies between 1980 and 2100 is assumed, and the report of the
+import states it; a duration must have a unit. An end has precedence over a duration: Nezha gives
+both, in different units. Unknown columns become attributes. The service of a span that names only
+its pod is the pod's name without the suffixes of Kubernetes.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class _Columns:
     #: Column of each time (start, end, duration), and its unit in ns; None while it is unknown.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Names (``kind``, ``status``) of columns of which it is known whether they hold such values.
+    #: ``kind``, ``status`` or both: columns for which it is decided whether they hold kinds or
+    #: statuses of spans.
     settled: set[str] = field(default_factory=set)
 
     @property
@@ -217,7 +219,7 @@ def _parsed_slowly(
 ) -> pl.DataFrame:
     """Return rows as a frame of text, as ``_parsed`` does, but parse row by row.
 
-    Rows with a wrong number of values are reported to the account of the import.
+    Rows with a wrong number of values are reported to ``problems``.
     """
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)
@@ -274,7 +276,7 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
                 f"in ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
-        reason = f"{time} has no unit in its name: {fits[0]} is assumed"
+        reason = f"the column of the {time} has no unit in its name: {fits[0]} is assumed"
         problems.note(
             file,
             1,
@@ -369,7 +371,7 @@ def _tell(
     file: str,
     problems: Account,
 ) -> None:
-    """Report to the account of the import the values that are cut or left out.
+    """Report to ``problems`` the values that are cut or left out.
 
     ``given`` has the text of the rows in the file, ``cast`` the same rows in the normal form.
     """
@@ -423,7 +425,7 @@ def _good(
     file: str,
     problems: Account,
 ) -> pl.DataFrame:
-    """Return the usable rows of ``cast``; report the others to the account of the import.
+    """Return the usable rows of ``cast``; report the other rows to ``problems``.
 
     ``cast`` has the columns of the normal form, ``given`` the text of the same rows in the file.
     """

@@ -46,10 +46,10 @@ LATEST_NS = 4_102_444_800 * 10**9
 #: Columns of each table of the normal form of spans, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
     # One row for each span. ``service``: the operator's name of the component; ``instance``: the
-    # pod, container or process; ``host``: the node it runs on. ``parent_id``: id of another span in
-    # the trace; ``mended``: the repair. ``resource``: number in the table ``resources``;
-    # ``attributes``: a JSON object; ``extra``: other data of the source, which only the export
-    # uses.
+    # pod, container or process; ``host``: the machine on which the instance runs. ``parent_id``: id
+    # of another span in the trace; ``mended``: the repair. ``resource``: number in the table
+    # ``resources``; ``attributes``: a JSON object; ``extra``: other data of the source, which only
+    # the export uses.
     "spans": {
         "trace_id": "str",
         "span_id": "str",
@@ -81,7 +81,7 @@ NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")
 
 def schema(table: str) -> dict[str, pl.DataType]:
     """Return the columns of a table with their polars types."""
-    import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
+    import polars as pl  # noqa: PLC0415  slow to load, and the names do not need it
 
     types = {"u32": pl.UInt32(), "i64": pl.Int64(), "str": pl.String()}
     return {name: types[kind] for name, kind in TABLES[table].items()}

@@ -1,6 +1,7 @@
 """Gathers the spans that a reader finds, and passes them on as frames.
 
-Readers write to a subclass: ``write.SpanWriter``, or that of a cluster's worker (``take_cluster``).
+Readers write to a subclass: ``write.SpanWriter``, or a buffer on a worker of a Dask cluster
+(``take_cluster``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from eastwest.errors import InputError
 from eastwest.observe.form import TABLES, schema
 from eastwest.observe.span import Place, written
 
-#: Maximum number of spans in the buffer; when it is reached, they are passed on as one frame.
+#: Number of spans in the buffer at which all of them are passed on as one frame.
 FLUSH_ROWS = 1 << 16
-#: Number of characters of attributes and extras in the buffer at which it is passed on.
+#: Number of characters of attributes and extras in the buffer at which the spans are passed on.
 FLUSH_TEXT = 64 << 20
 #: Maximum number of resources: different sets of attributes that spans share.
 MOST_RESOURCES = 100_000

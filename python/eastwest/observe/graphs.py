@@ -44,7 +44,7 @@ class Graphs:
 
     services: Graph
     components: Graph
-    #: Undirected graph of hosts and switches, with an edge for each cable.
+    #: Undirected graph of hosts and switches, with an edge for each pair that a cable joins.
     infrastructure: nx.Graph[str]
     #: Names of the components of each service, by its name.
     components_of: dict[str, list[str]]
@@ -102,8 +102,8 @@ def build(
     ).with_columns((pl.col("instance") + " · " + pl.col("operation")).alias("component"))
     if named["component"].n_unique() > MOST_NODES:
         raise InputError(
-            f"there are more than {MOST_NODES:,} operations: their names contain parts that change "
-            "from request to request, such as identifiers"
+            f"there are more than {MOST_NODES:,} pairs of instance and operation: perhaps names of "
+            "operations contain parts that change from request to request, such as identifiers"
         )
     parents = parent_rows(spans)
     infrastructure, host_of, placed_by = _place(named, topology, placement)

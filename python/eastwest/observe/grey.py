@@ -2,8 +2,9 @@
 
 *Linking* puts all spans that share the value of one attribute (such as a request number in a header
 or a log) into one transaction. Their parents are inferred from times: the parent of a span is the
-innermost span of its own node that contains it, else the innermost of its node that contains its
-start, else the innermost of any node, by both criteria in turn.
+innermost span of its own instance that contains it, else the innermost span of its instance that
+contains its start, else the innermost span of any instance that contains it, else the innermost
+span of any instance that contains its start.
 
 *Stitching* joins spans whose attributes match by a rule, such as a client's port and operation with
 a server's. Rules apply in their order to spans that have no parent yet; joined spans form a

@@ -104,7 +104,7 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
 def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> dict[str, Any]:
     """Write inferred spans as a folder in the normal form; return the content of ``spans.json``.
 
-    This content includes the account of the import of ``source``, the spans that were analysed.
+    This content includes the report of the import of ``source``, the spans that were analysed.
     """
     if inferred.spans is None:
         raise InputError(

@@ -4,8 +4,8 @@
 metric of n values is cut into b classes of equal frequency by average rank: values are ranked from
 1, ties get the mean r of their ranks, and their class is ⌈r b / n⌉, so that equal values are always
 in one class; with many ties some classes are empty. I(X; Y) is the plug-in estimate
-Σ p(x, y) ln(p(x, y)/p(x) p(y)); its bias is about +(b − 1)²/2n (Miller 1955), equal for all metrics
-of b classes, and smaller for metrics of fewer.
+Σ p(x, y) ln(p(x, y)/(p(x) p(y))); its bias is about +(b − 1)²/2n (Miller 1955), equal for all
+metrics of b classes, and smaller for metrics of fewer.
 
 **Nearest neighbours.** The first estimator of Kraskov, Stögbauer and Grassberger (*Estimating
 mutual information*, Phys. Rev. E 69, 066138, 2004): with ε the distance to the k-th neighbour in

@@ -1,9 +1,10 @@
 """Account of an import of spans, copied into results that are made from these spans.
 
-The JSON file of a folder has the account of its own import (``rows_skipped``, ``skipped``,
-``changed``, ``noted``: see ``eastwest.account``), and in ``accounts`` the accounts of the spans
-from which the folder was made. Folders can come from untrusted people: invalid accounts are
-ignored, and the length of texts is limited.
+An account lists the rows and values that an import left out, changed or noted. The JSON file of a
+folder has the account of its own import (``rows_skipped``, ``skipped``, ``changed``, ``noted``: see
+``eastwest.account``), and in ``accounts`` the accounts of the spans from which the folder was made.
+Folders can come from untrusted people: invalid accounts are ignored, and the length of texts is
+limited.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Accounts = list[dict[str, Any]]
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
     """Return the accounts in a folder's JSON: its own, and those of the spans it was made from.
 
-    ``about`` is the content of the JSON file, ``name`` the folder's name. An account without any
-    remark is left out.
+    ``about`` is the content of the JSON file, ``name`` the folder's name. The folder's own account
+    is left out if it has no remark.
     """
     own = _account(about, name)
     before = about.get("accounts")

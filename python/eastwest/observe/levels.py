@@ -4,18 +4,18 @@ Each level has two random variables, a size and a gap (Gusat et al., *Benchmarki
 Ethernet-Federated Datacenter*, section 1). Their definition on spans is our own:
 
 - *work*: a busy period, in which transactions follow each other within ``IDLE`` times the mean gap
-  between arrivals. Size: its transactions; gap: the idle time before the next.
-- *transaction*: size: its flows; gap: time from one arrival to the next.
-- *flow*: the messages of a transaction from one component to another. Size: its bursts; gap: time
-  from the first message of one flow to that of the next in the transaction.
-- *burst*: a message, a request or a response. Size: payload bytes; gap: time to the next in the
-  flow.
+  between arrivals. Size: number of its transactions; gap: idle time before the next work.
+- *transaction*: size: number of its flows; gap: time from its arrival to the next arrival.
+- *flow*: the messages of a transaction from one component to another. Size: number of its bursts;
+  gap: time from its first message to the first message of the transaction's next flow.
+- *burst*: a message, a request or a response. Size: payload bytes; gap: time to the next message of
+  the flow.
 - *packet*: size: payload bytes after segmentation; gap: none within a burst: the network decides.
 
 Exponential, lognormal, gamma, Weibull and Pareto distributions are fitted to every variable by
-maximum likelihood; the fit with the least Kolmogorov–Smirnov distance is named, if that is at most
-``CLOSE``; else the sample itself represents the variable (``empirical``). The distance is that to
-the sample from which the parameters were estimated, so it has no p-value.
+maximum likelihood. The fit with the least Kolmogorov–Smirnov distance is named, if this distance is
+at most ``CLOSE``; else the sample itself represents the variable (``empirical``). The distance is
+measured to the sample from which the parameters were estimated, so it has no p-value.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats)
 
 
 def fits(values: Floats) -> tuple[Fit, ...]:
-    """Return the distributions fitted to positive values, the smallest KS distance first.
+    """Return the distributions fitted to values from 0 up, the smallest KS distance first.
 
     The tuple is empty for fewer than ``LEAST_VALUES`` values, or if all values are equal.
     """
@@ -224,7 +224,10 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def _packets(sizes: Sequence[float]) -> Floats:
-    """Return the payload bytes of each packet of messages with ``sizes`` payload bytes each."""
+    """Return the payload bytes of each packet of messages; ``sizes`` are their payload bytes.
+
+    A message counts with at most 1,000 packets, and there are at most 1,000,000 full packets.
+    """
     if not sizes:
         return np.zeros(0)
     of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)

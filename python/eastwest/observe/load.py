@@ -84,7 +84,7 @@ def _open_folder(path: Path, name: str) -> Spans:
         if count:
             raise InputError(f"{name}: spans.parquet: {column} is missing in {count} rows")
     if twice:
-        raise InputError(f"{name}: spans.parquet: two spans of a trace have one span_id")
+        raise InputError(f"{name}: spans.parquet: two spans of a trace have the same span_id")
     about["spans"] = rows
     return spans
 

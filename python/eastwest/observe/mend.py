@@ -3,12 +3,12 @@
 The rules, in this order, within each trace:
 
 - Two spans of one id, one recorded by the caller and one by the callee (Zipkin's shared spans), are
-  both sides of one call: the caller's gets ``/client`` behind its id and becomes the parent of the
-  other.
+  both sides of one call: the caller's span gets ``/client`` behind its id and becomes the parent of
+  the other span.
 - Of other spans with one id the first in the file is kept.
 - A span whose parent is missing becomes a root, with the mark ``lost-parent``.
-- Parents that form a cycle: the span of it that starts first (the first in the file among equals)
-  becomes a root, with the mark ``cycle``.
+- If parents form a cycle, the span of the cycle that starts first (the first in the file among
+  equals) becomes a root, with the mark ``cycle``.
 - A span that ends before it starts gets its start as its end.
 
 Gaps of a recording that are no error (a parent outside of the recorded time, a span that was sent
@@ -59,9 +59,9 @@ class Mended:
         return rows.height
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add the repairs to the account of an import; ``file`` is the name of the source.
+        """Add the repairs to the report ``problems``; ``file`` is the name of the source.
 
-        Raises ``InputError`` for repairs that change the meaning, unless the account is lossy.
+        Raises ``InputError`` for repairs that change the meaning, unless ``problems`` is lossy.
         """
         for what, (reason, then) in _NOTED.items():
             if rows := getattr(self, what):

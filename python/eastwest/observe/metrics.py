@@ -212,9 +212,10 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """Return the name of the column of times (or None), and the names of the numeric columns.
+    """Return the name of the column of times (or None), and the names of the columns of metrics.
 
-    ``time`` is the name that the user gave for the column of times, or None.
+    Columns of metrics hold numbers or truth values, or are empty. ``time`` is the name that the
+    user gave for the column of times, or None.
     """
     import polars as pl  # noqa: PLC0415
 

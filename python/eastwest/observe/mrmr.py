@@ -3,13 +3,14 @@
 H. Peng, F. Long and C. Ding, *Feature Selection Based on Mutual Information*, IEEE TPAMI 27(8),
 2005; the quotient from C. Ding and H. Peng, *Minimum redundancy feature selection from microarray
 gene expression data*, J. Bioinf. Comp. Biol. 3(2), 2005. The first pick has the greatest relevance
-I(x; c). Each next one, of those not chosen, has the greatest
+I(x; c), its mutual information with the target c. Each further pick is the metric, among those not
+chosen, with the greatest
 
     difference:  I(x; c) − 1/(m − 1) Σ I(x; x_i)
     quotient:    I(x; c) / (1/(m − 1) Σ I(x; x_i)),
 
-the sum over the m − 1 chosen metrics; among equals the first in order. A metric without any
-redundancy has an infinite quotient if it is relevant at all, and 0 if not.
+where the sum goes over the m − 1 chosen metrics x_i; among equals the first in order is chosen. A
+metric without any redundancy has an infinite quotient if it is relevant at all, and 0 if not.
 
 Information is never negative, so a score in which some terms are still missing is an upper bound.
 Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as in
@@ -54,7 +55,7 @@ def select(
     """Return up to ``count`` chosen candidates, in the order of their choice.
 
     ``relevance`` has each candidate's mutual information with the target, in nats; ``information``
-    returns that of two candidates.
+    returns the mutual information of two candidates.
     """
     # For candidate i: sum of its mutual information with the first ``known[i]`` chosen metrics.
     shared = [0.0] * len(relevance)
@@ -84,8 +85,8 @@ def select(
 def _score(relevance: float, shared: float, chosen: int, scheme: Scheme) -> float:
     """Return the score of a candidate after ``chosen`` picks.
 
-    ``shared`` is its mutual information with them, summed. Where terms of the sum are missing, the
-    result is an upper bound.
+    ``shared`` is the sum of its mutual information with each pick. If terms of the sum are missing,
+    the result is an upper bound of the score.
     """
     if chosen == 0:
         return relevance

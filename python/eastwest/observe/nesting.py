@@ -1,11 +1,12 @@
 """Nesting: which request a node was serving when it sent another, inferred from times alone.
 
 Aguilera, Mogul, Wiener, Reynolds, Muthitacharoen, *Performance Debugging for Distributed Systems of
-Black Boxes* (SOSP 2003), section 4. A call B→C may have the parent A→B if it lies within it. Of
-several candidates the most typical is chosen: a *scoreboard* counts, for each A, B, C, how often
-each delay between the two requests is possible (each of n candidates counts 1/n), and the candidate
-with the highest count wins; one that has a child at C already counts less. Buckets of delay (a
-ratio of ``RATIO``) and the weight of earlier children (1 / (1 + number)) are our choice.
+Black Boxes* (SOSP 2003), section 4. A call B→C may have the parent A→B if B→C lies within A→B in
+time. Of several candidates the most typical is chosen: a *scoreboard* counts, for each A, B, C, how
+often each delay between the two requests is possible (each of n candidates counts 1/n), and the
+candidate with the highest count wins; a candidate that already has a child at C counts less.
+Buckets of delay (a ratio of ``RATIO``) and the weight of earlier children (1 / (1 + number)) are
+our choice.
 
 This uses only the delay since the parent's request, which is little information where a node sends
 many requests one after the other. ``follow`` is our own extension: nodes mostly send the next
@@ -79,8 +80,9 @@ def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Intege
 def candidates(calls: Calls) -> list[list[int]]:
     """Return for each call its possible parents: the rows of calls that contain it in time.
 
-    They are calls that its caller was serving from the request to the response, in the order of
-    their starts. The list of a call from outside is empty.
+    A possible parent of a call is a call that the caller was serving from the request to the
+    response. At most the ``MOST_CANDIDATES`` that started last are listed, in the order of their
+    starts. The list of a call from outside is empty.
     """
     by_node: dict[int, list[int]] = defaultdict(list)
     order = np.argsort(calls.received_ns, kind="stable")
@@ -201,9 +203,10 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield for each event its possible states before it, (kind, node), and the bucket of its gap.
+    """Yield for each event: the states before it, its (kind, node), and the bucket of its gap.
 
-    The states of an event differ in the length of their history; the shortest comes first.
+    The gap is the time since the previous event. The states of an event differ in the length of
+    their history; the shortest comes first.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):

@@ -127,7 +127,7 @@ def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
     if not value:
         return
     if key in {"schemaUrl", "schema_url"}:
-        reason = "spans with a schema of their attributes' names: its address is left out"
+        reason = "spans with a schema URL, the version of their attributes' names: it is left out"
         then = "names are read as those of the newest schema; some older names are known"
         remarks.note(reason, value, then, max(1, spans))
     else:

@@ -74,7 +74,7 @@ class _Wire:
         return True
 
     def take(self, length: int) -> bytes:
-        """Return the next ``length`` bytes of the file; raise ``WireError`` if it ends before."""
+        """Return the next ``length`` bytes of the file; raise ``WireError`` if there are fewer."""
         if not self.ready(length):
             raise WireError("the file ends within a message")
         at = self._at
@@ -352,7 +352,7 @@ def _identifier(value: bytes, what: str) -> str:
 
 
 def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
-    """Return attributes as a mapping by name; ``longest`` bounds the bytes of their texts."""
+    """Return attributes as a mapping by name; no name has more than ``longest`` bytes."""
     if longest <= MOST_KEY:
         found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
         if len(found) == len(pairs):

@@ -2,7 +2,7 @@
 
 Times are those of the source, without the correction of clock skew. A span whose parent was removed
 when it was mended names this parent again. Links, events, scope and the other fields of ``extra``
-are written back. Data that the import left out or changed, by its account, cannot be restored.
+are written back. Data that the import left out or changed cannot be restored.
 Attributes of bytes are strings in base64. A span without a resource in its source gets a resource
 of its service, instance and host.
 """

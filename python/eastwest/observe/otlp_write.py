@@ -2,8 +2,8 @@
 
 The spans are those that tracing in the applications would have recorded. A call between two
 components is a span of kind client at the caller, from the departure of the request to the arrival
-of the response, and one of kind server at the callee, from the arrival of the request to the
-departure of the response; a call within a component is one span of kind internal. Payload sizes are
+of the response, and a span of kind server at the callee, from the arrival of the request to the
+departure of the response. A call within a component is one span of kind internal. Payload sizes are
 the attributes ``http.request.body.size`` and ``http.response.body.size``. A component is an
 instance (``service.instance.id``) of its service on the host of the run.
 

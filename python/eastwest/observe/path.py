@@ -7,7 +7,8 @@ from there in the span again. The pieces add up to the duration of the root. A s
 its parent counts up to the parent's end.
 
 On the client side of a call, the time before the called span began and after it ended belongs to
-the *network*: links, queues, and the stacks of both hosts. It needs spans of both sides.
+the *network*: links, queues, and the stacks of both hosts. This part of the path needs spans of
+both sides.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Forest:
         return sorted(pieces, key=lambda piece: (piece.start_ns, piece.end_ns, piece.row))
 
     def _alone(self, row: int) -> bool:
-        """Whether the span is the client side of a call: not a root, with a single child."""
+        """Whether the span can be the client side of a call: not a root, with a single child."""
         below = self.children.get(row, ())
         return len(below) == 1 and self.parents[row] >= 0
 

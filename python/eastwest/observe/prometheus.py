@@ -51,8 +51,8 @@ def fetch(
     """Return all series of a query from ``start_s`` to ``end_s``, every ``step_s``.
 
     Times are seconds since 1970. With ``rates``, series that are counters by their names become
-    rates per second. Raises ``InputError`` with the server's message where it refuses, and where it
-    has no series for the query.
+    rates per second. Raises ``InputError`` with the server's message if the server refuses the
+    query, and if it has no series for the query.
     """
     if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
         raise InputError(f"the end ({end_s} s) must be after the start ({start_s} s)")

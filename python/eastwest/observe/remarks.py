@@ -10,7 +10,7 @@ from eastwest.account import Account
 
 
 class Remarks:
-    """Account of an import, together with the file and the line that is being read."""
+    """Adds remarks to the account of an import, with the file and the line that is being read."""
 
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file

@@ -234,8 +234,8 @@ class Block:
 def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
     """Return all metrics except the target as candidates, ready for the selection; maybe none.
 
-    The preparation of a candidate does not depend on the others. Raises ``InputError`` where the
-    target is constant or has too few values.
+    The preparation of a candidate does not depend on the others. Raises ``InputError`` if the
+    target is constant, or if there are too few rows.
     """
     table = _prepared(metrics, target, wanted.most_missing)
     rows = len(table.target) - wanted.lags
@@ -429,7 +429,10 @@ def _selected(
 def _bootstrap(
     block: Block, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float] | None, float | None]:
-    """Return how often each candidate is selected on resampled rows, and the stability."""
+    """Return the share of the replicates that select each candidate, and the stability.
+
+    Both are None without a bootstrap.
+    """
     if wanted.bootstrap == 0:
         return None, None
     last = block.values.shape[1] - 1
@@ -456,7 +459,7 @@ def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
     """Return the indices of the rows of a bootstrap replicate.
 
     ``rows`` is the number of rows of the table, ``replicate`` the number of the replicate, from 0.
-    For the method ``neighbours`` each row occurs once.
+    For the method ``neighbours`` each row occurs at most once.
     """
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
     # A repeated row would be its own nearest neighbour, at distance 0.

@@ -1,8 +1,8 @@
 """Clock skew between hosts: estimated, corrected and reported.
 
-Each host has a clock; where the host is not known, each instance, or else each service. An awaited
-call lies within its caller's span. So for a span of clock b below one of clock a, the true shift x
-of b's times is bounded::
+Each host has a clock; if the host is not known, each instance has one, or else each service. An
+awaited call lies within its caller's span. So for a span of clock b whose parent has the clock a,
+the true shift x of b's times is bounded::
 
     start_a − start_b ≤ x ≤ end_a − end_b
 
@@ -82,7 +82,7 @@ class Skew:
         }
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add remarks on coarse clocks and on shifted clocks to the account of an import."""
+        """Add remarks on coarse and on shifted clocks to ``problems``; ``file`` is the source."""
         for step, clocks in sorted(Counter(self.resolution_ns.values()).items()):
             if step > FINE_NS:
                 problems.note(

@@ -71,7 +71,7 @@ class Place:
 
 
 def text_of(value: object) -> str | None:
-    """Return the text of a name, cut to ``MOST_TEXT``; None where it is missing or empty."""
+    """Return at most ``MOST_TEXT`` characters of a text; None if it is empty or not text."""
     if not isinstance(value, str) or not value:
         return None
     if len(value) <= MOST_TEXT and (value.isascii() or value.isprintable()):

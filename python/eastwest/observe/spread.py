@@ -49,7 +49,10 @@ _FOR_EACH = 4
 
 @dataclass(frozen=True)
 class _Cut:
-    """Candidates of a block that vary on all rows or on those of a replicate; their estimator."""
+    """Candidates of a block that are not constant on the rows in use, with an estimator.
+
+    The rows in use are all rows, or the rows of a bootstrap replicate.
+    """
 
     #: Column numbers, within the block, of the candidates that are not constant on the rows in use.
     varied: NDArray[np.int64]

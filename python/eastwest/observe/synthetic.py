@@ -1,10 +1,11 @@
 """Synthesises any number of transactions from the transactions of a recording.
 
-- ``trees``: every transaction is a recorded one, drawn at random, so all correlations within it
-  remain; only the time to the next arrival is drawn anew.
-- ``levels``: its structure is that of a recorded transaction; times and sizes of each call are
-  drawn anew from the recorded calls of its operation. Correlations between the calls of a
-  transaction are lost, and combinations appear that the recording does not have.
+- ``trees``: every transaction is a recorded one, drawn at random, so all correlations within a
+  transaction remain; only the time to the next arrival is drawn anew.
+- ``levels``: every transaction has the structure of a recorded one, drawn at random; times and
+  sizes of each call are drawn anew from the recorded calls of the call's operation. Correlations
+  between the calls of a transaction are lost, and combinations appear that the recording does not
+  have.
 
 Times between arrivals come from the distribution that fits them, or from the recording itself.
 """

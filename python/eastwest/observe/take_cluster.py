@@ -106,7 +106,7 @@ def read_files(
 def _take(found: FileRead, into: Gathering, problems: Account) -> None:
     """Add the spans of a file to ``into``, with shared attributes numbered for all files.
 
-    The account of the file is added to ``problems``.
+    The file's rows that were left out, changed or noted are added to ``problems``.
     """
     numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
     for part in found.parts:

@@ -33,7 +33,10 @@ class Transaction:
 
 
 def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
-    """Return the root row of the transaction whose id begins with ``wanted``; empty: slowest."""
+    """Return the row of the root of the transaction whose id begins with ``wanted``.
+
+    If ``wanted`` is empty, the slowest transaction is chosen.
+    """
     if not wanted:
         return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
     traces = spans["trace_id"]

@@ -25,8 +25,9 @@ class Accuracy:
     speed: float
     #: Mean number of open transactions, over the time in which any is open.
     concurrency: float
+    #: Number of calls with a true parent.
     calls: int
-    #: Number of calls with more than one possible parent: calls in whose time they lie.
+    #: Number of calls with several possible parents: calls that lie within several others in time.
     ambiguous: int
     precision: float
     recall: float

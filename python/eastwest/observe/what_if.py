@@ -18,8 +18,8 @@ name = "beside a shuffle"
 scenario = "shuffle.toml"      # another scenario with the same transactions
 ```
 
-Cases run like sweeps of one point: through the run store, on several cores or on a cluster. So a
-run that the store has, from whatever command, is not repeated.
+Cases run like sweeps of one point, on several cores or on a cluster. Results are stored in the run
+store; a run whose result is there, from whatever command, is not repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from eastwest.units import clean
 #: Name of the file of cases in a folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
-#: Maximum number of seeds of a case: memory holds the transactions of all of them.
+#: Maximum number of seeds of a case, because memory holds the transactions of all seeds.
 MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60

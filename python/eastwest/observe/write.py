@@ -1,8 +1,9 @@
 """Writes spans in their normal form, part by part as a reader delivers them.
 
-Frames of spans (``gather``) are written as temporary files. At the end they are mended (``mend``)
-some traces at a time, so that memory is bounded; clock skew is corrected (``skew``), and they
-become one file. The folder is written under a temporary name and renamed when it is complete.
+Frames of spans (``gather``) are written as temporary files. At the end the spans are mended
+(``mend``) some traces at a time, so that memory is bounded; clock skew is corrected (``skew``), and
+all spans become one file. The folder is written under a temporary name and renamed when it is
+complete.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Zipkin's JSON, version 2: lists of spans, or of lists of spans (its ``/traces``).
 
-Times are in microseconds. A span without a duration, which Zipkin allows, ends when it starts, with
+Times are in microseconds. A span without a duration, which Zipkin allows, gets the duration 0, with
 a remark. ``shared`` spans, recorded by both sides of a call under one id, are separated by
 ``mend``. Annotations become events (``carried``). Spans of version 1 are refused with a message
 that names the version.

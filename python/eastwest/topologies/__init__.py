@@ -1,7 +1,7 @@
 """Fabrics from the descriptor files of other tools and from inventories, and routes for them.
 
 * :mod:`eastwest.topologies.htsim`: ``.topo`` files of htsim, fat trees of two or three tiers.
-* :mod:`eastwest.topologies.mrperf`: XML of MRPerf, racks and a router or a DCell.
+* :mod:`eastwest.topologies.mrperf`: XML of MRPerf, racks that a router joins, or a DCell.
 * :mod:`eastwest.topologies.topohub`: JSON of topohub, networks of SNDlib with their demands.
 * :mod:`eastwest.topologies.lldp`: neighbours that devices report by LLDP.
 * :mod:`eastwest.topologies.containerlab`: topology files of containerlab.
@@ -9,8 +9,9 @@
 * :mod:`eastwest.topologies.coloured`: routes for a known matrix of traffic.
 * :mod:`eastwest.topologies.frr`: routes of the routing tables of FRR.
 
-Each reader returns a :class:`~eastwest.topologies.fabric.Fabric`, which is written as the topology
-file for ``kind = "graph"``.
+Each reader of descriptors and inventories returns a
+:class:`~eastwest.topologies.fabric.Fabric`. Its ``to_toml`` makes the topology file for
+``kind = "graph"``.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from eastwest.topologies.inventory import Described
 
 __all__ = ["FORMATS", "Assumed", "Fabric", "read", "read_all", "sniff"]
 
-#: Maximum size of a descriptor in bytes, and maximum number of files of an inventory.
+#: Maximum size of one file in bytes.
 MOST_BYTES = 16 << 20
+#: Maximum number of files of an inventory.
 _MOST_FILES = 10_000
 #: Maximum number of bytes of all files of an inventory.
 _MOST_ALL_BYTES = 256 << 20
@@ -46,7 +48,7 @@ FORMATS = (*_READERS, *_INVENTORIES)
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
     """Return the fabric of a descriptor; without ``form`` its content determines the format.
 
-    Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
+    Raises ``InputError`` with place and reason if the file is invalid or describes no fabric.
     """
     return read_all([path], form, assumed)
 
@@ -56,7 +58,9 @@ def read_all(
 ) -> Fabric:
     """Return the fabric of one descriptor, or of all files of an inventory.
 
-    Raises ``InputError`` with place and reason where they are invalid, or describe no fabric.
+    ``form`` is the name of the format; without it the content of each file determines the format.
+    Raises ``InputError`` with place and reason if a file is invalid or the files describe no
+    fabric.
     """
     files = load_all(paths)
     forms = set()
@@ -88,7 +92,11 @@ def read_all(
 
 
 def load_all(paths: Sequence[Path]) -> list[Described]:
-    """Return the content of files; raise ``InputError`` where they are too many or too large."""
+    """Return the content of files.
+
+    Raises ``InputError`` if there is no file, if a file is missing or empty, or if the number or
+    the size of the files is above the limit.
+    """
     if not 0 < len(paths) <= _MOST_FILES:
         raise InputError(f"1 to {_MOST_FILES:,} files are allowed, but there are {len(paths):,}")
     files, total = [], 0
@@ -104,7 +112,7 @@ def load_all(paths: Sequence[Path]) -> list[Described]:
 
 
 def load(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file of at most ``most`` bytes."""
+    """Return the content of a file; raise ``InputError`` if it has more than ``most`` bytes."""
     if not path.is_file():
         raise InputError(f"{path} is not a file")
     with path.open("rb") as file:

@@ -27,7 +27,7 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Maximum number of pairs of hosts: the simulator's limit of routes.
+#: Maximum number of pairs of hosts: the simulator accepts at most this number of explicit routes.
 MOST_PAIRS = 32_767
 #: Maximum number of paths that are considered: for one pair of hosts, and for all pairs together.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
@@ -77,7 +77,7 @@ class Coloured:
 
 
 def network(shape: Mapping[str, Any]) -> Network:
-    """Return the network of a fabric that ``core.topology`` describes."""
+    """Return the switches and cables of a fabric; ``shape`` is the result of ``core.topology``."""
     names, count = list(shape["nodes"]), int(shape["hosts"])
     hosts = names[:count]
     is_host = set(hosts)
@@ -97,7 +97,9 @@ def network(shape: Mapping[str, Any]) -> Network:
 def uniform(net: Network) -> Matrix:
     """Return the matrix in which a host divides its cable's rate equally among all others."""
     if len(net.hosts) * (len(net.hosts) - 1) > MOST_PAIRS:
-        raise InputError(f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs")
+        raise InputError(
+            f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs, the limit of the simulator"
+        )
     share = {host: net.host_rate_bps[host] / max(1, len(net.hosts) - 1) for host in net.hosts}
     return {(a, b): share[a] for a in net.hosts for b in net.hosts if a != b}
 
@@ -222,7 +224,8 @@ def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured
             )
     if any(len(found) > MOST_PATHS for found in known.values()):
         notes.append(
-            f"pairs with more than {MOST_PATHS} shortest paths: only the first ones were considered"
+            f"some pairs have more than {MOST_PATHS} shortest paths: only the first {MOST_PATHS} "
+            "of each pair were considered"
         )
     chosen, least, proven = _solve(net, matrix, paths, time_limit_s)
     routes = {pair: paths[pair][at] for pair, at in chosen.items()}

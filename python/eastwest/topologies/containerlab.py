@@ -4,11 +4,12 @@ Two files are read: the topology that a user writes (``….clab.yml``), and the 
 exports for a running lab (``topology-data.json``). JSON is read as it is; YAML needs PyYAML (the
 extra ``inventories``), of which only plain values are used.
 
-Nodes of the kinds in ``_OPEN_KINDS`` (``linux``, containers of others, traffic generators) have no
-known purpose: with the image of a router (``frrouting/frr``) they are switches, with links to
-several switches and to nothing else hosts; the rest is decided by the number of neighbours. Nodes
-of other kinds are switches. A node with ``network-mode: container:NODE`` is a part of NODE, as a
-line card of a router is. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``,
+The kinds in ``_OPEN_KINDS`` (``linux``, external containers, traffic generators) do not state the
+purpose of a node. A node of these kinds with the image of a router (``frrouting/frr``) is a switch.
+A node of these kinds whose neighbours are two or more switches, and nothing else, is a host. For
+the other nodes of these kinds the number of neighbours decides: one neighbour makes a host. Nodes
+of all other kinds are switches. A node with ``network-mode: container:NODE`` is a part of NODE, as
+a line card is a part of a router. Links to the host system (``mgmt-net``, ``macvlan``, ``vxlan``,
 ``dummy``) are left out. The files have no rates.
 """
 
@@ -31,7 +32,7 @@ from eastwest.topologies.inventory import (
 )
 from eastwest.units import clean
 
-#: Largest YAML file in bytes; its reader needs about 10 s per MiB.
+#: Maximum size of a YAML file in bytes, because PyYAML needs about 10 s per MiB.
 _MOST_YAML = 2 << 20
 _MOST_DEPTH = 32
 #: Kinds whose nodes can be hosts or switches.
@@ -46,11 +47,11 @@ _OPEN_KINDS = {
     "ostinato",
     "",
 }
-#: Words in names of images that forward packets.
+#: Words in the names of container images that contain a router or a switch.
 _ROUTERS = re.compile(r"frr|quagga|gobgp|vyos|(?:^|[/_.-])(?:bird|holo|ovs)(?:[/:_.-]|\d|$)", re.I)
 _NO_NODES = {"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy"}
 _PART_OF = "container:"
-#: Maximum number of nodes from a part to the node that it belongs to.
+#: Maximum number of steps from a node to the node that it is a part of (``network-mode``).
 _MOST_PARTS = 8
 _EXPORT = re.compile(rb'"type"\s*:\s*"clab"')
 
@@ -115,7 +116,10 @@ def inventory(files: list[Described]) -> Inventory:
 
 
 def _find_servers(found: Inventory) -> None:
-    """Make hosts of the devices of unknown purpose with links to several switches only."""
+    """Set the purpose host for devices whose neighbours are several switches and nothing else.
+
+    Devices that are known to be switches do not change.
+    """
     neighbours: dict[str, set[str]] = {name: set() for name in found.devices}
     for link in found.links:
         neighbours[link.a].add(link.b)
@@ -188,7 +192,11 @@ def _inherited(
     key: str,
     kinds: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return a setting of each node: its own, or that of its group, kind or of the defaults."""
+    """Return the setting ``key`` by name of the node; empty if it is not set.
+
+    The value is that of the node, else of the node's group, else of its kind (only if ``kinds``
+    states the kinds of the nodes), else of the defaults.
+    """
     defaults, groups = topology.get("defaults"), topology.get("groups")
     by_kind = topology.get("kinds")
     found: dict[str, str] = {}
@@ -210,7 +218,7 @@ def _entry(tree: Any, key: Any) -> Any:
 
 
 def _owners(file: Described, nodes: dict[str, Any]) -> dict[str, str]:
-    """Return the node to which each node belongs: itself, or that of its network-mode."""
+    """Return by node the node to which it belongs: itself, or the node in its network-mode."""
     parts: dict[str, str] = {}
     for name, about in nodes.items():
         mode = _entry(about, "network-mode")
@@ -223,7 +231,10 @@ def _owners(file: Described, nodes: dict[str, Any]) -> dict[str, str]:
         for _ in range(_MOST_PARTS):
             owner = parts.get(owner, owner)
         if owner in parts:
-            raise InputError(f"{file.name}: network-mode of {clean(name, 60)!r} leads to no node")
+            raise InputError(
+                f"{file.name}: network-mode of {clean(name, 60)!r} is a loop, or a chain of more "
+                f"than {_MOST_PARTS} nodes"
+            )
         owners[name] = owner
     return owners
 

@@ -29,15 +29,15 @@ class Assumed:
 
     #: Rate of a cable in bit/s; None: the default of the format.
     rate_bps: float | None = None
-    #: Delay in s of a cable, including its switches' delay (scenario S1: 5 µs).
+    #: Delay of a cable in s; it includes the delay of the switches (5 µs as in scenario S1).
     delay_s: float = 5e-6
     #: Number of hosts that each node gets in a network of switches only.
     hosts_per_node: int = 1
-    #: Glob patterns for the names of hosts in an inventory; empty: the inventory's own roles count.
+    #: Glob patterns for the names of hosts in an inventory; if empty, the inventory decides.
     host_names: tuple[str, ...] = ()
     #: Glob patterns for the names of switches that get hosts, in an inventory without hosts.
     hosts_at: tuple[str, ...] = ()
-    #: Patterns of the names of devices of an inventory that are used; empty: all.
+    #: Glob patterns for the names of the devices of an inventory that are used; if empty, all are.
     device_names: tuple[str, ...] = ()
 
 
@@ -123,9 +123,9 @@ def _whole(value: float) -> int:
 def demand_size(nodes: int, cables: int) -> None:
     """Raise ``InputError`` for a fabric above the simulator's limits, before it is built."""
     if nodes > MOST_NODES:
-        raise InputError(f"has {nodes} nodes; at most {MOST_NODES} are allowed")
+        raise InputError(f"the fabric has {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
-        raise InputError(f"has {cables} cables; at most {MOST_CABLES} are allowed")
+        raise InputError(f"the fabric has {cables} cables; at most {MOST_CABLES} are allowed")
 
 
 def name_of(text: object, otherwise: str) -> str:

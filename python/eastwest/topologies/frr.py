@@ -7,7 +7,8 @@ other device on the interface's network. Among several equal next hops, a hash (
 receiver and switch chooses one, because an explicit route cannot split; weights are ignored.
 
 If a file has the tables of several VRFs (``show ip route vrf all json``), the default one is used.
-A path ends at the switch of the receiver if that has a connected route to it.
+A path ends at a switch whose next hop is the receiver, and at the receiver's own switch if this
+switch has a connected route, or no route, to the receiver.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from eastwest.units import clean, count
 
 #: Maximum number of switches on a path: the limit of the simulator.
 MOST_HOPS = 64
-#: Maximum number of routes in all tables together, and maximum size in bytes of a file of hosts or
-#: pairs.
+#: Maximum number of routes in all tables together.
 _MOST_ROUTES = 5_000_000
+#: Maximum size in bytes of a CSV file of ports or pairs.
 _MOST_FILE_BYTES = 64 << 20
 _LOCAL = {"local"}
 #: Maximum number of tables in one file.
@@ -58,8 +59,8 @@ class Hop:
 class Table:
     """Routing table of one switch."""
 
-    #: Next hops by (IP version, prefix length), then by network number; an empty tuple means a
-    #: connected network.
+    #: Next hops by (IP version, prefix length), then by the bits of the prefix as a number; an
+    #: empty tuple means a connected network.
     routes: dict[tuple[int, int], dict[int, tuple[Hop, ...]]] = field(default_factory=dict)
     #: Networks to which each interface is connected.
     connected: dict[str, list[str]] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Table:
 
 @dataclass
 class Ports:
-    """Neighbours of a device: ``at`` by (device, port), ``of`` as a list by device."""
+    """Neighbours of all devices: ``at`` by (device, port), ``of`` as a list by device."""
 
     at: dict[tuple[str, str], str] = field(default_factory=dict)
     of: dict[str, list[str]] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class Routes:
     notes: list[str]
 
     def csv(self) -> str:
-        """Return the routes as the content of a CSV file."""
+        """Return the routes as CSV with the columns from, to and via (switches, by spaces)."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -108,10 +109,11 @@ def routes(
     hosts: Mapping[str, str],
     pairs: Sequence[tuple[str, str]] | None = None,
 ) -> Routes:
-    """Return the paths between hosts; ``hosts`` has the address of each.
+    """Return the paths between hosts; ``hosts`` has the IP address of each host.
 
-    Without ``pairs``, all pairs of hosts have a path. Raises ``InputError`` where a table is
-    damaged, or a host is not in the file of ports.
+    ``pairs`` are the pairs of hosts, by default all pairs. Raises ``InputError`` if a table is
+    damaged, if a host is not in the file of ports, if there are too many pairs, or if no pair has
+    a path.
     """
     names = sorted(hosts, key=in_order)
     for host in names:
@@ -228,7 +230,7 @@ def _hash(text: str) -> int:
 
 
 def tables(files: Sequence[Described]) -> dict[str, Table]:
-    """Return the routing tables of switches by the names of their files."""
+    """Return the routing tables by switch; the name of a file contains the switch's name."""
     tables: dict[str, Table] = {}
     total = 0
     for file in files:
@@ -251,7 +253,7 @@ def tables(files: Sequence[Described]) -> dict[str, Table]:
 
 
 def _selected(file: Described) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the selected routes of a file, each with its place in the file for messages."""
+    """Yield the selected and the local routes of a file, each with its place for messages."""
     for tree in _tables_of_default(file, list(_documents(file))):
         for prefix, listed in tree.items():
             where = f"{file.name}: {clean(str(prefix), 60)}"
@@ -283,7 +285,10 @@ def _documents(file: Described) -> Iterator[Any]:
 
 
 def _tables_of_default(file: Described, documents: list[Any]) -> list[dict[str, Any]]:
-    """Return the tables of the default VRF; raise ``InputError`` if a file has none."""
+    """Return the only table of a file, or of several tables those of the default VRF.
+
+    Raises ``InputError`` if there are several tables and none is that of the default VRF.
+    """
     trees = [_table_of(file, tree) for tree in documents]
     if len(trees) == 1:
         return trees
@@ -294,7 +299,10 @@ def _tables_of_default(file: Described, documents: list[Any]) -> list[dict[str, 
 
 
 def _table_of(file: Described, tree: Any) -> dict[str, Any]:
-    """Return a table, or that of the default VRF in an object of tables by VRF."""
+    """Return a routing table from a JSON value: one table, or an object of tables by VRF.
+
+    Of an object, the table of the default VRF is returned, or else its only table.
+    """
     if not isinstance(tree, dict):
         raise InputError(f"{file.name}: is not the output of show ip route json")
     other = _other_command(tree)
@@ -316,7 +324,7 @@ def _without_default(file: Described, number: int) -> str:
 
 
 def _other_command(tree: dict[str, Any]) -> str:
-    """Return the command that has written a file, if it is another one with routes."""
+    """Return the FRR command that wrote a file, if it is not ``show ip route json``; else empty."""
     if {"paths", "routes", "vrfId"} & tree.keys():
         return "show bgp … json"
     first = next(iter(tree.values()), None)
@@ -334,7 +342,10 @@ def _is_network(text: str) -> bool:
 
 
 def _vrf(tree: dict[str, Any]) -> str:
-    """Return name or number of the VRF of a table; older versions give none for the default."""
+    """Return the name or number of the VRF that the first route of a table states; else empty.
+
+    Older versions of FRR state none for the default VRF.
+    """
     listed = next(iter(tree.values()), None)
     route = listed[0] if isinstance(listed, list) and listed else None
     route = route if isinstance(route, dict) else {}

@@ -1,13 +1,14 @@
-"""Fat trees of htsim (``.topo``): two or three tiers of switches, tier by tier.
+"""Fat trees of htsim (``.topo``) with two or three tiers of switches.
 
 The file has one pair of key and number per line. The lines after ``Tier n`` belong to that tier;
 ``#`` begins a comment. In tier 0 each switch has ``Radix_Down`` hosts and ``Radix_Up`` ports to the
 tier above. A switch of a higher tier is connected to a switch below it by ``Bundle`` parallel
 cables (default 1). In a tree of three tiers ``Podsize`` hosts form a pod. The numbers of switches
-follow from these values; the radix of the highest tier must agree with them.
+follow from these values; ``Radix_Down`` of the tiers 1 and 2 must agree with them.
 
-Cables of a tier are those below it. The latency of a switch is divided equally between the cables
-on both sides, so that the sum along a path is that of htsim. ``Oversubscribed`` follows from the
+The rate and the latency of a tier are those of the cables below its switches. The latency of a
+switch is divided equally between the cables on both sides, so that the sum along a path is that of
+htsim. ``Oversubscribed`` follows from the
 radices and is only compared with them.
 """
 
@@ -111,12 +112,12 @@ def _number(text: str, where: str) -> int:
 
 
 def _share(number: int, by: int, what: str) -> int:
-    """Return ``number`` divided by ``by``; raise ``InputError`` where it is not a multiple.
+    """Return ``number`` divided by ``by``; raise ``InputError`` unless it is a positive multiple.
 
     ``what`` describes the division in the message.
     """
     if by < 1 or number < 1 or number % by:
-        raise InputError(f"{what}: {number} is not a multiple of {by}")
+        raise InputError(f"{what}: {number} is not a multiple of {by}; both must be above 0")
     return number // by
 
 

@@ -1,18 +1,19 @@
 """Devices and links of an inventory, and the fabric made of them.
 
 Inventories (LLDP, containerlab, NetBox) have ports, several cables per server, and devices without
-a known purpose. The fabric of the simulator has hosts with cards and switches:
+a known purpose. The fabric of the simulator has hosts with network cards, and switches:
 
-* A device is a host or a switch as the inventory says; ``Assumed.host_names`` decides instead where
-  it is given. Other devices are hosts if all their links lead to one neighbour.
-* Each link of a host is a cable of a network card of its own. The cards are numbered in the order
+* If ``Assumed.host_names`` is given, devices with these names are hosts, and all others switches.
+  Otherwise the inventory states the purpose of a device. A device of unknown purpose is a host if
+  all its links lead to one neighbour, and otherwise a switch.
+* Each link of a host is a cable at a network card of its own. The cards are numbered in the order
   of the names of the host's ports. Links that are slower than the fastest link of the host, often
   those of management ports, are left out: a bond has cards of one rate. A link without a rate has
   the rate of the host's other links.
 * Links between two hosts, and devices without a link, are left out.
 * ``Assumed.device_names`` limits the fabric to devices with these names.
 * Without hosts, each switch of ``Assumed.hosts_at`` gets ``Assumed.hosts_per_node`` hosts.
-* The delay of a cable is the assumed one and 5 ns for each metre of its length.
+* The delay of a cable is ``Assumed.delay_s`` plus 5 ns for each metre of its length.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ class Link:
     a_port: str
     b: str
     b_port: str
-    #: Rate in bit/s and length in m; None if the inventory does not state them.
+    #: Rate in bit/s; None if the inventory does not state it.
     rate_bps: float | None = None
+    #: Length of the cable in m; None if the inventory does not state it.
     length_m: float | None = None
 
 
@@ -105,15 +107,15 @@ class Inventory:
 
 
 def in_order(name: str) -> tuple[Any, ...]:
-    """Return the key that sorts ``leaf10`` after ``leaf9``."""
+    """Return a key for sorting names by the value of their numbers: ``leaf10`` after ``leaf9``."""
     parts = _DIGITS.split(name)
     return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts), name
 
 
 def rate_of_port(name: str) -> float | None:
-    """Return the rate in bit/s that a port's name states, such as ``TenGigE0/0``.
+    """Return the rate in bit/s that the name of a port states, such as ``TenGigE0/0``.
 
-    None without one.
+    Returns None if the name states no rate.
     """
     return next((bps for pattern, bps in _PORT_RATES if pattern.search(name)), None)
 
@@ -173,7 +175,7 @@ def _limited(found: Inventory, patterns: tuple[str, ...]) -> Inventory:
     links = [link for link in found.links if link.a in devices and link.b in devices]
     notes = Counter(found.notes)
     if len(devices) < len(found.devices):
-        notes["device with another name than --devices: left out"] = len(found.devices) - len(
+        notes["device whose name does not match --devices: left out"] = len(found.devices) - len(
             devices
         )
     return Inventory(devices, links, notes)
@@ -194,7 +196,7 @@ def _demand_hosts_and_switches(made: Fabric) -> None:
 
 
 def _demand_one_part(made: Fabric) -> None:
-    """Raise ``InputError`` for a fabric that consists of several parts without a path."""
+    """Raise ``InputError`` for a fabric that consists of several parts without a path between."""
     part_of = {name: name for name in (*made.hosts, *made.switches)}
 
     def root(name: str) -> str:
@@ -244,7 +246,7 @@ def _purposes(found: Inventory, assumed: Assumed, made: Fabric) -> dict[str, str
 def _sorted_links(
     found: Inventory, purpose: dict[str, str], made: Fabric
 ) -> tuple[list[Link], dict[str, list[Link]]]:
-    """Return links between switches, and those of each host, whose end is ``a``."""
+    """Return the links between switches, and the links by host, in which ``a`` is the host."""
     switch_links: list[Link] = []
     of_host: dict[str, list[Link]] = {}
     between = 0
@@ -263,7 +265,10 @@ def _sorted_links(
 
 
 def _cards(host_links: dict[str, list[Link]], otherwise: float, made: Fabric) -> None:
-    """Keep the links of each host that are cards, in the order of their numbers."""
+    """Reduce the links of each host to those of its network cards, in the order of the ports.
+
+    ``otherwise`` is the rate in bit/s of a host none of whose links has a rate.
+    """
     several = slower = beyond = alike = 0
     for host, links in host_links.items():
         known = [link.rate_bps for link in links if link.rate_bps is not None]
@@ -279,7 +284,8 @@ def _cards(host_links: dict[str, list[Link]], otherwise: float, made: Fabric) ->
         several += len(host_links[host]) > 1
     if alike:
         made.notes.append(
-            f"{count(alike)} × link of a host without a rate: the rate of its other links"
+            f"{count(alike)} × link of a host without a rate: the rate of the host's other links "
+            "is assumed"
         )
     if slower:
         made.notes.append(
@@ -317,9 +323,9 @@ def _names(used: list[str], made: Fabric) -> dict[str, str]:
 
 
 def unique(name: str, taken: Collection[str], number: int = 2) -> str:
-    """Return ``name`` if it is not taken; otherwise with a number from ``number`` on at its end.
+    """Return ``name`` if it is not taken; otherwise its first 48 characters and a free number.
 
-    The result has at most 64 characters.
+    ``number`` is the first number that is tried.
     """
     found = name
     while found in taken:

@@ -1,14 +1,16 @@
 """Neighbours by LLDP (IEEE 802.1AB) as devices report them in JSON.
 
-* ``lldpctl -f json`` or ``-f json0`` of each device; ``lldpcli -f json show chassis`` gives its
-  name, its file name does otherwise: ``leaf1.json``, ``leaf1.lldp.json``.
+* ``lldpctl -f json`` or ``-f json0`` of each device. The name of the device comes from
+  ``lldpcli -f json show chassis``, or else from the name of the file: ``leaf1.json``,
+  ``leaf1.lldp.json``.
 * Both in one file, as SONiC stores them: ``{"lldp_loc_chassis": {"local-chassis": …}, "lldp": …}``.
 * ``networkctl lldp --json=short`` of systemd-networkd.
 * ``ip -j link``: MAC addresses of the ports, and ports that are down; ``ethtool --json``: rates.
 
-Both ends report a link; reports are matched by their ports, and otherwise by their number: two
-devices have as many links as the end with more reports. A device is a switch if it has enabled the
-capability Bridge or Router, a host if it has reported only others.
+Both ends report a link. Two reports belong to one link if their ports match. The other reports of
+two devices are paired one by one, and a report that remains without a partner is a link, too. A
+device is a switch if its capability Bridge or Router is enabled, and a host if only other
+capabilities are enabled.
 """
 
 from __future__ import annotations
@@ -338,14 +340,17 @@ def _get(tree: Any, key: str) -> Any:
 
 
 def _first(value: Any) -> Any:
-    """Return the only entry of a list (json0), or the value itself (json)."""
+    """Return the first entry of a list (json0) or None without any; a value that is no list itself.
+
+    In the format ``json0`` of lldpctl, each object is the only entry of a list.
+    """
     return (value[0] if value else None) if isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; empty if it is none.
+    """Return a text, or the text in the ``value`` of an object; of a list its first entry counts.
 
-    Of an object its ``value`` is returned, of a list its only element.
+    The result is empty if there is no text.
     """
     value = _first(value)
     value = value.get("value") if isinstance(value, dict) else value

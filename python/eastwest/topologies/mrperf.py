@@ -2,9 +2,9 @@
 
 A ``rack_group`` has a list of racks, and node groups that each of its racks has. Nodes are named as
 in MRPerf, ``n_rg0_1_ng0_35``: rack group, rack, node group, node, numbered in the order of the
-file. A ``router`` is a further switch to which every rack is connected; without one there can be
-only one rack. ``<topology>dcell</topology>`` makes a DCell of level 1 of the racks instead (Guo et
-al. 2008), which needs one more rack than a rack has nodes.
+file. A ``router`` is a further switch to which every rack is connected; without a router there can
+be only one rack. ``<topology>dcell</topology>`` joins the racks as a DCell of level 1 instead (Guo
+et al. 2008). The DCell needs one more rack than a rack has nodes.
 
 The file states the rate of a node's network card, but no rate of cables between switches. Unless
 the user gives a rate for them, they get the rate of the slowest card. Disks, processors and memory
@@ -95,14 +95,17 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     """Return the cluster of an XML descriptor."""
     top = _parse(data)
     if top.name != "topo":
-        raise InputError(f"describes {clean(top.name, 40)}, but the root must be a topology (topo)")
+        raise InputError(
+            f"the root element is {clean(top.name, 40)}, but must be topo, a topology of MRPerf"
+        )
     racks = _racks(top)
     fabric = Fabric()
     slowest = min(rate for rack in racks for rate in rack.rates_bps)
     uplink_bps = assumed.rate_bps or slowest
     if assumed.rate_bps is None and len(racks) > 1:
         fabric.notes.append(
-            f"cables between switches get the rate of the network cards, {uplink_bps:g} bit/s"
+            f"cables between switches get the rate of the slowest network card, {uplink_bps:g} "
+            "bit/s"
         )
     shape = top.text_of("topology").lower()
     if shape == "dcell":
@@ -170,7 +173,10 @@ def _rate(card: str | None, machine: str) -> float:
 
 
 def _dcell(fabric: Fabric, racks: list[_Rack], uplink_bps: float, delay_s: float) -> Fabric:
-    """Return racks connected as the cells of a DCell of level 1, like the fabric ``dcell``."""
+    """Return the fabric with the racks as cells of a DCell of level 1.
+
+    As in the simulator's own topology ``dcell``, a relay switch at each node forwards for it.
+    """
     n = len(racks[0].nodes)
     if any(len(rack.nodes) != n for rack in racks) or len(racks) != n + 1:
         raise InputError(

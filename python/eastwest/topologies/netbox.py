@@ -3,11 +3,12 @@
 * Cables (``/api/dcim/cables/``, CSV of the table or of the bulk import) are the links. Their ends
   on interfaces count; patch panels (front and rear ports), consoles and power are left out.
 * Interfaces (``/api/dcim/interfaces/``, CSV) give rates: ``speed`` in kbit/s, or else the type
-  (``25gbase-x-sfp28``, ``SFP28 (25GE)``). Where an interface has ``connected_endpoints``, which
-  NetBox follows through patch panels, this is a link, too.
-* A dump of the database (``manage.py dumpdata``, :mod:`eastwest.topologies.netbox_dump`) has all.
+  (``25gbase-x-sfp28``, ``SFP28 (25GE)``). If an interface has ``connected_endpoints``, which
+  NetBox finds through patch panels, its connection to the first of them is a link, too.
+* A dump of the database (``manage.py dumpdata``, :mod:`eastwest.topologies.netbox_dump`) has
+  cables, interfaces and devices.
 * Devices (``/api/dcim/devices/``, CSV) give the role. A role with a word of servers (server, host,
-  compute, storage, hypervisor, node, gpu) makes a host, any other role a switch.
+  compute, storage, hypervisor, node, gpu, worker) makes a host, any other role a switch.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _COLUMNS = {
 _MOST_ENDS = 64
 _USED = {"connected", "active", ""}
 _INTERFACE = re.compile(r"interface", re.I)
-#: Number of the device that has a name.
+#: Number (``id``) in NetBox of the first device with a name, by this name.
 _Ids = dict[str, int]
 #: Models at the beginning of a dump of the database.
 _DUMP = (b'"model": "contenttypes.', b'"model": "dcim.', b'"model": "auth.', b'"model": "extras.')
@@ -131,7 +132,8 @@ def _add(
 def _records(file: Described, ids: _Ids) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the records of a file, each with its form: cables, interfaces or devices.
 
-    Names of devices are unique in a site only; those of further devices get their number.
+    The name of a device is unique only within its site. A second device of the name gets its
+    number in NetBox appended.
     """
     if not file.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         yield from _of_csv(file)
@@ -194,7 +196,7 @@ def _end(end: Any, ids: _Ids) -> tuple[str, str]:
 
 
 def _unique(device: Any, ids: _Ids) -> str:
-    """Return the name of a device, with its number if another device has this name."""
+    """Return the name of a device, followed by its number if an earlier device has this name."""
     if not isinstance(device, dict):
         return _text(device)
     name, number = _text(device.get("name") or device), device.get("id")
@@ -204,9 +206,9 @@ def _unique(device: Any, ids: _Ids) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text: a number, or the value, slug, name or label of an object.
+    """Return a text or number as text; of an object its value, slug, name or label.
 
-    Else empty.
+    The result is empty for anything else.
     """
     if isinstance(value, dict):
         value = next((value[k] for k in ("value", "slug", "name", "label") if k in value), "")
@@ -226,7 +228,7 @@ def _positions(heading: str) -> dict[str, int]:
 
 
 def _form_of_csv(heading: str) -> str:
-    """Return the form of a CSV file by its first line; empty if it is none of NetBox."""
+    """Return the form of a CSV file by its first line; empty if the line is not one of NetBox."""
     try:
         at = _positions(heading[:8192])
     except csv.Error:
@@ -265,7 +267,7 @@ def _of_csv(file: Described) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _rate(record: Mapping[str, str]) -> float | None:
-    """Return the rate of an interface in bit/s: its speed (kbit/s), or else that of its type."""
+    """Return the rate of an interface in bit/s from its speed (kbit/s), or else from its type."""
     speed = record.get("speed", "")
     if speed.isascii() and speed.isdigit() and len(speed) < 16 and int(speed):
         return sound_rate(int(speed) * 1e3)

@@ -1,10 +1,10 @@
 """Records of a database of NetBox that ``manage.py dumpdata`` has written.
 
-The file is a list of objects ``{"model": "dcim.cable", "pk": 1, "fields": {…}}``, which name each
-other by their keys. A link between two interfaces is followed as NetBox follows it: through patch
-panels (from a front port to its rear port, and back by the position), and through circuits (from
-one termination to the other). Cables of NetBox before 3.3 have their ends, later ones have objects
-``dcim.cabletermination``.
+The file is a list of objects ``{"model": "dcim.cable", "pk": 1, "fields": {…}}``, which refer to
+each other by their keys (``pk``). A link between two interfaces is followed as NetBox follows it:
+through patch panels (from a front port to its rear port, and back by the position), and through
+circuits (from one termination to the other). In NetBox before 3.3 a cable states its ends; in later
+versions the ends are objects ``dcim.cabletermination``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from eastwest.topologies.inventory import Described, unique
 
 #: Type of an object and its key.
 Port = tuple[str, int]
-#: Cable and its side at a port.
+#: Key of a cable, and one of its sides: A or B.
 _At = tuple[int, str]
 
-#: Maximum number of cables between two interfaces, and of ends at one side of a cable.
+#: Maximum number of cables on the path between two interfaces.
 _MOST_CABLES = 64
+#: Maximum number of ends at one side of a cable.
 _MOST_ENDS = 64
 #: Maximum number of ports that are visited for all links.
 _MOST_STEPS = 2_000_000
-#: Longest name of a device or port.
+#: Maximum length of the name of a device or port, in characters.
 _LONGEST = 200
 _INTERFACE, _FRONT, _REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
 _CIRCUIT = "circuits.circuittermination"
@@ -67,12 +68,14 @@ class _Dump:
     objects: dict[str, dict[int, dict[str, Any]]] = field(
         default_factory=lambda: {model: {} for model in _READ}
     )
-    #: Ends of each cable by its side.
+    #: Ports at each side of each cable.
     ends: dict[_At, list[Port]] = field(default_factory=dict)
+    #: Cable, and its side, at each port.
     at: dict[Port, _At] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
-    #: Front port by rear port and position, and the other termination of each circuit.
+    #: Key of the front port by (key of the rear port, position).
     fronts: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: Key of the other termination of its circuit, by the key of a circuit termination.
     far_terminations: dict[int, int] = field(default_factory=dict)
     steps: int = 0
 
@@ -94,7 +97,7 @@ class _Dump:
             )
 
     def devices(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the devices with their roles; names that are not unique get the key."""
+        """Yield the devices with their roles; an empty or repeated name gets the key appended."""
         taken: set[str] = set()
         for key, about in self.objects["dcim.device"].items():
             given = about.get("name")
@@ -210,7 +213,10 @@ class _Dump:
             )
 
     def _across(self, port: Port, at: _At) -> list[Port]:
-        """Return the ends of a cable at the other side of one of its ends."""
+        """Return the ends at the other side of a cable, ``at``, that belong to its end ``port``.
+
+        If both sides have several ends, only the end at the same position belongs to it.
+        """
         own = self.ends[at]
         far = self.ends.get((at[0], "B" if at[1] == "A" else "A"), [])
         if len(own) == 1 or len(far) <= 1:

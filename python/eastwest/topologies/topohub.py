@@ -98,7 +98,7 @@ def _cable(edge: object, where: str, switch: Mapping[str, str], rate: float) -> 
     ends = [switch.get(str(edge.get(key))) for key in ("source", "target")]
     a, b = ends
     if a is None or b is None or a == b:
-        raise InputError(f"{where}: source and target must be the ids of two nodes")
+        raise InputError(f"{where}: source and target must be the ids of two nodes that differ")
     km = _number(edge.get("dist"))
     if not 0 <= km <= _LONGEST_KM:
         raise InputError(f"{where}: dist must be 0 to {_LONGEST_KM:g} (km)")

@@ -23,7 +23,10 @@ MOST_BYTES = 32 << 20
 
 
 def whole(source: Source) -> bytes:
-    """Return the content of a companion; raise ``InputError`` if it is too large or truncated."""
+    """Return the content of a companion file.
+
+    Raises ``InputError`` if the file is too large, damaged or truncated.
+    """
     pieces, length = [], 0
     while block := source.read():
         pieces.append(block)
@@ -77,7 +80,8 @@ def read_conf(source: Source, confs: hadoop.Confs) -> None:
 def settings(text: bytes, where: str) -> dict[str, str]:
     """Return the settings of an XML configuration that the import uses, by name.
 
-    Raises ``InputError`` where it is damaged or declares entities, which no configuration needs.
+    Raises ``InputError`` if ``text`` is damaged, or if it declares entities of XML, which no
+    configuration needs. ``where`` is the place for the message.
     """
     reader = _Settings(where)
     try:
@@ -125,8 +129,8 @@ class _Settings:
         self._held = []
 
 
-#: Companions in JSON: keys by which an object is recognised, kind of companion, or description of a
-#: file that is no companion.
+#: Files in JSON by their keys: (keys that the file has, kind of companion, text for the user). The
+#: kind is empty, and the text is not, for a known file that is no companion.
 _KINDS = (
     ({"children", "name"}, "topology", ""),
     (
@@ -145,9 +149,10 @@ _KINDS = (
 
 
 def kind_of(start: bytes) -> tuple[str, str]:
-    """Return (kind, description) of a companion from its first bytes.
+    """Return (kind of companion, description) of a file from its first bytes.
 
-    Both are empty for no companion.
+    A companion has an empty description. For another file the kind is empty, and the description
+    tells the user what the file is; it is empty if this is not known.
     """
     text = start.lstrip()
     if text.startswith((b"<?xml", b"<configuration", b"<!--")):

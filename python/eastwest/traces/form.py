@@ -131,7 +131,7 @@ NEEDED = {
 
 def schema(table: str) -> dict[str, pl.DataType]:
     """Return the columns of a table with their polars types."""
-    import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
+    import polars as pl  # noqa: PLC0415  slow to load, and the names do not need it
 
     types = {
         "u32": pl.UInt32(),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Maximum number of attempts of unfinished jobs that are held in memory.
+#: Maximum number of attempts of the jobs that are held in memory.
 MOST_ATTEMPTS = 500_000
 #: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000
@@ -70,7 +70,7 @@ _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?
 
 @dataclass(slots=True)
 class Attempt:
-    """Attempt at a map or reduce task; times in milliseconds since 1970."""
+    """Attempt of a task of any kind; times in milliseconds since 1970."""
 
     task: str
     number: int | None
@@ -139,7 +139,7 @@ def job_of(task_or_attempt: str) -> str | None:
 
 
 def attempt_number(attempt: str) -> int | None:
-    """Return the number of an attempt among those of its task, from its id; None without one."""
+    """Return the number of an attempt within its task, from its id; None if the id has none."""
     found = _SOURCE_ID.fullmatch(attempt)
     number = int(found.group(2)) if found and found.group(2) else None
     return number if number is None or number < 1 << 32 else None
@@ -156,7 +156,7 @@ def outcome_of(status: object) -> str | None:
 
 
 def text_of(value: object) -> str | None:
-    """Return the text of a name, cut to ``_MOST_TEXT``; None where it is missing or empty."""
+    """Return at most 4,096 characters of a text; None if the value is empty or no text."""
     if not isinstance(value, str) or not value:
         return None
     return value[:_MOST_TEXT].encode(errors="replace").decode()
@@ -165,7 +165,7 @@ def text_of(value: object) -> str | None:
 def count_of(value: object) -> int | None:
     """Return a count or size; None for −1 and null, which mean missing values.
 
-    Raises ``ValueError`` for any other value.
+    Raises ``ValueError`` unless the value is one of these, or a whole number from 0 to 2^63 − 1.
     """
     if value is None or (value == -1 and not isinstance(value, bool)):
         return None
@@ -177,7 +177,8 @@ def count_of(value: object) -> int | None:
 def ms_of(value: object) -> int | None:
     """Return a time in milliseconds since 1970; None for −1, 0 and null.
 
-    Raises ``ValueError`` for any other value, and for times in another unit.
+    Raises ``ValueError`` unless the value is one of these, or a whole number that means a time
+    between 1980 and 2100.
     """
     if value is None or (value in {-1, 0} and not isinstance(value, bool)):
         return None
@@ -189,7 +190,7 @@ def ms_of(value: object) -> int | None:
 
 
 def host_of(text: str) -> tuple[str | None, str | None]:
-    """Return rack and host of ``/rack/host`` or ``host``, in which dots may be escaped."""
+    """Return rack and host of ``/rack/host`` or ``host``; backslashes in the text are removed."""
     plain = text.replace("\\", "")
     rack, _, host = plain.rpartition("/")
     return text_of(rack.lstrip("/")), text_of(host)
@@ -257,8 +258,8 @@ def note_counters(
 def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
     """Write a job with its attempts; return False if the job cannot be used.
 
-    ``file`` is the name of the history for the account of the import; ``confs`` has the
-    configurations given with it.
+    ``file`` is the name of the history, for reports in ``account``; ``confs`` has the
+    configurations that were given together with the history.
     """
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
@@ -274,7 +275,7 @@ def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Conf
         )
         return False
     if job.submit_ms is None:
-        reason = "job without a time of submission: its first other time is used"
+        reason = "job without a time of submission: its launch, first start or end is used"
         account.note(file, job.line, reason, job.source_id)
     number = writer.next_job()
     totals = _totals(job)
@@ -391,7 +392,7 @@ def _note_order(job: Job, account: Account, file: str) -> None:
 
 def _note_end(job: Job, account: Account, file: str) -> None:
     if job.outcome is None or job.finish_ms is None:
-        account.note(file, job.line, "job without an outcome", job.source_id)
+        account.note(file, job.line, "job without an outcome or without an end", job.source_id)
 
 
 def _note_outcomes(job: Job, account: Account, file: str) -> None:

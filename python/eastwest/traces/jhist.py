@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Longest line of a history in Avro's JSON, and longest head of a binary history, in bytes.
+#: Maximum length in bytes of a line of a history in Avro's JSON, and of the first two lines of a
+#: binary history together.
 MOST_LINE_BYTES = 16 << 20
 #: Longest record of a binary history, in bytes.
 MOST_RECORD_BYTES = 1 << 20
@@ -261,9 +262,9 @@ class Walk:
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        #: Start time of the job's last application master in ms since 1970; None before any.
+        #: Start time of the job's last application master in ms since 1970; None before the first.
         self.master_ms: int | None = None
-        #: End of the job: its time in ms since 1970, and its status in Hadoop's words; None before.
+        #: End of the job: time in ms since 1970, and status in Hadoop's words; None before the end.
         self.end: tuple[int | None, str] | None = None
         #: Number of application masters that started for the job.
         self.masters = 0

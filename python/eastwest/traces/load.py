@@ -152,7 +152,11 @@ def _check_jobs(trace: Trace) -> None:
 
 
 def _check_numbers(trace: Trace, table: str) -> None:
-    """Raise ``InputError`` unless every row of a table other than ``jobs`` has a known job."""
+    """Check a table other than ``jobs`` and ``hosts``.
+
+    Raises ``InputError`` if a row names a job that the trace does not have, or if a column of
+    ``NEEDED`` has no value in some row.
+    """
     needed = [pl.col(name).null_count().alias(f"no_{name}") for name in NEEDED[table]]
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
     rows, most, *nulls = found.collect(engine="streaming").row(0)

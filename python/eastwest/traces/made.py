@@ -81,7 +81,7 @@ def check_format(given: str, known: Collection[str]) -> None:
 def start_of(source: Source) -> bytes:
     """Return the first bytes of a file without consuming them.
 
-    Raise ``InputError`` if it is empty.
+    Raises ``InputError`` if the file is empty.
     """
     start = source.peek(START)
     if not start.strip():
@@ -99,9 +99,10 @@ def unknown(source: Source, what: str = "has no known format") -> InputError:
 
 
 def unusable(file: str | Path, what: str, account: Account) -> InputError:
-    """Return the error for a file without usable content, with the account's first reason.
+    """Return the error for a file without usable content.
 
-    ``what`` is a word for the missing content, such as ``job``.
+    ``what`` is a word for the missing content, such as ``job``. The error states the first reason
+    in ``account``, which has the rows that were left out.
     """
     why = next(account.lines(), "it is empty")
     return InputError(f"{file}: has no usable {what}: {why}")

@@ -59,15 +59,15 @@ class Matrix:
 
     nodes: int
     connections: list[Connection]
-    #: Account of the file's contents that a list of flows cannot express.
+    #: Contents of the file that a list of flows cannot express, with their lines.
     account: Account
 
 
 def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
     """Return the matrix of a ``.cm`` file whose starts are in ``ps`` or ``us``.
 
-    Raises ``InputError`` with the line where the file is damaged, or has something that a list of
-    flows cannot express; ``lossy`` leaves failures out.
+    Raises ``InputError`` if the file is damaged, or if it has something that a list of flows cannot
+    express; with ``lossy``, failures are left out and counted instead.
     """
     if start_unit not in START_UNITS:
         raise InputError(f"the unit of starts is {start_unit!r:.20}, but must be one of ps, us")
@@ -167,7 +167,7 @@ class _Reading:
         if not 0 < int(said["size"]) <= _LARGEST:
             raise InputError(
                 f"{where}: size is {said['size']}; allowed: 1 to {_LARGEST} bytes (0 "
-                "means without end, which a flow of a list cannot be)"
+                "means a flow without end, which a list of flows cannot have)"
             )
         if "prio" in said:
             then = "it is left out: flows of a list have no priorities"

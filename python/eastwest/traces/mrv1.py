@@ -2,9 +2,9 @@
 
 A record is a line that starts with Job, Task, MapAttempt, ReduceAttempt or Meta. A value may
 contain line ends (stack traces do); a backslash precedes characters with a special meaning. A file
-may hold the histories of many jobs, as Rumen's tests have them: ``!!FILE=name!!`` precedes each
-history, and configurations stand between. A job is held in memory until it and ``_HELD`` later jobs
-have ended, because its configuration may follow.
+may hold the histories of many jobs, as files in Rumen's tests do: ``!!FILE=name!!`` precedes each
+history, and configurations stand between the histories. A job is held in memory until it and
+``_HELD`` later jobs have ended, because its configuration may follow.
 
 The format is that which ``JobHistory`` of Hadoop 0.20.2 writes (version 1 of its log).
 """
@@ -78,7 +78,10 @@ def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
 
 
 def _whole_end(text: str) -> bool:
-    """Whether a record may end here: its last value is closed; newer logs end it with a dot."""
+    """Whether a record may end with the line ``text``: its last value has a closing quote.
+
+    In newer logs a dot follows the quote.
+    """
     end = text.rstrip().removesuffix(".").rstrip()
     return end.endswith('"') and not end.endswith('\\"')
 
@@ -182,7 +185,7 @@ class _Reader:
             self.attempts += 1
             if self.attempts > hadoop.MOST_ATTEMPTS:
                 raise InputError(
-                    f"{self.name}:{line}: jobs that have not ended have more than "
+                    f"{self.name}:{line}: the jobs that are held in memory have more than "
                     f"{hadoop.MOST_ATTEMPTS:,} attempts, which is the maximum"
                 )
             attempt = Attempt(task, hadoop.attempt_number(name), kind)
@@ -253,5 +256,5 @@ def _whole(pairs: dict[str, str], key: str) -> int | None:
 
 
 def _counters(text: str) -> dict[str, int]:
-    """Return counters by name, from ``{(group)(shown)[(name)(shown)(value)]…}``."""
+    """Return counters by name, from a text ``{(group)(title)[(NAME)(title)(value)]…}``."""
     return {name: int(value) for name, value in _COUNTER.findall(text)}

@@ -1,4 +1,4 @@
-"""Parts shared by open traces and open spans: the folder, its removal on closing, its description.
+"""Parts shared by open traces and open spans: the folder, its description, and its removal.
 
 Folders can come from untrusted people: links, files that are too large or damaged, and other
 formats are refused with a message that has the folder's name.
@@ -32,6 +32,7 @@ class Opened:
     about: dict[str, Any]
     #: Name for messages and pages: the folder or file that the user gave.
     name: str
+    #: Function that ``close`` calls; it removes a temporary folder.
     closing: Callable[[], None] = field(default=lambda: None, repr=False, kw_only=True)
 
     def __enter__(self) -> Self:

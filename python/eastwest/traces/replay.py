@@ -19,7 +19,7 @@ from eastwest.units import size
 FILE = "jobs.tsv"
 #: Maximum size in bytes of ``jobs.tsv``: the simulator reads no larger file.
 MOST_BYTES = 32 << 20
-#: Latest submission that the simulator can simulate, in seconds.
+#: Limit of simulated time, in seconds; a job may be submitted at most one second before it.
 MOST_S = 2_305_843
 #: Minimum size of a row of ``jobs.tsv`` in bytes, from which the maximum number of jobs follows.
 _LEAST_ROW = 16
@@ -70,6 +70,6 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
 
 
 def _none(account: Account) -> None:
-    """Report to the account that ``jobs.tsv`` is not written."""
+    """Report that ``jobs.tsv`` is not written."""
     reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
     account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

@@ -98,7 +98,11 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
 
 
 class _Hook:
-    """Hook of the JSON parser: drops all fields of a job's objects that are not used."""
+    """Hook of the JSON parser, which replaces each object while a job is parsed.
+
+    An attempt becomes an ``Attempt``, so that its unused fields need no memory. Places of data and
+    distributions of attempts become None; the hosts of the places are passed to ``writer``.
+    """
 
     def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:
         self._writer = writer

@@ -4,8 +4,8 @@ Files compressed with gzip or bzip2 (and zstd, if Python's library has it: from 
 decompressed while they are read; memory never holds a whole file. A file that decompresses to more
 than ``MOST_RATIO`` times its size, and to more than ``FREE_BYTES``, is refused: histories compress
 to a tenth or a fiftieth, a decompression bomb to a thousandth. Reading records takes far longer
-than decompression. Therefore, as soon as ``WEIGH_BYTES`` have been read, the whole file is
-decompressed once only to measure its size. Lines and records have limits of their own.
+than decompression. Therefore, as soon as more than ``WEIGH_BYTES`` have been read, the whole file
+is decompressed once only to measure its size. Lines and records have limits of their own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Source:
         self.path = Path(path)
         #: Name of the file for messages.
         self.name = str(path) if name is None else name
-        #: Reason why the data ends early, as in a truncated file; empty if it does not.
+        #: Reason why the data ends early, as in a truncated file; empty if the data is complete.
         self.cut = ""
         #: Number of decompressed bytes read so far.
         self.unpacked = 0

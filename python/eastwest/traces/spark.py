@@ -7,8 +7,9 @@ failed ones, as in Spark's own totals. A value missing in a task's metrics count
 has no metrics, all its values are unknown. Bytes that a task writes for a shuffle are in
 ``file_bytes_written``, because they go to the local disk.
 
-Old logs (before 1.4) have no start and end of jobs: the first submission and the last end of a
-job's stages are used. They also lack the dependencies of stages (2.1 has them, 1.4 does not).
+Logs of versions before 1.4 have no times of jobs: the first submission and the last end of the
+job's stages are used. Logs up to version 1.4 also lack the dependencies of stages; logs of version
+2.1 have them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Maximum length of a line in bytes: the start of a job describes every stage in full.
+#: Maximum length of a line in bytes. Lines are long because the event of a job's start describes
+#: all its stages.
 MOST_LINE_BYTES = 16 << 20
 #: Number of ended jobs that stay in memory, because events of their tasks may follow.
 _HELD = 256
@@ -45,7 +47,7 @@ class Stage:
     outcome: str | None = None
     #: Whether the stage was submitted; Spark skips a stage whose output already exists.
     ran: bool = False
-    #: Whether a task of the stage has metrics; without, its bytes are unknown.
+    #: Whether a task of the stage has metrics; otherwise the bytes of the stage are unknown.
     measured: bool = False
     #: Sum of the durations of the tasks that succeeded, in ms.
     task_ms: int = 0
@@ -200,7 +202,11 @@ class _Reader:
             stage.outcome = "failed" if info.get("Failure Reason") else "succeeded"
 
     def _runner(self, stage: int) -> Job | None:
-        """Return the job that runs a stage: the first unfinished job that needs it, or None."""
+        """Return the job that runs a stage, or None if no job needs the stage.
+
+        This is the first unfinished job that needs the stage when its first event is read, or else
+        the first job that needs it.
+        """
         if stage not in self.owner:
             needing = [job for job in self.jobs.values() if stage in job.stages]
             running = [job for job in needing if not job.ended] or needing
@@ -353,7 +359,10 @@ def _ended(event: dict[str, Any], info: dict[str, Any]) -> str:
 
 
 def _measured(metrics: Any) -> dict[str, int]:
-    """Return a task's measured values by column of the table; empty where it has no metrics."""
+    """Return the metrics of a task by column of the table of attempts; empty without metrics.
+
+    ``written`` has the bytes that the task writes for a shuffle.
+    """
     if not isinstance(metrics, dict) or not metrics:
         return {}
     taken = metrics.get("Input Metrics") or {}

@@ -146,7 +146,7 @@ def _texts(block: bytes) -> list[str]:
     try:
         return lines.decode().split("\n")
     except UnicodeDecodeError:
-        # bytes that are not UTF-8 become a NUL, with which the line is refused
+        # A line with bytes that are not UTF-8 gets a NUL at its end, which makes it invalid.
         return [_text(line) for line in lines.split(b"\n")]
 
 
@@ -160,8 +160,8 @@ def _text(line: bytes) -> str:
 def _columns(lines: pl.Series) -> pl.DataFrame:
     """Return lines of a SWIM trace as columns; ``fits`` is true for rows of the format.
 
-    Further columns: ``blank`` (whether the line is blank), ``columns`` (their number), ``path7``
-    and ``path8`` (as text).
+    Further columns: ``blank`` (whether the line is blank), ``columns`` (number of columns in the
+    line), ``path7`` and ``path8`` (columns 7 and 8 as text).
     """
     line = pl.col("line")
     frame = lines.str.strip_suffix("\r").to_frame()

@@ -1,7 +1,7 @@
-"""CSV and Parquet with columns named as in the normal form; any other source can be imported so.
+"""CSV and Parquet with columns named as in the normal form; other sources can be converted to it.
 
-A row is a job. ``submit_s`` is required, in seconds from a zero of the table's own; all other
-columns of the table of jobs are optional. Columns with other names are left out with a note. CSV
+A row is a job. ``submit_s`` is required, in seconds from any time zero; all other columns of the
+table of jobs are optional. Columns with other names are left out with a note. CSV
 has a header line, and commas, semicolons or tabs between values; an empty value is unknown.
 """
 
@@ -33,7 +33,10 @@ _FREE_ROWS = 1 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether the first bytes of a file may be Parquet, or CSV with a column ``submit_s``."""
+    """Whether the first line of a file may be the header of CSV with columns of the table of jobs.
+
+    The header must have the column ``submit_s``, or several columns of which one is known.
+    """
     names = _header(start.partition(b"\n")[0].decode(errors="replace"))[0]
     return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
@@ -145,7 +148,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
 
 
 class _Lines(Iterator[str]):
-    """Iterator over the lines of a file as text; ``number`` is the number of the last line."""
+    """Iterator over the lines of a file as text; ``number`` is that of the line read last."""
 
     def __init__(self, source: Source, account: Account) -> None:
         self._lines = source.lines(MOST_LINE_BYTES)

@@ -2,8 +2,8 @@
 
 Rows of a table are buffered up to ``FLUSH_ROWS`` and written as a temporary file. At the end these
 parts become one file per table. Jobs are sorted only if they did not arrive in the order of
-submission: one range of submission times after another, so that memory is bounded. Their numbers
-then change in the other tables, too. The folder is written under a temporary name and renamed when
+submission: one range of submission times after another, so that memory is bounded. The numbers of
+jobs then change in all tables. The folder is written under a temporary name and renamed when
 it is complete.
 """
 
@@ -53,7 +53,7 @@ class Writer(FolderWriter):
         self._flush_rows = flush_rows
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
-        #: Number of rows of each table so far, in the buffer or on disk.
+        #: Number of rows of each table in temporary files so far, without those in the buffer.
         self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
         self._known: dict[str, dict[str, int]] = {
             name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
@@ -88,11 +88,11 @@ class Writer(FolderWriter):
 
     @property
     def jobs(self) -> int:
-        """Number of jobs that the reader has added so far."""
+        """Number of jobs for which ``next_job`` has reserved numbers so far."""
         return self._jobs
 
     def new_id(self, source_id: str) -> bool:
-        """Whether no earlier job has this ``source_id``; it is then stored."""
+        """Whether no earlier job has this ``source_id``; a new id is stored."""
         digest = hashlib.blake2b(source_id.encode(errors="replace"), digest_size=12).digest()
         if digest in self._ids:
             return False
@@ -110,7 +110,10 @@ class Writer(FolderWriter):
         self._hosts[host] = rack
 
     def seconds(self, since_1970_ms: int | None) -> float | None:
-        """Return a time in seconds from the zero of the trace; the first call defines this zero."""
+        """Return a time in seconds from the first time with which this method was called.
+
+        ``finish`` shifts all times, so that the first submission is at 0.
+        """
         if since_1970_ms is None:
             return None
         if self._zero_ms is None:

@@ -5,8 +5,8 @@ section 4: the distributions of input, shuffle and output bytes per job; the num
 file, whose logarithm falls about linearly with that of the file's rank (Zipf); and the time until
 data is read again, after it was read or written.
 
-"Small" has two definitions, as a gigabyte is 10⁹ bytes to some and 2³⁰ to others, and outputs of
-exactly one of them are common.
+Each limit of size has two definitions: a gigabyte is 10⁹ bytes to some and 2³⁰ bytes to others.
+Both are reported, because outputs of exactly one gigabyte are common.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Sizes:
     total: float
     mean: float
     most: float
-    #: Percentiles of bytes over all jobs, including jobs without bytes.
+    #: Percentiles of bytes over the jobs with known bytes, including jobs with 0 bytes; by percent.
     percentiles: Mapping[str, float]
     #: Cumulative distribution: bytes, and the share of jobs with at most this number of bytes.
     curve: tuple[Floats, Floats]
@@ -73,7 +73,8 @@ class Files:
     zipf: float | None
     #: Ranks of files by use, and number of accesses to the file of each of these ranks.
     ranks: tuple[Floats, Floats]
-    #: Seconds until the next access to a file, by kind: values and cumulative shares.
+    #: Seconds from an access to a file to the next one, by kind of the two accesses, such as
+    #: ``read after written``: values and cumulative shares.
     again: Mapping[str, tuple[Floats, Floats]]
     #: Share of reads whose file was read or written earlier in the trace.
     reread_share: float
@@ -99,7 +100,8 @@ def access(
 ) -> Access:
     """Return the use of data in a trace.
 
-    ``table`` has its jobs, for the times of accesses to files.
+    ``files`` is its table of files, and ``table`` its table of jobs, which has the times of the
+    accesses. If one of them is None, accesses to files are not analysed.
     """
     sizes = {name: _sizes(jobs.known[name]) for name in BYTES if name in jobs.known}
     moved = jobs.moved_bytes

@@ -5,9 +5,10 @@ Bursts: the ratio of the busiest interval to the median interval, for several in
 
 Periods: the periodogram ``I(f) = |Σ x e^(−2πift)|² / n`` of counts per interval. Bursty arrivals
 have most power at low frequencies without any period. Therefore the power at a frequency is
-compared with a power law ``a·f^−β`` fitted to the logarithms, and with the median power around it
-(from half to one and a half times the frequency). Without a period, the ratio of ``I(f)`` to either
-of them is exponentially distributed with mean 1, and the largest of m ratios exceeds x with
+compared with a power law ``a·f^−β`` fitted to the logarithms, and with the mean power at nearby
+frequencies (from half to one and a half times f, at most 50 on each side), estimated by their
+median. Without a period, the ratio of ``I(f)`` to either estimate is about exponentially
+distributed with mean 1, and the largest of m ratios exceeds x with
 probability ``1 − (1 − e^−x)^m`` (Vaughan, Astronomy and Astrophysics 2005). A period is reported if
 this probability is below 1 %, if the counts also correlate with the counts one period later, and if
 the trace is at least three periods long.
@@ -43,7 +44,7 @@ _LEVEL = 0.01
 _LOG_BIAS = -0.5772156649015329
 #: Maximum number of lags of the autocorrelation that are stored.
 _MOST_LAGS = 1000
-#: Maximum number of frequencies on either side with which a peak is compared.
+#: Maximum number of frequencies on each side of a frequency with which its power is compared.
 _MOST_AROUND = 50
 
 
@@ -56,7 +57,7 @@ class Burst:
     mean: float
     median: float
     peak: float
-    #: Jobs in the busiest interval over those in the median interval; None if the median is 0.
+    #: ``peak`` divided by ``median``; None if the median is 0.
     ratio: float | None
 
 
@@ -98,7 +99,10 @@ class Arrival:
 
 
 def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
-    """Return the analysis of a trace's submissions; ``seed`` is for the Hurst intervals."""
+    """Return the analysis of a trace's submissions.
+
+    ``seed`` is for the random numbers that give the intervals of the Hurst parameter.
+    """
     length = max(jobs.span_s, 1e-9)
     step = _drawn_step(length)
     place = np.floor_divide(jobs.submit_s, step).astype(np.int64)
@@ -132,7 +136,7 @@ def counts(jobs: Jobs, step_s: float) -> Floats:
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """Return bursts by length of interval, for lengths with at least eight intervals."""
+    """Return a ``Burst`` for each length in ``SCALES_S`` with at least 8 intervals in the trace."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:
@@ -194,7 +198,9 @@ def autocorrelation(series: Floats) -> Floats:
 
 
 def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
-    """Return the longest period among those nearly as significant as the most significant one.
+    """Return the longest significant period whose power is at least 0.3 times the greatest one.
+
+    The power is compared as a multiple of the expected power. The result is None without a period.
 
     ``series`` has the counts per interval of ``step`` s, ``correlation`` their autocorrelation by
     lag; a period with a correlation of at most ``noise`` does not count.

@@ -35,7 +35,7 @@ class Description:
     arrival: Arrival
     #: Durations of task attempts by kind of task.
     tasks: Mapping[str, Durations]
-    #: Entries of the import's account: rows and values that it left out, changed or noted.
+    #: Rows and values that the import left out, changed or noted, by reason.
     account: tuple[Entry, ...] = ()
 
 

@@ -53,7 +53,10 @@ class Cut:
 
     @classmethod
     def of(cls, jobs: Jobs, window_s: float) -> Cut:
-        """Return the trace cut into whole windows; raise ``InputError`` if no window has jobs."""
+        """Return the trace cut into whole windows.
+
+        Raises ``InputError`` if no whole window has jobs, or if there are too many windows.
+        """
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
@@ -143,7 +146,7 @@ def _share(cumulative: Floats) -> Floats:
 class Energy:
     """Sums of distances between jobs, from which energy distances follow.
 
-    By window of the first trace.
+    The sums within the first trace are stored by window.
     """
 
     #: Number of jobs of the first trace in each window.

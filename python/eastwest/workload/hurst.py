@@ -7,10 +7,10 @@ as with independent arrivals; towards 1: they persist at every scale. Methods an
 Taqqu, Teverovsky and Willinger, *Estimators for long-range dependence* (Fractals, 1995).
 
 The points of the line depend on each other, so the standard error of its slope is too small. The
-interval is instead a parametric bootstrap: both methods are applied to fractional Gaussian noise of
-equal length and of the estimated H (exact, by circulant embedding: Davies and Harte 1987). The
-median of these estimates shows the bias, by which the estimate is corrected; their spread gives the
-interval. It assumes Gaussian marginals, which counts of few jobs do not have.
+interval comes from a parametric bootstrap instead: both methods are applied to fractional Gaussian
+noise of equal length and of the estimated H (exact, by circulant embedding: Davies and Harte 1987).
+The median of these estimates shows the bias, by which the estimate is corrected; their spread gives
+the interval. The bootstrap assumes Gaussian marginals, which counts of few jobs do not have.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Hurst:
 
 
 def hurst(series: Floats, seed: int = 1) -> tuple[Hurst, ...]:
-    """Return Hurst parameters by both methods; none for short or constant series.
+    """Return the Hurst parameter by both methods; an empty tuple for short or constant series.
 
     ``series`` has counts in consecutive intervals of time; ``seed`` is that of the bootstrap.
     """

@@ -80,7 +80,7 @@ class Jobs:
         length_s: float | None = None,
         name: str = "",
     ) -> Jobs:
-        """Return the jobs of a ``jobs`` table; raise ``InputError`` where it has none."""
+        """Return the jobs of a ``jobs`` table; raise ``InputError`` if none has a submission."""
         lazy = table.lazy()
         there = set(lazy.collect_schema().names())
         wanted = [
@@ -177,7 +177,7 @@ def spread(values: Floats) -> Floats:
 
 
 def evenly(count: int, most: int) -> Whole:
-    """Return the indices of at most ``most`` of ``count`` jobs, evenly spaced."""
+    """Return the indices of at most ``most`` of ``count`` items, evenly spaced."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)

@@ -3,11 +3,11 @@
 The reference is a *block bootstrap* (Künsch 1989). A resample consists of windows of the source,
 drawn with replacement, as many as the tested trace has; so correlations within a window remain.
 Each resample has some distance to the whole source. The interval of a distance runs from 0 to the
-95th percentile over a thousand resamples; it is one-sided, because no distance is too small. A
-synthetic trace is *inside* if its distance does not exceed the interval.
+95th percentile over a thousand resamples; it is one-sided, because no distance is too small. The
+distance of a trace is *inside* if it does not exceed the upper end of its interval.
 
-With many rows, some are outside by chance: only a share of the source's own resamples is inside in
-every row. The table shows this share for comparison.
+With many distances, some are outside by chance: only a share of the source's own resamples has all
+distances inside. The table shows this share for comparison.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Quality:
     windows: int
     #: Number of windows of the trace, and so of each resample.
     drawn: int
-    #: Share of the source's own resamples that are inside in every row.
+    #: Share of the source's own resamples whose distances are all inside their intervals.
     own_share: float
     seed: int
 
@@ -76,13 +76,17 @@ class Quality:
 
 
 def window_for(jobs: Jobs) -> float:
-    """Return the default window in s: 1 h; 1/24 of a trace below a day; whole hours for years."""
+    """Return the default length of a window in s.
+
+    It is 1 h, or 1/24 of the trace if the trace is shorter than a day, or several whole hours if it
+    is longer than 2,500 h, so that there are at most 2,500 windows.
+    """
     hours = math.ceil(jobs.last_s / WINDOW_S / (MOST_WINDOWS / 2))
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)
 
 
 class ReferenceInterval:
-    """Source trace cut into windows, with which several traces can be compared."""
+    """Source trace cut into windows; ``measure`` compares other traces with it."""
 
     def __init__(self, source: Jobs, window_s: float | None = None, seed: int = 1) -> None:
         self.window_s = window_for(source) if window_s is None else window_s

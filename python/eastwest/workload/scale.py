@@ -1,8 +1,9 @@
 """Traces made larger or smaller: by nodes, by data, or by load.
 
-*Nodes* A to B, SWIM's rule (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011): every size in bytes
-× B / A, so that each node has as much work as before. *Data* by a factor: every size times that
-factor. *Load* by a factor f: every time over f, so that f times as many jobs arrive in a second.
+*Nodes* from A to B, SWIM's rule (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011): every size in
+bytes is multiplied by B / A, so that each node has as much work as before. *Data* by a factor:
+every size is multiplied by this factor. *Load* by a factor f: every time of submission is divided
+by f, so that f times as many jobs arrive in a second.
 
 Sizes are rounded to the nearest byte with halves up, exactly, as the replay rounds them: with
 ``x = q·A + r`` the result is ``q·B + ⌊(2·r·B + A) / (2·A)⌋``, in which no value exceeds 64 bits
@@ -24,10 +25,10 @@ from eastwest.workload.jobs import usable
 _MOST_PART = 2**31
 _MOST_BYTES = 2**64 - 1
 _SIZES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
-#: Columns that were measured on the recorded cluster; after scaling they would be wrong and become
-#: unknown.
+#: Columns that were measured on the recorded cluster. They would be wrong after a scaling of sizes,
+#: so they become null.
 _MEASURED = ("launch_s", "finish_s", "maps", "reduces", "map_s", "reduce_s")
-#: Times of a job, which are shifted by the same amount.
+#: Times of a job; a scaling of the load shifts all of them by one amount.
 _TIMES = ("submit_s", "launch_s", "finish_s")
 
 #: For each kind of scaling, a text for the user: properties that it keeps and changes.
@@ -82,9 +83,9 @@ class Factor:
 
 
 def _small(text: str) -> bool:
-    """Whether the exponent of a number is short.
+    """Whether the exponent of a number has at most three characters.
 
-    ``Fraction`` would write out all digits of the number.
+    With a longer exponent, ``Fraction`` would compute a number of very many digits.
     """
     _, _, exponent = text.lower().partition("e")
     return len(exponent) <= 3

@@ -42,7 +42,7 @@ class Shape:
 
     jobs: int
     share: float
-    #: Share that the group has in the bytes of all jobs.
+    #: Share of the bytes (input, shuffle and output) of all jobs that the group's jobs have.
     bytes_share: float
     #: Median of each dimension over the jobs of the group, by the dimension's name.
     median: Mapping[str, float]
@@ -160,9 +160,10 @@ def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole) -> Shape:
 def word(median: Mapping[str, float]) -> str:
     """Return the name of a shape by its median job, as Chen et al. name shapes by hand.
 
-    Less than a tenth of the input as output is *aggregate*, more than ten times *expand*, otherwise
-    *transform*; without shuffle *map only* is added. Up to 1 MB in total is *tiny*, to 1 GB
-    *small*, to 1 TB *large*, above *huge*.
+    The second word is *aggregate* if the output is less than a tenth of the input, *expand* if it
+    is more than ten times the input, otherwise *transform*. The first word is *tiny* up to 1 MB of
+    input, shuffle and output together, *small* up to 1 GB, *large* up to 1 TB, and *huge* above.
+    *map only* is added if the shuffle is 0. A job without bytes is *nothing*.
     """
     read, moved, written = (median.get(name, 0.0) for name in BYTES)
     total = read + moved + written

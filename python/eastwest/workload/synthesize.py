@@ -4,22 +4,24 @@
 the source's time are drawn at random, with replacement, and joined until the wanted length is
 reached. Jobs, their order and their gaps within a window stay as they were recorded.
 
-*resample*: windows are drawn in this way and give the arrivals. The jobs themselves are new: each
-is a job of its window, drawn with replacement, whose known quantities (bytes, tasks, times) are
-jointly moved a little. This is a smoothed bootstrap (Silverman and Young 1987) in normal scores:
-with the rank ``u`` of a value among those of the source, and its score ``z = Φ⁻¹(u)``,
+*resample*: windows are drawn in this way and give the times of submission. The jobs themselves are
+new: each new job is a job of the drawn window, drawn with replacement, whose known quantities
+(bytes, tasks, times) are jointly changed a little. This is a smoothed bootstrap (Silverman and
+Young 1987) in normal scores: with the rank ``u`` of a value among the values of the source, as a
+share of their number, and its score ``z = Φ⁻¹(u)``,
 
     z' = √(1 − h²) · z + h · ε,     ε ~ N(0, R),     h = (4 / (n · (d + 2)))^(1 / (d + 4)),
 
 with R the correlations of the scores, d quantities and n jobs (Silverman's h). The factor of z
-keeps the variance, and R the rank correlations; the new value is that at rank ``Φ(z')``,
-interpolated on the logarithms of recorded neighbours, which keeps every distribution. Jobs are
-moved among those with equal sets of zero and unknown quantities, so that a job without shuffle
-stays one.
+keeps the variance, and R the rank correlations. The new value is the source's value at rank
+``Φ(z')``, interpolated on the logarithms of the neighbouring values, which keeps every
+distribution. Ranks are those among the jobs with equal sets of zero and unknown quantities, so that
+a job without shuffle has no shuffle afterwards.
 
 The draw is repeated, with other random numbers from one seed, until every distance to the source is
-inside its interval (`quality`), or the maximum number of draws is reached. The number of draws is
-stored with the trace. Equal seeds give equal traces.
+inside its interval (`quality`), or the maximum number of draws is reached. Then the draw with the
+fewest distances outside is used. Its number is stored with the trace. Equal seeds give equal
+traces.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class Synthetic:
     method: Method
     length_s: float
     seed: int
-    #: Number of draws made up to this trace.
+    #: Number of the draw that made this trace, from 1.
     draws: int
 
 
@@ -159,7 +161,7 @@ def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
 
 
 def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
-    """Return for each drawn job another job of its window, drawn with replacement.
+    """Return for each drawn job the row of a job of its window, drawn with replacement.
 
     ``window`` has the window of each job of the source, ``place`` the rows of the drawn jobs.
     """
@@ -189,7 +191,7 @@ def _resample(
 
 
 def _groups(known: Floats) -> Iterator[Whole]:
-    """Yield arrays of jobs whose positive, zero and unknown quantities are the same.
+    """Yield arrays of row numbers: groups of jobs with equal sets of zero and unknown quantities.
 
     ``known`` is an array (jobs, quantities) with NaN for unknown values.
     """

@@ -1,8 +1,8 @@
 """Durations of task attempts by kind of task, if the trace has them.
 
-Only successful attempts count, from start to finish. *Slow* attempts took more than twice the
-median of their job and kind. They are stragglers; Ananthanarayanan et al. (OSDI 2010) count from
-1.5 times on.
+Only successful attempts count. Their duration runs from start to finish. *Slow* attempts
+(stragglers) took more than twice the median duration of the attempts of their job and kind;
+Ananthanarayanan et al. (OSDI 2010) call attempts above 1.5 times the median stragglers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Durations:
     #: Durations in seconds at the percentiles ``p50``, ``p90`` and ``p99``, and the longest
     #: (``most``).
     seconds: Mapping[str, float]
-    #: Share of the attempts that succeeded and took more than ``SLOW`` times the median.
+    #: Share of slow attempts among those counted in ``succeeded`` (see ``SLOW``).
     slow_share: float
     #: Cumulative distribution: durations in s, and the share of attempts up to each of them.
     curve: tuple[Floats, Floats]

@@ -1,8 +1,8 @@
 """Writes jobs as a SWIM trace: six columns separated by tabs, which `eastwest run` replays.
 
 The columns are name, submission, seconds since the previous submission, and bytes of input, shuffle
-and output (docs/mechanisms/swim.md). The format has whole seconds only: times are rounded down;
-everything else is exact. Unknown bytes of a job are written as 0, because the format has no mark
+and output (docs/mechanisms/swim.md). The format has whole seconds only, so times are rounded down.
+Known sizes are exact. Unknown bytes of a job are written as 0, because the format has no mark
 for them; their number is returned.
 """
 
@@ -18,7 +18,7 @@ MOST_S = 2_305_843
 
 
 def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
-    """Return the text of the file, and the number of unknown sizes.
+    """Return the text of the file, and the number of unknown sizes that it states as 0.
 
     Raises ``InputError`` if a job is submitted later than readers of the format accept.
     """

@@ -162,7 +162,8 @@ class _Blocks:
             kind, total = struct.unpack(self.order + "II", head)
             if total < 12 or total % 4 or total > _MOST_BLOCK:
                 return self._stop(
-                    f"a block states a length of {total} bytes; allowed: multiples of 4 from 12",
+                    f"a block states a length of {total} bytes; allowed: multiples of 4 from 12 to "
+                    f"{_MOST_BLOCK:,}",
                     at,
                     False,
                 )
@@ -173,7 +174,7 @@ class _Blocks:
         return self._stop(wrong, at, cut) if cut or wrong else (kind, body[:-4])
 
     def _stop(self, what: str, at: int, cut: bool) -> tuple[int, bytes] | None:
-        """Report a truncated or damaged block to the account; return None, which ends the reading.
+        """Report a truncated or damaged block; return None, which ends the reading.
 
         ``what`` describes the damage, ``at`` is the position of the block's first byte in the file,
         ``cut`` is true if the file ends inside the block.

@@ -87,11 +87,12 @@ class Flow:
 
 @dataclass
 class FlowList:
-    """Flows, the addresses of their hosts, and the account of the records they are made of."""
+    """Flows, the addresses of their hosts, and reports on the records that were read."""
 
     flows: list[Flow]
     #: Address of each host, by the host's name or number.
     hosts: dict[str, str]
+    #: Records that were left out, changed or noted, by reason.
     account: Account
     #: Time zero of the list in ns since 1970; if the records have no date, in ns since the start of
     #: the exporter's clock.
@@ -100,7 +101,7 @@ class FlowList:
     records: int
     #: Number of records or packets whose bytes are in a flow of the list.
     used: int
-    #: Number of records or packets that were left out, as in the account: ``records`` − ``used``.
+    #: Number of records or packets that were left out: ``records`` − ``used``.
     left: int
     #: Largest sampling rate N (1 in N) of a flow of the list; 1 without sampling.
     sampling: int
@@ -298,7 +299,8 @@ class Collector:
     def leave(self, place: tuple[str, int], reason: str, then: str = "it is left out") -> None:
         """Count a record or packet that was read but belongs to no flow.
 
-        ``place``: its file and number; ``reason`` and the consequence ``then`` go to the account.
+        ``place``: its file and number. ``reason`` and ``then``: texts for the report, with the
+        reason and the consequence.
         """
         self.records += 1
         self._left += 1
@@ -410,7 +412,7 @@ class Collector:
         return [(one if o in numbers else o, key, part) for o, key, part in parts]
 
     def _merged(self, parts: Iterable[tuple[int, Key, Part]]) -> Iterator[tuple[int, Key, Part]]:
-        """Yield parts; parts of a flow without an idle timeout between them are joined.
+        """Yield parts; parts of a flow are joined if their pause is at most the idle timeout.
 
         A part is: number of its observer, key of its flow, traffic; they are sorted by key,
         observer and time.
@@ -431,9 +433,9 @@ class Collector:
     def _of_one_observer(
         self, parts: Iterable[tuple[int, Key, Part]], name: str
     ) -> Iterator[_Whole]:
-        """Yield each flow as seen by the observer with the most packets of it.
+        """Yield each flow as the observer with the most packets of this flow has seen it.
 
-        ``name`` is the name of the files in the account.
+        ``name`` is the name of the files in reports.
         """
         idle = round(self.wanted.idle_s * 1e9)
         names = {number: name for name, number in self._observers.items()}
@@ -459,7 +461,7 @@ class Collector:
     def _enough(self, wholes: list[_Whole], name: str) -> list[_Whole]:
         """Return the flows with at least the minimum payload.
 
-        ``name`` is the name of the files in the account.
+        ``name`` is the name of the files in reports.
         """
         kept = []
         for whole in wholes:
@@ -476,7 +478,7 @@ class Collector:
     def _paired(self, wholes: list[_Whole], name: str) -> Iterator[_Whole]:
         """Yield only the flows in the direction of each connection that has more bytes.
 
-        ``name`` is the name of the files in the account.
+        ``name`` is the name of the files in reports.
         """
         idle = round(self.wanted.idle_s * 1e9)
         wholes.sort(key=lambda w: (w.connection, w.part.first))
@@ -587,7 +589,7 @@ def _overlapping(
 ) -> Iterator[list[tuple[int, Key, Part]]]:
     """Yield groups of parts that overlap in time, or are at most ``idle`` ns apart.
 
-    Input is sorted by time.
+    ``found`` is sorted by the time of the first packet.
     """
     group: list[tuple[int, Key, Part]] = []
     last = 0

@@ -151,7 +151,7 @@ class Reader:
             at = stream.at
             data, problem = _one(stream)
             if problem == _CUT:
-                then = "the records before its end are used"
+                then = "the records before the end of the file are used"
                 self.account.note(*place, _CUT, consequence=then)
                 self.message(data, place, cut=True)
                 return
@@ -493,7 +493,7 @@ def _counted(values: Mapping[str, bytes]) -> tuple[int | None, int | None]:
 
 
 def _rate(values: Mapping[str, bytes]) -> int:
-    """Return N of the sampling 1 in N that a record states; 0 if it states none."""
+    """Return the sampling rate N (1 in N) that a record states; 0 if it states none."""
     found = {name: _int(value) for name, value in values.items() if name in _SAMPLING.values()}
     rate = found.get("interval", 0)
     if found.get("sampled"):

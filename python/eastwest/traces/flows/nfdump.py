@@ -100,7 +100,10 @@ class _Rows:
         self.observer = collector.observer("text")
 
     def reader(self, first: bytes) -> tuple[Callable[[bytes, int], str], bool]:
-        """Return the reader of rows like the first line, and whether this line is a heading."""
+        """Return the method that reads the format of ``first``, and whether this is a heading.
+
+        ``first`` is a line of the text: a heading, or a row if the text has no heading.
+        """
         columns = _columns(first)
         if columns is not None:
             self.columns = columns
@@ -177,7 +180,8 @@ class _Rows:
     def line(self, text: bytes, number: int) -> str:
         """Read a row of ``-o line``, ``long``, ``extended`` or ``biline``.
 
-        Return why it is unusable.
+        ``number`` is the number of its line. The result is the reason why the row is unusable, or
+        an empty text.
         """
         words = text.split()
         arrow = next((w for w in (b"->", b"<->") if w in words), b"")
@@ -257,7 +261,7 @@ def _ends(
 def _port(word: bytes) -> tuple[bytes, bytes]:
     """Return address and port of ``10.0.0.1:80`` or ``2001:db8::1.80``.
 
-    ICMP has a dot for IPv4, too.
+    In rows of ICMP a dot follows an IPv4 address, too.
     """
     if word.count(b":") == 1:
         address, _, port = word.partition(b":")

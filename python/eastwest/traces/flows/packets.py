@@ -98,9 +98,10 @@ def _network(link: int, data: bytes) -> int | str:
 
 
 def _after_type(data: bytes, at: int) -> int | str:
-    """Return the position after a frame's EtherType, tags and labels; a text if it is not IP.
+    """Return the position after a frame's EtherType, tags and labels.
 
-    ``at`` is the position of the EtherType in ``data``.
+    The result is a text with the reason if no IP header follows. ``at`` is the position of the
+    EtherType in ``data``.
     """
     kind = struct.unpack_from(">H", data, at)[0]
     at += 2
@@ -125,7 +126,8 @@ def _ipv4(data: bytes, at: int, length: int) -> Packet | str:
     src, dst = data[at + 12 : at + 16], data[at + 16 : at + 20]
     if len(dst) < 4:
         return _SHORT
-    # with segmentation offload (TSO), a packet is captured before the network card divides it
+    # With segmentation offload (TSO), a packet is captured before the network card divides it; a
+    # packet of more than 65,535 bytes then has a length of 0 in its IP header.
     if total == 0:
         total = length - at
     if header < 20 or total < header:

@@ -1,4 +1,4 @@
-"""Reads files of one format into a list of flows, and writes the list with hosts and account."""
+"""Reads files of one format into a list of flows, and writes the list with hosts and a report."""
 
 from __future__ import annotations
 
@@ -239,7 +239,9 @@ def read_hosts(path: Path) -> dict[bytes, str]:
                         f"{where}: {clean(text, 40)!r} is not an address of IPv4 or IPv6"
                     ) from None
                 if not host or len(host) > 64 or not host.isprintable():
-                    raise InputError(f"{where}: host must be a name of 1 to 64 characters")
+                    raise InputError(
+                        f"{where}: host must be a name of 1 to 64 printable characters"
+                    )
                 if found.setdefault(address, host) != host:
                     raise InputError(
                         f"{where}: the address {text} already belongs to the host {found[address]}"
@@ -256,7 +258,7 @@ def read_hosts(path: Path) -> dict[bytes, str]:
 
 
 def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for others."""
+    """Return the networks of texts such as ``10.0.0.0/8``; raise ``InputError`` for other texts."""
     try:
         return [ipaddress.ip_network(text, strict=False) for text in texts]
     except ValueError as error:
@@ -266,15 +268,15 @@ def networks(texts: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """Return the paths of a list's file of hosts and of the account of its import.
+    """Return the paths of the two files beside a list of flows ``out``.
 
-    Both are beside the list of flows ``out``.
+    They are the CSV file of its hosts, and the JSON file that reports what the import left out.
     """
     return out.with_name(f"{out.stem}.hosts.csv"), out.with_name(f"{out.stem}.account.json")
 
 
 def write(found: FlowList, out: Path, files: Sequence[Path]) -> None:
-    """Write a list of flows as CSV to ``out``, with its hosts and its account beside it.
+    """Write a list of flows as CSV to ``out``, and beside it the two files of ``beside``.
 
     ``files`` are the files from which the flows come.
     """

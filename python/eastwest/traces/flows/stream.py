@@ -22,7 +22,7 @@ class Stream:
 
     @property
     def cut(self) -> str:
-        """Reason why the data ends early, as in a truncated file; empty if it does not."""
+        """Reason why the data ends early, as in a truncated file; empty if it is complete."""
         return self._source.cut
 
     def take(self, length: int) -> bytes:

@@ -29,15 +29,14 @@ from eastwest.units import clean
 #: Numbers of the node types in ``et_def.proto``.
 _MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
 _METADATA = 1
-#: MPI call for each number ``comm_type`` of a collective. From all-to-all on, the stated size is
-#: that of all ranks together.
+#: MPI call for each number ``comm_type`` of a collective.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
 #: Collectives whose stated size is that of all ranks together: each rank has a part of it.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
-#: Collectives in which one rank, the root, sends or receives the data of all.
+#: Collectives with a root: the one rank that sends or receives the data of the collective.
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
 _GROUP_NAMES = (
@@ -50,7 +49,7 @@ _GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
 _GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
 #: Attribute that lists for each network dimension whether a collective uses it.
 _DIMENSIONS = "involved_dim"
-#: Consequence, for the account, of leaving out a communication that a replay cannot express.
+#: Text for the report: consequence of leaving out a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
 _MOST_NODES = 10_000_000
 #: Maximum size in bytes of a protobuf message, which has one node.
@@ -96,7 +95,7 @@ class _Rank:
     def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
         """Refuse a node, or with ``lossy`` replace it by its recorded time.
 
-        ``reason`` and ``consequence`` go to the account of the import.
+        ``reason`` and ``consequence`` are texts for the message or the report.
         """
         self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
 
@@ -140,7 +139,8 @@ def _nodes(source: Source) -> Iterator[_Node]:
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
     """Return the names of the process groups that not every rank uses.
 
-    If one file describes all ranks, at most one of several groups can have all ranks.
+    If one file stands for all ranks and names several groups, the names of all of them are
+    returned, because it is not known which of them has all ranks.
     """
     users: dict[str, int] = {}
     for source in sources:
@@ -160,7 +160,7 @@ def _group(node: _Node) -> str:
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Return the reason why a collective does not have all ranks; empty if it has.
+    """Return the reason why a collective does not have all ranks; empty if it has all ranks.
 
     ``reading`` has the state of the trace, with the number of all ranks.
     """
@@ -191,11 +191,16 @@ def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
 
 
 def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
-    """Yield each communication with its start in µs, in order; the last item has the end."""
+    """Yield (start in µs, node) of each communication, in order.
+
+    The last item has the end of the last node, and a node that is no communication.
+    """
     by_number = {node.number: node for node in nodes}
     if len(by_number) < len(nodes):
         (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
-        raise InputError(f"{reading.name}: there is more than one node {twice}")
+        raise InputError(
+            f"{reading.name}: several nodes of the trace have the id {twice}; ids must be unique"
+        )
     talking = {node.number for node in nodes if _talks(reading, node)}
     controlled = sum(node.controlled for node in nodes)
     if controlled:
@@ -231,14 +236,16 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
                 ready.append(other)
     if len(ended) < len(by_number):
         stuck = next(number for number in by_number if number not in ended)
-        raise InputError(f"{reading.name}: node {stuck} depends on itself through others")
+        raise InputError(
+            f"{reading.name}: node {stuck} can never begin: its dependencies form or reach a loop"
+        )
     found.sort(key=lambda each: each[:2])
     yield from ((began, node) for began, _, node in found)
     yield max(ended.values(), default=0.0), _Node(-1, 0, 0.0, [])
 
 
 def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes an MPI call; if not, a remark goes to the account."""
+    """Whether a node becomes an MPI call; other nodes, except computing, are reported."""
     if node.kind == _COMPUTE:
         return False
     if node.kind == _COLLECTIVE:
@@ -256,7 +263,7 @@ def _talks(reading: _Rank, node: _Node) -> bool:
 
 
 def _meets(reading: _Rank, node: _Node) -> bool:
-    """Whether a node of a collective becomes an MPI call; if not, the account gets a remark."""
+    """Whether a node of a collective becomes an MPI call; if not, the reason is reported."""
     number, size = node.whole("comm_type"), node.whole("comm_size")
     if number is None and size is None and node.about.get("is_cpu_op"):
         reading.note("call that launches a collective", "its time counts as computing")
@@ -284,7 +291,7 @@ def _meets(reading: _Rank, node: _Node) -> bool:
 def _moves(reading: _Rank, node: _Node) -> bool:
     """Whether a node that sends or receives becomes an MPI call.
 
-    If not, the account gets a remark.
+    If not, the reason is reported.
     """
     other = "comm_dst" if node.kind == _SEND else "comm_src"
     if node.whole(other) is None:
@@ -380,7 +387,7 @@ def _protobuf(source: Source) -> Iterator[_Node]:
         try:
             yield _from_wire(source.name, message)
         except IndexError:
-            raise InputError(f"{source.name}: message {seen} is cut off") from None
+            raise InputError(f"{source.name}: message {seen} is damaged or cut off") from None
 
 
 def _length(source: Source) -> int | None:

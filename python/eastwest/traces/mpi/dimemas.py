@@ -57,7 +57,8 @@ class _Reading:
     def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
         """Refuse a record; with ``lossy``, leave it out and count it.
 
-        ``reason`` and ``consequence`` go to the account of the import; ``found`` is a wrong value.
+        ``reason`` and ``consequence`` are texts for the message or the report; ``found`` is the
+        wrong value.
         """
         self.into.account.change(self.name, self.line, reason, consequence, found)
 

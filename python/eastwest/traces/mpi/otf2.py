@@ -100,10 +100,10 @@ class _Rank:
     def __init__(self) -> None:
         #: Number of MPI regions that the rank has entered and not left.
         self.depth = 0
-        #: Time of the first event outside of MPI, in ticks of the trace's timer; None before any.
+        #: Time of the first event outside of MPI, in ticks of the trace's timer; None before it.
         self.began: int | None = None
         #: Time at which the rank left its last MPI call, in ticks of the trace's timer; None before
-        #: any.
+        #: the first call has ended.
         self.since: int | None = None
         #: Sends that are not complete yet, by the number of their request: (sender, receiver, tag).
         self.sends: dict[int, tuple[int, int, int]] = {}
@@ -198,7 +198,8 @@ class _Reading:
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
         """Refuse an event; with ``lossy``, leave it out and count it.
 
-        ``reason`` and ``consequence`` go to the account of the import; ``found`` is an example.
+        ``reason`` and ``consequence`` are texts for the message or the report; ``found`` is the
+        wrong value, or empty.
         """
         self.into.account.change(self.name, 0, reason, consequence, found)
 

@@ -46,7 +46,7 @@ class RankFiles(FolderWriter):
         self.calls: dict[str, int] = {}
         #: Number of records of the source that its reader has read.
         self.records = 0
-        #: Account of records that were left out, changed or noted.
+        #: Records that were left out, changed or noted, by reason.
         self.account = Account(lossy=lossy)
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
@@ -56,7 +56,7 @@ class RankFiles(FolderWriter):
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:
-        """Add a line to the file of a rank as it is, split into words."""
+        """Add a line to the file of a rank; ``words`` are the words of the line."""
         line = " ".join(words)
         self._lines.setdefault(rank, []).append(line)
         call = words[1].lower()

@@ -1,9 +1,9 @@
 """Time-independent traces from other tools: archives, folders, lists of files, one file.
 
 Each line is read by the simulator's own reader (``core.mpi_record``), so that the import accepts
-exactly what a run accepts. Lines are then kept unchanged, in a file for each rank. Valid calls that
-cannot be replayed (groups of ranks, calls that the simulator does not know) change the meaning: the
-import refuses them, or with ``lossy`` leaves them out.
+exactly what a run accepts. The words of a line are then written unchanged, in a file for each rank.
+Valid calls that cannot be replayed (groups of ranks, calls that the simulator does not know) change
+the meaning: the import refuses them, or with ``lossy`` leaves them out.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def read_archive(path: Path, into: RankFiles) -> int:
 def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
     """Return the ranks of an archive's files, by the names of the files.
 
-    ``path`` is the archive; files whose names have no rank are reported to the account of ``into``.
+    ``path`` is the archive. Files whose names have no rank are reported to ``into.account``.
     """
     ranks: dict[int, str] = {}
     total = 0
