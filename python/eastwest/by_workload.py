@@ -149,7 +149,7 @@ def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.D
     """Return intervals (``from_s``, ``to_s``) in which a workload is active, in all and by purpose.
 
     The keys are ``W`` for workload W, and ``W/P`` for the time while its flows of purpose P are in
-    progress.
+    progress. The result is empty for a workload with exchanges or transactions.
     """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:

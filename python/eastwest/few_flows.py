@@ -1,7 +1,7 @@
 """Sentence on a run in which a few flows take most of the time, for terminal, pages and notes.
 
-At the end of such a run the network is idle: utilisation, queues and throughput are means over a
-time in which almost nothing was sent.
+While only these flows are in progress, the network is almost idle. Utilisation, queues and
+throughput of the run are means that include this time.
 """
 
 from __future__ import annotations

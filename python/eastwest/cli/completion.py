@@ -26,7 +26,7 @@ def scenarios(incomplete: str) -> list[str]:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a file or folder is visible: its name does not begin with a dot."""
+    """Whether a file or folder is visible: its name does not begin with a dot."""
     return not name.rstrip("/").rpartition("/")[2].startswith(".")
 
 
@@ -47,7 +47,7 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _holds(key: dict[str, str]) -> bool:
-    """Return whether a key is a table; completion offers the keys of the table instead."""
+    """Whether a key is a table; completion offers the keys of the table instead."""
     return key["type"] in ("table", "tables")
 
 
