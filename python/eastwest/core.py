@@ -483,8 +483,8 @@ def fuzz(
 ) -> dict[str, Any]:
     """Generate scenarios (cases), check their results, and return counts and failures.
 
-    The checks are oracles: rules that each result must obey. Files that the cases read are written to
-    ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
+    The checks are oracles: rules that each result must obey. Files that the cases read are written
+    to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
     pair of settings (number of tries, number of refusals); pairs with fewer than ``enough`` tries
     come first. ``progress`` is called with the number of cases done, the number of failed cases,
     and the current case of each thread.

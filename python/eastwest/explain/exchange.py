@@ -17,7 +17,7 @@ from eastwest.views.labels import plural
 
 
 def find(evidence: Evidence, number: int) -> dict[str, Any]:
-    """Return the exchange whose request or response is a flow; raise ``InputError`` if none is."""
+    """Return the exchange with the flow ``number``; raise ``InputError`` if there is none."""
     pairs = exchanges(evidence.flows.lazy()).collect()
     found = pairs.filter((pl.col("request") == number) | (pl.col("response") == number))
     if found.height == 0:
