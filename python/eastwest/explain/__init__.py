@@ -65,7 +65,8 @@ def difference(first: Result | str | Path, second: Result | str | Path, top: int
 
     The story has the settings that differ, the first difference in simulated time, and the changes
     of workloads, goals, counts, flows and jobs (at most ``top`` flows and ``top`` jobs, the largest
-    changes first). Results with equal digests are identical. Raises ``InputError`` where a folder is damaged.
+    changes first). Results with equal digests are identical. Raises ``InputError`` where a folder
+    is damaged.
     """
     from eastwest.explain import two_results  # noqa: PLC0415  loads polars
 

@@ -503,7 +503,7 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a section on differences by chance, with a sweep file that compares over several seeds."""
+    """Add a section on differences by chance, with a sweep file that compares several seeds."""
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:
