@@ -102,8 +102,8 @@ class Account:
     def broken(self, file: str, line: int, reason: str) -> None:
         """Remember an incomplete record until it is known whether another record follows it.
 
-        If another record follows (``more``), the incomplete record is left out. If the file ends
-        (``end``), the file is truncated at this record.
+        If another record follows (``more``), the incomplete record is counted as left out. If the
+        file ends (``end``), a note says that its last record is incomplete.
         """
         self.more()
         self._broken = (file, line, reason)

@@ -21,7 +21,7 @@ from eastwest.units import size, span
 
 #: Share of the available memory that a run may use; the rest is for other programs.
 _SHARE = 0.9
-#: Minimum share of an estimate that is named as a part; smaller parts are summed.
+#: Minimum share of a memory estimate of the parts that messages name; smaller parts are summed.
 _NAMED = 0.01
 #: Lowest memory limit that a user may set, in bytes: about the memory of an empty run.
 LEAST = 100_000_000

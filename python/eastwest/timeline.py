@@ -462,7 +462,7 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start in ns, rate in bit/s) of intervals; after the last before a gap, a rate of 0.
+    """Yield (start in ns, rate in bit/s) of intervals, and a rate of 0 at gaps and at the end.
 
     ``rows`` are (number of the interval, bytes in it); ``width`` is the length of one in ns.
     """

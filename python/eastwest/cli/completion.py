@@ -52,5 +52,5 @@ def _holds(key: dict[str, str]) -> bool:
 
 
 def _first_entry(path: str) -> str:
-    """Return a path with number 0 for each list of tables, such as ``workload.0.kind``."""
+    """Return a path with 0 in place of each number or ``*``, such as ``workload.0.kind``."""
     return ".".join("0" if part == "*" or part.isdecimal() else part for part in path.split("."))

@@ -74,7 +74,9 @@ def use_mechanisms(
 ) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
 
-    ``release`` compiles a crate with full optimisation (``--with-release``).
+    Another process can load the mechanisms from the recipe. ``release`` compiles a crate with full
+    optimisation (``--with-release``). With ``complete``, the compiled extension can also be used by
+    ``eastwest fuzz``.
     """
     if not given:
         if release:

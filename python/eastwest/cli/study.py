@@ -148,7 +148,7 @@ def _label(settings: Mapping[str, Any], links: str) -> str:
 def points_of(
     part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
 ) -> list[Point]:
-    """Return the points of a part; ``numbers`` makes the numbers of a run from its summary."""
+    """Return the points of a part; ``numbers`` returns the numbers of a run from its summary."""
     return [
         Point(
             part.labels(tcp, spec, number),
@@ -160,7 +160,7 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return columns over seeds: n, mean, low and high (95 % interval); None for n = 0."""
+    """Return columns of values by seed: n, mean, low and high (95 % interval); None if unknown."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)

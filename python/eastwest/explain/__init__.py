@@ -1,4 +1,4 @@
-"""Explanations why flows, exchanges, jobs, tasks, connections or MPI programs took their time.
+"""Explanations of the durations of flows, exchanges, jobs, tasks, connections and MPI programs.
 
 >>> import eastwest as ew
 >>> print(ew.explain(ew.load("results/a"), "flow", 17))          # doctest: +SKIP
@@ -48,12 +48,12 @@ def explain(
 
 
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
-    """Return a story that lists slow flows and jobs, and flows that recovered from losses.
+    """Return a story that lists the slowest flows, exchanges and jobs, and all MPI programs.
 
     ``facts`` of the story has the ids: of flows under ``flows_by_fct``, ``flows_by_slowdown`` and
-    ``flows_recovered``, of requests of exchanges under ``exchanges_by_time``, and of jobs under
-    ``jobs_by_runtime``; at most ``top`` each, the most extreme first. ``programs`` has the
-    workloads of MPI programs.
+    ``flows_recovered`` (losses without a timeout), of requests of exchanges under
+    ``exchanges_by_time``, and of jobs under ``jobs_by_runtime``; at most ``top`` each, the most
+    extreme first. ``programs`` has the workloads of MPI programs.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 

@@ -40,7 +40,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Return the explanation of the exchange whose request or response is this flow."""
+    """Return the explanation of the exchange whose request or response is the flow ``number``."""
     row = find(evidence, number)
     request = flow.story(evidence, row["request"])
     response = flow.story(evidence, row["response"])

@@ -237,7 +237,7 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
     """Draw the tasks of a job, one in each row, in three stages: start, input, compute and output.
 
     ``job`` is the number of the job; ``workload`` is needed where several workloads have a job of
-    this number. Raises ``InputError`` where there is no such job.
+    this number. Raises ``InputError`` where no job or several jobs match.
     """
     own = pl.col("job") == job
     if workload is not None:

@@ -22,7 +22,7 @@ from eastwest.views.settings import ABSENT, differences, settings
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
-#: Maximum number of different settings in a table that is open at first.
+#: Maximum number of settings that differ in a table that the page shows open at first.
 _MOST_OPEN = 30
 
 

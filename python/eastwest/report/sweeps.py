@@ -130,7 +130,7 @@ def _varies(points: Points, metric: Metric) -> bool:
 
 
 def _drawn(points: Points) -> tuple[list[Metric], list[Metric]]:
-    """Return the metrics that the sweep shows and that differ, and others that differ.
+    """Return, of metrics that differ between points: those that the sweep shows, and others.
 
     Where the sweep shows none, the first group has the headlines of results.
     """
