@@ -44,6 +44,6 @@ def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | N
         if 0 < left <= few and taken > _MOST_OF_THE_RUN:
             return (
                 f"from {span(ended_s)} to {span(end_s)} only {left} of {count(started)} flows were "
-                f"not complete: {percent(taken)} of the run, which whole-run means include"
+                f"not complete: {percent(taken)} of the run; means over the run include this time"
             )
     return None

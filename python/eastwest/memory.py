@@ -139,7 +139,7 @@ class Watched:
             )
 
     def _limit(self) -> str:
-        how = "--memory" if self._named else "nine tenths of what was available; see --memory"
+        how = "--memory" if self._named else "nine tenths of the available memory; see --memory"
         return f"{size(self._most)} ({how})"
 
 

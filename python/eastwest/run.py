@@ -312,7 +312,7 @@ def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
     share = min(1.0, taken / max(summary["wall_s"], taken))
     return [
         *said,
-        f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
+        f"{count(calls)} calls of mechanisms in Python took {span(taken)}, {share:.0%} of the run: "
         f"{count(round(calls / taken))} a second",
     ]
 

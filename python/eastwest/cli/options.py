@@ -80,7 +80,7 @@ def use_mechanisms(
     """
     if not given:
         if release:
-            fail("--with-release needs --with: it is about the compilation of a mechanism crate")
+            fail("--with-release needs --with: it compiles the crate that --with names")
         return None
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
 

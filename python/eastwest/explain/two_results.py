@@ -64,7 +64,7 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     names = [clean(str(each.result.path), 80) for each in both]
     if one.result.path.resolve() == other.result.path.resolve():
         raise InputError(
-            f"{names[0]} and {names[1]} are the same result folder: name two different ones"
+            f"{names[0]} and {names[1]} are the same result folder: name two different folders"
         )
     result = Story("difference", "", f"{names[0]} and {names[1]}", "")
     different = differences([one.result, other.result])
