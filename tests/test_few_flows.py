@@ -25,13 +25,13 @@ def said(ends: list[float], started: int | None = None, simulated_s: float = 0.0
 def test_two_of_many_flows_take_most_of_the_run() -> None:
     ends = [0.31 * i / 1228 for i in range(1, 1229)]
     assert said([*ends, 1.0, 1.31]) == (
-        "from 310 ms to 1.31 s only 2 of 1,230 flows were not complete: 76.3 % of the run, which "
-        "whole-run means include"
+        "from 310 ms to 1.31 s only 2 of 1,230 flows were not complete: 76.3 % of the run; means "
+        "over the run include this time"
     )
     # The smallest number of flows that take more than half of the run is named.
     assert said([*ends, 0.32, 0.33, 1.31]) == (
-        "from 330 ms to 1.31 s only 1 of 1,231 flows were not complete: 74.8 % of the run, which "
-        "whole-run means include"
+        "from 330 ms to 1.31 s only 1 of 1,231 flows were not complete: 74.8 % of the run; means "
+        "over the run include this time"
     )
 
 
@@ -56,8 +56,8 @@ def test_the_share_of_few_flows_is_one_percent() -> None:
 def test_flows_that_were_not_complete_count_until_the_end() -> None:
     ends = [0.1] * 99
     assert said(ends, 100, 1.0) == (
-        "from 100 ms to 1 s only 1 of 100 flows were not complete: 90 % of the run, which "
-        "whole-run means include"
+        "from 100 ms to 1 s only 1 of 100 flows were not complete: 90 % of the run; means "
+        "over the run include this time"
     )
     assert said(ends, 200, 1.0) is None
     assert said([], 30, 1.0) is None

@@ -106,7 +106,7 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
     held = lambda: 10_000_000 if next(looks) < 5 else 2_000_000_000  # noqa: E731
     with monkeypatch.context() as patched:
         patched.setattr(memory, "held_bytes", held)
-        with pytest.raises(MemoryError, match="may take 1 GB"):
+        with pytest.raises(MemoryError, match="its limit is 1 GB"):
             simulate(source, [], None, target, RunOptions(memory_bytes=1_000_000_000), keeper)
     assert keeper.goes_on
     said, result = attempt("r")

@@ -20,7 +20,7 @@ from eastwest.units import clean, count
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
-#: Maximum length, in characters, of a text of a stored account that is shown.
+#: Maximum length, in characters, of a reason or consequence that is read from a stored account.
 _MOST_TEXT = 400
 
 
@@ -60,7 +60,7 @@ class Account:
         rows: int = 1,
         consequence: str = "",
     ) -> None:
-        """Leave out and count ``rows`` rows; with ``stop``, raise ``InputError`` instead.
+        """Count ``rows`` rows as left out; with ``stop``, raise ``InputError`` instead.
 
         ``reason`` is a text that many rows can share; the value of this row is in ``found``.
         """
@@ -102,14 +102,14 @@ class Account:
     def broken(self, file: str, line: int, reason: str) -> None:
         """Remember an incomplete record until it is known whether another record follows it.
 
-        If another record follows (``more``), the incomplete record is left out. If the file ends
-        (``end``), the file is truncated at this record.
+        If another record follows (``more``), the incomplete record is counted as left out. If the
+        file ends (``end``), a note says that its last record is incomplete.
         """
         self.more()
         self._broken = (file, line, reason)
 
     def more(self) -> None:
-        """Note that another record follows, so that an incomplete one before it is left out."""
+        """Note that a record follows: an incomplete record before it is left out."""
         if self._broken is not None:
             broken, self._broken = self._broken, None
             self.bad(*broken)
@@ -147,7 +147,7 @@ class Account:
         return sum(found.count for found in self.skipped.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the account as the JSON object of ``trace.json``."""
+        """Return the account as entries of a JSON object, such as the object in ``trace.json``."""
         return {
             "rows_skipped": self.rows_skipped,
             "skipped": _listed(self.skipped),

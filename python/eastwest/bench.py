@@ -41,7 +41,7 @@ class BenchError(Exception):
 
 
 def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -> list[Measurement]:
-    """Run a scenario on one and on several threads; return the run of median wall time of each.
+    """Run a scenario on one and on several threads; return for each the run of median wall time.
 
     Runs on one and on several threads alternate, so that other load on the machine affects both
     alike. Raises ``BenchError`` as ``measure`` does, and with code 3 where the digests of the runs

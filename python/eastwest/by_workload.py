@@ -21,8 +21,8 @@ from eastwest.work_units import UNITS
 #: Names of the result tables from which the measures of workloads are computed.
 TABLES = ("flows", "jobs", "rounds", "transactions", "mpi_ranks")
 
-#: Share of a run (0 to 1) from which a workload counts as active for the whole run. There is no
-#: separate window for the time while this workload is active.
+#: Share of a run (0 to 1). A workload that is active for this share or more counts as active for
+#: the whole run, and there is no separate window for the time of its activity.
 _WHOLE_RUN = 0.9
 
 #: Percentiles of each measure: name in the summary, and share (0 to 1).
@@ -57,7 +57,7 @@ class Window:
 
 
 def busy(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return merged intervals (``from_s``, ``to_s``) in which a row of ``frame`` is in progress."""
+    """Return intervals (``from_s``, ``to_s``) in which any row of ``frame`` is in progress."""
     ordered = frame.select("start_s", "finish_s").sort("start_s")
     before = pl.col("finish_s").cum_max().shift(1)
     number = (pl.col("start_s") > before).fill_null(value=True).cum_sum()
@@ -149,7 +149,7 @@ def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.D
     """Return intervals (``from_s``, ``to_s``) in which a workload is active, in all and by purpose.
 
     The keys are ``W`` for workload W, and ``W/P`` for the time while its flows of purpose P are in
-    progress.
+    progress. The result is empty for a workload with exchanges or transactions.
     """
     own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
     if own["exchanges"].height or own["transactions"].height:

@@ -198,7 +198,7 @@ class Keeper(Protocol):
         """
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Return whether the run resumes from its checkpoint, after the checkpoint has been read.
+        """Return whether the run can resume from its checkpoint, which the simulator has read.
 
         ``rows`` is the number of rows of each table that were written before the checkpoint.
         """
@@ -455,7 +455,11 @@ def _hash(file: str) -> str:
 
 
 def build_info() -> dict[str, Any]:
-    """Return the options with which the extension was compiled."""
+    """Return facts about the compiled extension.
+
+    They are the build profile, the target (processor and system), and the version of the scenario
+    format.
+    """
     return dict(_core.build_info())
 
 
@@ -477,10 +481,10 @@ def fuzz(
     enough: int,
     progress: Callable[[int, int, list[int]], None],
 ) -> dict[str, Any]:
-    """Generate scenarios (cases), check their results against oracles, and return the failures.
+    """Generate scenarios (cases), check their results, and return counts and failures.
 
-    An oracle is a rule that each result must obey. Files that the cases read are written to
-    ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
+    The checks are oracles: rules that each result must obey. Files that the cases read are written
+    to ``folder``. Each case has the settings ``always``, as (path, value). ``before`` has for each
     pair of settings (number of tries, number of refusals); pairs with fewer than ``enough`` tries
     come first. ``progress`` is called with the number of cases done, the number of failed cases,
     and the current case of each thread.

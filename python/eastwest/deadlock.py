@@ -13,7 +13,7 @@ _MOST = 12
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Return a sentence with the ports that pause each other in a cycle; None if none do."""
+    """Return a sentence with the ports that wait for each other; None without a deadlock."""
     bridging = summary.get("dcb")
     found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):

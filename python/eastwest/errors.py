@@ -1,4 +1,7 @@
-"""Exceptions for errors that a user can correct, except those of scenarios, and their texts."""
+"""Exceptions for errors that a user can correct, and texts of errors.
+
+The exceptions ``ScenarioError`` and ``RunError`` are in ``eastwest._core``.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ class InputError(ValueError):
 
 
 def pieces(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Yield the line about a problem in pieces: (``path``, ``value``, ``hint`` or empty, text)."""
+    """Yield the line about a problem in pieces: (role, text).
+
+    The role is ``path``, ``value``, ``hint`` or empty.
+    """
     yield "", f"  line {problem['line']}: " if problem.get("line") else "  "
     yield "path", clean(problem["path"]) or "(whole file)"
     if problem.get("value") is not None:

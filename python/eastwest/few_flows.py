@@ -1,7 +1,7 @@
 """Sentence on a run in which a few flows take most of the time, for terminal, pages and notes.
 
-At the end of such a run the network is idle: utilisation, queues and throughput are means over a
-time in which almost nothing was sent.
+While only these flows are in progress, the network is almost idle. Utilisation, queues and
+throughput of the run are means that include this time.
 """
 
 from __future__ import annotations
@@ -44,6 +44,6 @@ def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | N
         if 0 < left <= few and taken > _MOST_OF_THE_RUN:
             return (
                 f"from {span(ended_s)} to {span(end_s)} only {left} of {count(started)} flows were "
-                f"not complete: {percent(taken)} of the run, which whole-run means include"
+                f"not complete: {percent(taken)} of the run; means over the run include this time"
             )
     return None

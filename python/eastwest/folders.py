@@ -87,7 +87,7 @@ class NewFolder:
     def _check_replaceable(self) -> None:
         out = self.out
         if out.is_symlink() or not out.is_dir():
-            raise FolderError(f"{out} exists and is not a folder: name another path")
+            raise FolderError(f"{out} exists and is a link or not a folder: name another path")
         if not any(out.iterdir()):
             return
         if not self._force:

@@ -77,7 +77,9 @@ def read_summary(folder: Path) -> dict[str, Any]:
     summary.setdefault("format", 1)
     found = summary["format"]
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise InputError(f"{path} is damaged: its format is {found!r:.40}, not a whole number")
+        raise InputError(
+            f"{path} is damaged: its format is {found!r:.40}, not a whole number above 0"
+        )
     if found > RESULT_FORMAT:
         raise InputError(_newer(folder, summary))
     if found == 1:

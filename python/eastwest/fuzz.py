@@ -280,9 +280,11 @@ def _level(text: str, known: Sequence[Level]) -> Level:
 
 
 def write_case(found: dict[str, Any], folder: Path, mechanisms: Sequence[str] = ()) -> Path:
-    """Write a failing case into a new folder: the oracles that it breaks, and scenarios to run.
+    """Write a failing case into a folder and return its path: two scenarios and the broken oracle.
 
-    ``mechanisms`` are folders and files of the user's own mechanisms (``--with``).
+    ``drawn.toml`` is the generated scenario, ``scenario.toml`` a smaller one that fails, too.
+    ``why.txt`` names the broken oracle. ``mechanisms`` are folders and files of the user's own
+    mechanisms (``--with``).
     """
     place = folder / f"case-{found['case']}"
     place.mkdir(parents=True, exist_ok=True)

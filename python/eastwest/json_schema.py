@@ -14,7 +14,7 @@ _TEXTS = {"type": "array", "items": _TEXT}
 
 
 def _with_unit(example: str) -> dict[str, Any]:
-    """Return the schema of a number with a unit after it, in one text."""
+    """Return the schema of a text with a number and a unit, such as ``example``."""
     return {"type": "string", "pattern": r"^\s*[0-9]", "examples": [example]}
 
 

@@ -22,7 +22,7 @@ _LARGEST_SUMMARY = 256 * 1024 * 1024
 
 
 def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
-    """Return the summary of a folder of this kind, or None where it has no summary.
+    """Return the summary of a folder; None where it has no summary, or one of another kind.
 
     Raises ``InputError`` where the summary is damaged, or of a format above ``newest``.
     """

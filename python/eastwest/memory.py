@@ -21,7 +21,7 @@ from eastwest.units import size, span
 
 #: Share of the available memory that a run may use; the rest is for other programs.
 _SHARE = 0.9
-#: Minimum share of an estimate that is named as a part; smaller parts are summed.
+#: Minimum share of a memory estimate of the parts that messages name; smaller parts are summed.
 _NAMED = 0.01
 #: Lowest memory limit that a user may set, in bytes: about the memory of an empty run.
 LEAST = 100_000_000
@@ -102,8 +102,8 @@ def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
 class Watched:
     """Progress callback that compares the memory of a run with ``most`` bytes.
 
-    It then calls ``progress``. All methods raise ``MemoryLimitError`` above the limit. Without
-    ``most``, the limit is ``allowed_bytes()``.
+    It then calls ``progress``. All methods raise ``MemoryLimitError`` above the limit. If ``most``
+    is None, the limit is ``allowed_bytes()``.
     """
 
     def __init__(self, progress: core.ProgressCallback, most: int | None) -> None:
@@ -117,9 +117,9 @@ class Watched:
         needed = sum(value for _, value, _ in all_parts)
         if self._most is not None and needed > self._most:
             raise MemoryLimitError(
-                f"the run needs about {size(needed)} of memory ({told(all_parts)}) and may take "
-                f"{self._limit()}: allow more with --memory, or make the fabric or its workloads "
-                "smaller"
+                f"the run needs about {size(needed)} of memory ({told(all_parts)}); its limit "
+                f"is {self._limit()}: allow more with --memory, or make the fabric or its "
+                "workloads smaller"
             )
 
     def busy(self) -> None:
@@ -135,11 +135,11 @@ class Watched:
         held = held_bytes()
         if self._most is not None and held > self._most:
             raise MemoryLimitError(
-                f"the run takes {size(held)} of memory {when}, and may take {self._limit()}"
+                f"the run uses {size(held)} of memory {when}; its limit is {self._limit()}"
             )
 
     def _limit(self) -> str:
-        how = "--memory" if self._named else "nine tenths of what was available; see --memory"
+        how = "--memory" if self._named else "nine tenths of the available memory; see --memory"
         return f"{size(self._most)} ({how})"
 
 

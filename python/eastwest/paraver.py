@@ -2,11 +2,12 @@
 
 The format is that of Paraver's *trace generation* manual: a header with nodes, processors and the
 application's tasks, then records in the order of their times. Each workload of ranks is an
-application, each rank a task of one thread on the processor of its host. Records are states (1),
-messages (3) with their logical and physical times, and, where queues were sampled or pauses logged,
-events (2) with the bytes and packets waiting at a port and with whether a priority of the port is
-paused: ports are the tasks of a last application, on a separate node. Times are whole nanoseconds.
-The date in the header is a constant, because a result has no date.
+application, each rank a task of one thread on a processor of its host. Records are states (1),
+events (2) and messages (3) with their logical and physical times. Events are MPI calls of ranks
+and, where queues were sampled or pauses logged, the bytes and packets waiting at a port, and
+whether a priority of the port is paused. Ports are the tasks of a last application, on a separate
+node. Times are whole nanoseconds. The date in the header is a constant, because a result has no
+date.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ class _ParaverTrace:
                 yield due, _levels(place, due, 0, 0)
 
     def _pause_records(self) -> Iterator[tuple[int, str]]:
-        """Yield records of begins and ends of pauses; records of a port are in order of time."""
+        """Yield (time in ns, record) of the begin and end of each pause, by port and priority."""
         pauses = self.pauses.filter(self.pauses["link"].is_in(self.ports))
         for row in pauses.sort("link", "priority", "began_s").iter_rows(named=True):
             place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]

@@ -25,8 +25,8 @@ _LARGEST_IN_MEMORY = 100_000
 _MOST_DEPTH = 32
 _MOST_DOTS = 60
 _MOST_KEYS = 20_000
-#: Keys for the format version in other kinds of files; where one of them is unknown in a file, the
-#: hint names the right key.
+#: Keys that other kinds of files have for the version of their format. Where a file must not have
+#: one of these keys, the hint names the right key.
 _VERSIONS = ("schema", "version")
 
 
@@ -59,12 +59,21 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _refuse_slow(path: Path, text: str) -> None:
-    """Raise ``InputError`` for a text that takes hours to parse: time is quadratic in the keys."""
+    """Raise ``InputError`` for a text that may take hours to parse.
+
+    The time grows with the square of the number of keys, and of the number of dots in a key.
+    """
     if text.count("=") > _MOST_KEYS:
-        raise InputError(f"{path}: more than {_MOST_KEYS:,} keys (signs =), the maximum")
+        raise InputError(
+            f"{path}: more than {_MOST_KEYS:,} signs =, the maximum; those in comments and values "
+            "count, too"
+        )
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
-            raise InputError(f"{path}: line {number}: more than {_MOST_DOTS} dots in a name")
+            raise InputError(
+                f"{path}: line {number}: more than {_MOST_DOTS} dots without a comma between them; "
+                "dots in comments and values count, too"
+            )
 
 
 def flat(table: object, above: str = "") -> dict[str, Any]:
@@ -244,7 +253,7 @@ class Table:
         return ()
 
     def settings(self, key: str, wanted: str = _SETTINGS) -> dict[str, Any]:
-        """Return the settings in the table ``key``, by path; empty where the key is missing."""
+        """Return the settings in the table ``key``, by path; empty where it is missing or wrong."""
         given = self.content.get(key, {})
         if not isinstance(given, Mapping):
             self._not(key, given, wanted)

@@ -107,10 +107,10 @@ class Result(Tables):
 
 
 def load(path: str | Path) -> Result:
-    """Open the result folder of a run, of any format version.
+    """Open the result folder of a run, of this or an older version of the result format.
 
-    Raises ``FileNotFoundError`` where ``path`` is no result folder, and ``InputError`` where the
-    result is damaged or of a newer version.
+    Raises ``FileNotFoundError`` where ``path`` is no result folder, and ``InputError`` where
+    ``summary.json`` is damaged or of a newer version.
     """
     result = Result(path)
     _ = result.format
@@ -280,7 +280,7 @@ def _relative(path: Path) -> Path:
 
 
 def pick(tree: Any, *path: str) -> float | None:
-    """Return a number of a nested mapping, such as a summary, by its keys; None if missing."""
+    """Return a number of a nested mapping by its keys; None if it is missing or no number."""
     for key in path:
         if not isinstance(tree, Mapping) or key not in tree:
             return None

@@ -216,8 +216,8 @@ def measured(
 ) -> tuple[core.CoreResult, dict[str, Any]]:
     """Simulate a scenario; return the core's result and the summary with wall time and memory.
 
-    With a ``keeper`` the first rows of long tables may be in its files, and time and memory are
-    those of all processes that worked on the run.
+    With a ``keeper``, the first rows of long tables may be in its files, and the times are sums
+    over all processes that worked on the run. The memory is the peak of this process.
     """
     from eastwest.goals import form  # noqa: PLC0415  imports this module
 
@@ -297,7 +297,7 @@ def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) ->
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
-    """Add the user's own mechanisms to a summary; return notes on the time that they took."""
+    """Add the user's own mechanisms to a summary; return notes on their build and their time."""
     said = []
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)
@@ -312,7 +312,7 @@ def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
     share = min(1.0, taken / max(summary["wall_s"], taken))
     return [
         *said,
-        f"{count(calls)} calls of Python sketches took {span(taken)}, {share:.0%} of the run: "
+        f"{count(calls)} calls of mechanisms in Python took {span(taken)}, {share:.0%} of the run: "
         f"{count(round(calls / taken))} a second",
     ]
 

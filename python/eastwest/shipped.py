@@ -31,7 +31,7 @@ def find(name: str) -> Path | None:
 
 
 def find_in(folder: Path, name: str) -> Path | None:
-    """Return the shipped file of a folder called ``name`` without regard to case, or None."""
+    """Return the TOML file of a folder whose stem is ``name`` without regard to case, or None."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(folder.glob("*.toml")):
         if path.stem.lower() == wanted:

@@ -114,7 +114,7 @@ def paired_interval(
 
 
 def percentile(values: Sequence[float], q: float) -> float:
-    """Return the smallest value ``v`` such that a share ``q`` (0 to 1) of the values is ≤ ``v``."""
+    """Return the least value ``v`` such that at least ``q`` (0 to 1) of the values is ≤ ``v``."""
     return percentile_of_ordered(sorted(values), q)
 
 

@@ -15,7 +15,8 @@ Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
     unfinished/             checkpoints of runs not finished, see ``eastwest.unfinished``
 
 A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
-renamed; files are never removed from it. Several processes may use one store at once.
+renamed. A run that can be read loses no file; a damaged folder is replaced by a new run. Several
+processes may use one store at once.
 """
 
 from __future__ import annotations

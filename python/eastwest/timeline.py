@@ -146,7 +146,7 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
 
     if most < 100:
         raise InputError(
-            f"{most} events are too few for a timeline; allowed: a maximum of 100 or more"
+            f"{most} is too low as the maximum number of events of a timeline; allowed: 100 or more"
         )
     into = _Trace(Evidence(result), most)
     # For each table: its name, the number of events for each row, and the function that adds them.
@@ -462,7 +462,7 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
-    """Yield (time in ns, rate in bit/s) of intervals; a missing interval begins with a rate of 0.
+    """Yield (start in ns, rate in bit/s) of intervals, and a rate of 0 at gaps and at the end.
 
     ``rows`` are (number of the interval, bytes in it); ``width`` is the length of one in ns.
     """

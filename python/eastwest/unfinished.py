@@ -152,7 +152,7 @@ class Keeper:
         )
 
     def kept(self, simulated_s: float) -> None:
-        """Note that a checkpoint at this simulated time (s) has been written."""
+        """Note that a checkpoint at this simulated time (s) was written; write ``spent.json``."""
         self.kept_s = simulated_s
         write_whole(self._here() / _SPENT, json.dumps(self.spent()).encode())
 

@@ -23,7 +23,7 @@ class Unit:
     took: str
 
 
-#: Units of work by the table that has a row for each, in the order in which texts show them.
+#: Units of work by their plural noun, in the order in which texts show them.
 UNITS: dict[str, Unit] = {
     "exchanges": Unit("exchange_us", "exchange", "start_s", "finish_s", "exchange_us"),
     "transactions": Unit("transaction_us", "transaction", "arrived_s", "finished_s", "response_us"),

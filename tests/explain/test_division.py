@@ -103,7 +103,7 @@ def test_another_run_is_not_taken_for_this_one(tmp_path: Path) -> None:
     summary.write_text(json.dumps(changed))
     story = explain(result.path, "flow", 0, rerun_s=math.inf)
     assert "path_us" not in story.facts
-    assert any("its digest changes" in line for line in story.unknown)
+    assert any("the digest changes" in line for line in story.unknown)
 
 
 def test_an_exchange_is_its_request_the_server_and_its_response(tmp_path: Path) -> None:

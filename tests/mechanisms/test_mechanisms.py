@@ -93,7 +93,7 @@ def test_a_sketched_ramp_is_red_of_the_moment() -> None:
     # The result records the cost of the sketch, and its source.
     assert sketched.summary["sketch_calls"] > 10_000
     assert 0 < sketched.summary["sketch_s"] <= sketched.summary["wall_s"]
-    assert any("calls of Python sketches" in note for note in sketched.summary["notes"])
+    assert any("calls of mechanisms in Python" in note for note in sketched.summary["notes"])
     source = sketched.summary["mechanisms"][0]
     assert source["file"] == "ramp.py" and source["mechanisms"] == ["queue ramp"]
     assert "mechanisms" not in built_in.summary

@@ -85,7 +85,7 @@ def test_a_run_that_needs_more_is_refused_with_the_sum(monkeypatch: pytest.Monke
         watched.expect([*parts, ("rates", 20_000_000, False)])
     said = str(raised.value)
     sums = "4.02 GB of memory (ports 3 GB, routes 900 MB, the program 100 MB, other parts 20 MB)"
-    assert sums in said and "may take 4 GB (--memory)" in said and "smaller" in said
+    assert sums in said and "its limit is 4 GB (--memory)" in said and "smaller" in said
 
 
 def test_memory_is_looked_at_while_a_run_is_built() -> None:
@@ -104,6 +104,6 @@ def test_progress_is_handed_on_below_the_limit() -> None:
 
 
 def test_a_run_above_its_limit_ends_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(MemoryError, match=r"needs about .* may take 1 MB \(--memory\)"):
+    with pytest.raises(MemoryError, match=r"needs about .* limit is 1 MB \(--memory\)"):
         ew.run("demo", out=tmp_path / "r", memory_bytes=1_000_000)
     assert not any(tmp_path.iterdir())

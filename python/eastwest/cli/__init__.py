@@ -49,7 +49,8 @@ app = group(
 def main() -> None:
     """Run the command line and exit.
 
-    Exit code 0: done, 1: a claim, goal or comparison missed, 2: bad input, 3: a bug of Eastwest.
+    Exit code 0: done, 1: a claim, goal, comparison or test failed, 2: bad input, 3: a bug of
+    Eastwest, 130: interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -1,4 +1,4 @@
-"""``eastwest calibrate``: a machine profile from job histories."""
+"""Command ``eastwest calibrate``: estimates a machine profile from job histories."""
 
 from __future__ import annotations
 

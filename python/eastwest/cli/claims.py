@@ -120,10 +120,10 @@ def claims(
     if missing and quick:
         fail("--missing cannot be used with --quick: stored results are those of full runs")
     if profiles and readings:
-        fail("--profile cannot be used with --reading: it uses the best-supported reading")
+        fail("--profile cannot be used with --reading: --profile uses the best-supported reading")
     folder = papers_folder(papers)
     if keep and folder.resolve() == SHIPPED:
-        fail(f"--record writes beside the claims: copy {SHIPPED} to papers first")
+        fail(f"--record writes into the folder of the claims: first copy {SHIPPED} to papers")
     chosen = search(folder, patterns or [], _say) if listed else _selected(folder, patterns or [])
     if readings:
         chosen = read_as(chosen, readings)
@@ -175,7 +175,7 @@ def claims(
 
 
 def _selected(folder: Path, patterns: list[str]) -> list[Claim]:
-    """Return the claims that patterns name; for an unknown pattern, exit and name the search."""
+    """Return the claims that patterns name; for an unknown pattern, exit with a message."""
     try:
         return select(folder, patterns, _say)
     except ProblemsError:

@@ -26,7 +26,7 @@ def scenarios(incomplete: str) -> list[str]:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a file or folder is visible: its name does not begin with a dot."""
+    """Whether a file or folder is visible: its name does not begin with a dot."""
     return not name.rstrip("/").rpartition("/")[2].startswith(".")
 
 
@@ -47,10 +47,10 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _holds(key: dict[str, str]) -> bool:
-    """Return whether a key is a table; completion offers the keys of the table instead."""
+    """Whether a key is a table; completion offers the keys of the table instead."""
     return key["type"] in ("table", "tables")
 
 
 def _first_entry(path: str) -> str:
-    """Return a path with number 0 for each list of tables, such as ``workload.0.kind``."""
+    """Return a path with 0 in place of each number or ``*``, such as ``workload.0.kind``."""
     return ".".join("0" if part == "*" or part.isdecimal() else part for part in path.split("."))

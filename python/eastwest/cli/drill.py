@@ -17,7 +17,7 @@ from eastwest.units import clean
 
 #: Maximum size of a packetdrill script, in bytes.
 MOST_BYTES = 4 << 20
-#: Maximum number of alterations of a script without effect that a message names.
+#: Maximum number of alterations that a message names, of those with which a script still passes.
 SHOWN = 5
 
 

@@ -115,7 +115,7 @@ def explain(
 
 
 def _print(story: Story, as_json: bool) -> None:
-    """Print a story as text or JSON."""
+    """Print an explanation as text or JSON."""
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
 
 

@@ -21,7 +21,7 @@ from eastwest.units import clean
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Exit code if a claim, goal or comparison missed its allowed values.
+#: Exit code if a claim, goal, comparison or generated scenario missed its allowed values.
 MISSED = 1
 #: Exit code for bad input, or if the system does not allow the request (full disk, missing file).
 BAD_INPUT = 2

@@ -31,14 +31,14 @@ from eastwest.models.tcp_red import Red, TcpRed
 Row = dict[str, Any]
 _MOST_POINTS = 5000
 _ROUND_TRIP = ("delay: round-trip time without a queue.",)
-_FEEDBACK = ("delay: from the queue to the sources, and back to the queue.",)
+_FEEDBACK = ("delay: time from the queue to the sources, and back to the queue.",)
 _MARGINS = (
     "gain margin, phase margin: distance from oscillation, negative for an unstable loop; –: none.",
-    "period: of the oscillation at the limit of stability, where the gain margin is 0 dB.",
+    "period: period of the oscillation at the limit of stability, with a gain margin of 0 dB.",
 )
 _CYCLE = (
     "empty: share of the cycle in which the queue is empty.",
-    "period: of the limit cycle, which marking by a step always has.",
+    "period: period of the limit cycle, which exists with any step marking.",
 )
 
 FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]

@@ -39,7 +39,7 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Write a first version of a mechanism of your own: a queue, congestion control or routing."""
+    """Write a first version of your own queue, congestion control, routing or application."""
     chosen = one_of(mechanisms.Kind, kind, "--kind")
     made = mechanisms.write(name, chosen, python=python, source=source)
     typer.echo(f"{made.folder}: {made.what}")

@@ -131,7 +131,10 @@ def _show(result: OptimizeResult) -> None:
 
 
 def _table(summary: Mapping[str, Any]) -> Table:
-    """Return a table: the Pareto front, best score first, then candidates and the baseline."""
+    """Return a table of the Pareto front, best score first, then candidates and the baseline.
+
+    If no point keeps all limits, the point closest to them comes first.
+    """
     measured = [goal["metric"] for goal in summary["goals"]]
     measured += [limit.split(" ")[0] for limit in summary["limits"]]
     columns = [words.shown(metric) for metric in measured]

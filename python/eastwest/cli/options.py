@@ -74,11 +74,13 @@ def use_mechanisms(
 ) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe.
 
-    ``release`` compiles a crate with full optimisation (``--with-release``).
+    Another process can load the mechanisms from the recipe. ``release`` compiles a crate with full
+    optimisation (``--with-release``). With ``complete``, the compiled extension can also be used by
+    ``eastwest fuzz``.
     """
     if not given:
         if release:
-            fail("--with-release needs --with: it is about the compilation of a mechanism crate")
+            fail("--with-release needs --with: it compiles the crate that --with names")
         return None
     from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
 

@@ -15,7 +15,8 @@ from eastwest.units import clean, percent, size, span
 if TYPE_CHECKING:
     from eastwest.sweep import State
 
-#: Minimum ratio of two estimates of a run's whole wall time from which the newer one is printed.
+#: Factor by which the wall time so far, and the estimate of a run's whole wall time, must change
+#: before another line is printed.
 _REVISED = 1.5
 
 
@@ -33,8 +34,8 @@ class RunBar(Bar):
     """The progress bar of one simulation.
 
     Without a terminal and with ``estimate``, it prints one line with the remaining time, after 1 s
-    of wall time and as soon as an estimate exists. It prints another line whenever the estimate of
-    the whole time has changed by a factor of 1.5 or more.
+    of wall time and as soon as an estimate exists. It prints another line when the wall time so far
+    and the estimate of the whole wall time have both changed by a factor of 1.5 or more.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:

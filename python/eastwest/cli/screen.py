@@ -85,7 +85,7 @@ def print_account(
     most: int = 12,
     longest: int = 400,
 ) -> None:
-    """Print the first ``most`` lines about records that an import omitted or changed.
+    """Print the first ``most`` lines on records that an import left out, changed or noted.
 
     ``where`` names the output that has all lines.
     """

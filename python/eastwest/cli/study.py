@@ -37,7 +37,7 @@ Numbers = Mapping[str, float]
 
 
 def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFrame:
-    """Return the table stored at ``path``; with ``make``, store the table that it returns first."""
+    """Return the table stored at ``path``; with ``make``, first store the result of ``make()``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if make is not None:
         keep_table(make(), path)
@@ -148,7 +148,7 @@ def _label(settings: Mapping[str, Any], links: str) -> str:
 def points_of(
     part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
 ) -> list[Point]:
-    """Return the points of a part; ``numbers`` makes the numbers of a run from its summary."""
+    """Return the points of a part; ``numbers`` returns the numbers of a run from its summary."""
     return [
         Point(
             part.labels(tcp, spec, number),
@@ -160,7 +160,7 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return columns over seeds: n, mean, low and high (95 % interval); None for n = 0."""
+    """Return columns of values by seed: n, mean, low and high (95 % interval); None if unknown."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)
@@ -174,7 +174,10 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-    """Return for each common seed the ratio of the number ``name`` of two points."""
+    """Return the ratios of the number ``name``, ours to theirs, for seeds that both points have.
+
+    Seeds where their number is 0 are left out.
+    """
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -190,7 +193,7 @@ def averages(
     """Return a table of means over seeds, with intervals, of all numbers of points.
 
     ``further`` returns additional numbers of a point, each with its values by seed. A point without
-    numbers has one row, of the number ``always``.
+    numbers has one row, with the metric ``always`` and n = 0.
     """
     rows: list[dict[str, Any]] = []
     for point in points:

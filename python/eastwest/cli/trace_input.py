@@ -81,5 +81,5 @@ class Steps(Bar):
         super().__init__(errors(), name)
 
     def __call__(self, what: str, share: float) -> None:
-        """Show the current step, and its share that is done."""
+        """Show the current step, and the share of the work that is done (0 to 1)."""
         self.show(what, share)

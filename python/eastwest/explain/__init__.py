@@ -1,4 +1,4 @@
-"""Explanations: the story of a flow, job, task or connection, and the causes of its duration.
+"""Explanations of the durations of flows, exchanges, jobs, tasks, connections and MPI programs.
 
 >>> import eastwest as ew
 >>> print(ew.explain(ew.load("results/a"), "flow", 17))          # doctest: +SKIP
@@ -27,17 +27,18 @@ def explain(
     rerun_s: float = 0,
     progress: ProgressCallback | None = None,
 ) -> Story:
-    """Return why a ``"flow"``, ``"exchange"``, ``"job"``, ``"task"`` … took as long as it did.
+    """Return an explanation why an object of a result took as long as it did.
 
-    ``kind`` can also be ``"connection"``, or ``"program"`` for an MPI program. ``id`` is the number
-    in the column ``flow``, ``job`` or ``connection``. For a job it can also be its name; for an
-    exchange it is the flow of its request or response; for a task ``"JOB/map/3"`` or
-    ``"JOB/reduce/0"``; for an MPI program its workload. The times of flows are divided by their
-    critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
-    ``rerun_s`` seconds is simulated again to record the critical paths; ``progress`` is called with
-    the progress of that run.
-    ``workload`` selects the workload where several have a job of the name ``id``. The story prints
-    as text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
+    ``kind`` is ``"flow"``, ``"exchange"``, ``"job"``, ``"task"``, ``"connection"``, or
+    ``"program"`` for an MPI program. ``id`` is the number in the column ``flow``, ``job`` or
+    ``connection``. For a job it can also be its name; for an exchange it is the flow of its request
+    or response; for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``; for an MPI program its workload.
+    The times of flows are divided by their critical paths where the run recorded them
+    (``measure.flow_parts``). If they are missing and the run took less than ``rerun_s`` seconds,
+    the run is simulated again to record them; ``progress`` is called with its progress.
+
+    ``workload`` selects the workload where several have a job with this id. The story prints as
+    text; its ``facts`` has the numbers, with units in their names, and its ``parts`` add up to
     ``total_us`` microseconds. Raises ``InputError`` where the object does not exist or the folder
     is damaged.
     """
@@ -47,12 +48,12 @@ def explain(
 
 
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
-    """Return a story that lists slow flows and jobs, and flows that recovered from losses.
+    """Return a story that lists the slowest flows, exchanges and jobs, and all MPI programs.
 
     ``facts`` of the story has the ids: of flows under ``flows_by_fct``, ``flows_by_slowdown`` and
-    ``flows_recovered``, of requests of exchanges under ``exchanges_by_time``, and of jobs under
-    ``jobs_by_runtime``; at most ``top`` each, the most extreme first. ``programs`` has the
-    workloads of MPI programs.
+    ``flows_recovered`` (losses without a timeout), of requests of exchanges under
+    ``exchanges_by_time``, and of jobs under ``jobs_by_runtime``; at most ``top`` each, the most
+    extreme first. ``programs`` has the workloads of MPI programs.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
@@ -63,8 +64,9 @@ def difference(first: Result | str | Path, second: Result | str | Path, top: int
     """Return a story of the first difference of two results and of its consequences.
 
     The story has the settings that differ, the first difference in simulated time, and the changes
-    of workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results
-    with equal digests are identical. Raises ``InputError`` where a folder is damaged.
+    of workloads, goals, counts, flows and jobs (at most ``top`` flows and ``top`` jobs, the largest
+    changes first). Results with equal digests are identical. Raises ``InputError`` where a folder
+    is damaged.
     """
     from eastwest.explain import two_results  # noqa: PLC0415  loads polars
 

@@ -53,7 +53,7 @@ def record(
         return f"the run cannot be simulated again: {error}"
     if summary.get("digest") != result.summary.get("digest"):
         return (
-            "its digest changes when the run is simulated again: "
+            "the digest changes when the run is simulated again: "
             "another version of Eastwest, or another input, made the result"
         )
     for name in _TABLES:

@@ -1,4 +1,4 @@
-"""Explanation of one connection: its messages in order, and the fate of its packets."""
+"""Explanation of one connection: its slowest messages, and its events in order of time."""
 
 from __future__ import annotations
 

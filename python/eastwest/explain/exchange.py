@@ -17,7 +17,7 @@ from eastwest.views.labels import plural
 
 
 def find(evidence: Evidence, number: int) -> dict[str, Any]:
-    """Return the exchange whose request or response is a flow; raise ``InputError`` if none is."""
+    """Return the exchange with the flow ``number``; raise ``InputError`` if there is none."""
     pairs = exchanges(evidence.flows.lazy()).collect()
     found = pairs.filter((pl.col("request") == number) | (pl.col("response") == number))
     if found.height == 0:
@@ -40,7 +40,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Return the explanation of the exchange whose request or response is this flow."""
+    """Return the explanation of the exchange whose request or response is the flow ``number``."""
     row = find(evidence, number)
     request = flow.story(evidence, row["request"])
     response = flow.story(evidence, row["response"])

@@ -22,7 +22,7 @@ UNKNOWN_FLOWS = "Which flow belongs to which task: flows name only their job and
 
 
 def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
-    """Return the row of a job, by its number or its name; raise ``InputError`` if not unique."""
+    """Return the row of a job, by number or name; raise ``InputError`` for none or several."""
     path = evidence.result.path
     jobs = evidence.result.jobs
     if workload is not None:

@@ -41,7 +41,7 @@ class Ahead:
 
 
 def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
-    """Return the messages on a flow's TCP stream that delayed its start; None if there are none."""
+    """Return the undelivered messages before a flow on its TCP stream; None if there are none."""
     if row["connection"] is None or row["stream_start"] is None:
         return None
     before = evidence.flows.filter(
@@ -58,7 +58,10 @@ def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
 
 
 def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Add a section on the rank of a flow among flows of its workload, purpose and similar size."""
+    """Add a section on the rank of a flow among flows of its workload, purpose and similar size.
+
+    If these are fewer than ``_ENOUGH``, flows of any size are compared.
+    """
     same = evidence.flows.filter(
         (pl.col("workload") == row["workload"]) & (pl.col("purpose") == row["purpose"])
     )
@@ -142,7 +145,7 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sende
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
-    """Return a line on queue, utilisation and losses of a port from ``start_s`` to ``finish_s``."""
+    """Return a line on queue, use and losses of a port between two times; empty without samples."""
     result = evidence.result
     interval = evidence.sample_s
     port = pl.col("link") == link["link"]

@@ -42,7 +42,7 @@ class Step:
 
 
 class _Ranks:
-    """States and messages of one MPI program, by rank, each list in order of end times."""
+    """States and messages of one MPI program by rank: lists in order of end, receipt or match."""
 
     def __init__(self, states: pl.DataFrame, messages: pl.DataFrame) -> None:
         self.states = _by_rank(states.sort("ended_s"), "rank")

@@ -64,7 +64,7 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     names = [clean(str(each.result.path), 80) for each in both]
     if one.result.path.resolve() == other.result.path.resolve():
         raise InputError(
-            f"{names[0]} and {names[1]} are the same result folder: name two different ones"
+            f"{names[0]} and {names[1]} are the same result folder: name two different folders"
         )
     result = Story("difference", "", f"{names[0]} and {names[1]}", "")
     different = differences([one.result, other.result])
@@ -503,7 +503,7 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add a section: the difference may be chance; a shown sweep file compares many seeds."""
+    """Add a section on differences by chance, with a sweep file that compares several seeds."""
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:

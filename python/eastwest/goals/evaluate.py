@@ -227,7 +227,7 @@ def of_sweep(
 
 
 def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:
-    """Return by seed the values of measures, under the names in goals; runs must have all."""
+    """Return by seed the values of measures by their names in goals, of runs that have all."""
     names = {measure: _full(measure, there) for measure in measures}
     return {
         seed: {measure: metrics[name] for measure, name in names.items()}

@@ -306,7 +306,7 @@ class _Names:
             if self._is_of_while(rest):
                 return None
             message = (
-                "is not a measure: after while. comes a workload of the scenario "
+                'is not a measure: after "while." comes a workload of the scenario '
                 f"({self._listed()}), optionally with a slash and a purpose of flows "
                 f"({', '.join(PURPOSES)}), then another workload, its unit and a statistic, such "
                 "as while.W/shuffle.V.exchange_us.p99"
@@ -349,7 +349,7 @@ class _Names:
         if not named:
             shown = ", ".join([*self.applications][:8]) or "this scenario has none"
             message = (
-                "is not a measure: after applications. comes a workload that is an application "
+                'is not a measure: after "applications." comes a workload that is an application '
                 f"({shown})"
             )
             head, _, rest = own.partition(".")

@@ -1,4 +1,4 @@
-"""Notes on requests of applications that got no reply, for terminal, pages and notes."""
+"""Notes on requests of applications that got no reply."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _QUEUE = {"ylabel": "queue, packets", "ylim": (0, None)}
 
 
 def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw equilibrium queue and gain margin (or limit cycle) against the number of flows."""
+    """Draw the queue, and gain margin or period of the limit cycle, against the number of flows."""
     cyclic = "amplitude" in rows[0]
     with sheet((10.9, 3.8), columns=2) as (figure, (queue, margin)):
         keys = dict.fromkeys((row["capacity_pps"], row["delay_us"]) for row in rows)
@@ -56,7 +56,7 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
-    """Draw the linear step response of a stable loop, and the nonlinear model over time."""
+    """Draw the nonlinear model over time, and the linear step response if the loop is stable."""
     found = margins(loop)
     if not found.stable:
         with sheet((10.9, 3.6)) as (figure, queue):

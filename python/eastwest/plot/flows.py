@@ -14,8 +14,9 @@ from eastwest.views.flows import drawn_parts, largest_part, parts_by_size
 def flow_parts(result: Result) -> Figure:
     """Draw the mean parts of flows' completion times, by size: injection, queueing and others.
 
-    Each bar shows the mean over flows of the share of each part; the text above it is the median
-    completion time. The run must have recorded ``measure.flow_parts``.
+    Each bar shows the mean over flows of the share of each part; the text above a bar has the
+    number of flows and their median completion time. The run must have recorded
+    ``measure.flow_parts``.
     """
     table = parts_by_size(result)
     if table.height == 0:

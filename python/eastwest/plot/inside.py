@@ -85,8 +85,8 @@ def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
     A mark shows each timeout of the sender. The run must have recorded ``measure.tcp_trace``.
-    ``connections`` are numbers of the column ``connection``; without them, the six senders with the
-    most changes of their windows are drawn.
+    ``connections`` are numbers of the column ``connection``; None: all. Of more than six senders,
+    the six with the most changes of their windows are drawn.
     """
     trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
     if connections is not None:
@@ -204,8 +204,8 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
     """Draw every link as a row over time, darker with higher utilisation or more drops.
 
     ``what`` is ``"utilisation"`` (share of the link's rate) or ``"drops"`` (packets lost). The data
-    are in the table ``link_samples``. Of more than 400 links, the links that carried or dropped
-    most are drawn.
+    are in the table ``link_samples``. Of more than 400 links, the 400 that carried or dropped most
+    are drawn.
     """
     if what not in {"utilisation", "drops"}:
         raise InputError(f"what={what!r}: must be 'utilisation' or 'drops'")
@@ -237,15 +237,15 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
     """Draw the tasks of a job, one in each row, in three stages: start, input, compute and output.
 
     ``job`` is the number of the job; ``workload`` is needed where several workloads have a job of
-    this number. Raises ``InputError`` where there is no such job.
+    this number. Raises ``InputError`` where no job or several jobs match.
     """
     own = pl.col("job") == job
     if workload is not None:
         own &= pl.col("workload") == workload
     found = result.jobs.filter(own)
     if found.height != 1:
-        several = "has several jobs (set workload=)" if found.height else "has no finished job"
-        raise InputError(f"{result.path} {several} {job}; workload={workload!r}")
+        several = "several workloads have a job" if found.height else "there is no finished job"
+        raise InputError(f"{result.path}: {several} {job}; the argument workload is {workload!r}")
     row = found.row(0, named=True)
     if not all(np.isfinite([row["submitted_s"] or 0.0, row["runtime_s"] or np.nan])):
         raise InputError(f"{result.path / 'jobs.parquet'} is damaged: job {job} has no times")

@@ -25,7 +25,7 @@ _NINES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw latency against the share of packets, on an axis that stretches the tail (99.9 % …)."""
+    """Draw latency against the share of packets, on an axis that stretches the tail."""
     title, drawn = "", 0
     one = len(results) == 1
     for number, (label, result) in enumerate(results):

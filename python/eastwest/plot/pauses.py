@@ -21,7 +21,7 @@ def pauses(result: Result) -> Figure:
     """Draw the pauses by PFC of each port and priority over time: how pauses spread.
 
     There is one row for each port and priority, from top to bottom in the order of their first
-    pauses. Of more than 40 rows, those with the longest time in pause are drawn. The shade is the
+    pauses. Of more than 40 rows, the 40 with the longest time in pause are drawn. The shade is the
     share of time in pause. The run must have recorded ``measure.pauses``.
     """
     rows = sound(result)

@@ -113,7 +113,7 @@ def _ticks(text: Any) -> FuncFormatter:
 
 
 def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> float:
-    """Label the x axis in a unit that suits ``seconds``; return units per second."""
+    """Label the x axis in a unit that suits ``seconds``; return how many units are a second."""
     choices = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
     unit, name = next((c for c in choices if seconds >= 3 * c[0]), choices[-1])
     axes.set_xlabel(f"{label} ({name})")

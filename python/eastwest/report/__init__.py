@@ -1,7 +1,7 @@
 """HTML pages about one result, several compared results, a sweep, an optimisation or a trace.
 
-Their data come from `eastwest.views`. The charts of pages are SVG of their own; only
-`write_picture` of `page` uses a picture of `eastwest.plot`, and writes it as a file.
+The data of the pages come from `eastwest.views`, and their charts are SVG made in this package.
+Only `write_picture` uses `eastwest.plot`; it writes a picture as a file of its own.
 """
 
 from eastwest.report.page import write_page, write_picture, write_report

@@ -33,8 +33,8 @@ _NUMBERS = (
 def number_rows(result: Result) -> list[list[str]]:
     """Return rows of operations and requests of each application, and why requests have no reply.
 
-    An operation is what an application plans, begins or completes; cells of an application without
-    operations have a dash. Results before format 10 have no rows.
+    An operation is a unit of work that an application plans, begins and completes. Cells of an
+    application without operations have a dash. Results before format 10 have no rows.
     """
     rows = []
     for workload, own in applications.all_of(result.summary).items():
@@ -72,7 +72,7 @@ def counter_rows(result: Result) -> list[list[str]]:
 
 
 def charts(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
-    """Return charts of the distributions of measures of one result, or of several in common.
+    """Return charts of the distributions of measures of one result, or of several together.
 
     One result has a chart for each application, with a curve for each measure; several results
     have a chart for each measure, with a curve for each result. Measures without a table, in

@@ -22,7 +22,7 @@ from eastwest.views.settings import ABSENT, differences, settings
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
-#: Maximum number of different settings in a table that is open at first.
+#: Maximum number of settings that differ in a table that the page shows open at first.
 _MOST_OPEN = 30
 
 
@@ -35,7 +35,7 @@ def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:
-    """Return names of results for a comparison: scenario and seed, differences, or folder."""
+    """Return names of results: scenario and seed, or the settings that differ, or the folder."""
     names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
@@ -96,7 +96,7 @@ _Setting = tuple[str, list[str]]
 
 
 def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
-    """Return the settings of all results that differ, and the settings that some results lack."""
+    """Return (settings that all results have and that differ, settings that some lack)."""
     lone = [row for row in different if ABSENT in row[1]]
     return [row for row in different if row not in lone], lone
 
@@ -104,7 +104,12 @@ def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
 def _sentences(
     results: Sequence[Result], names: list[str], different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Return sentences on the different settings and their effect, against the first result."""
+    """Return the sentences of the comparison: settings that differ, and headline metrics.
+
+    The sentence on a metric has the values of the first and the second of two results; of more
+    results, it has the lowest and the highest value. Further sentences give reasons for caution:
+    different versions of Eastwest, flow-level results, different seeds.
+    """
     said = []
     writers = dict.fromkeys(shown(formats.writer(r.summary), 80) for r in results)
     if len(writers) > 1:
@@ -170,7 +175,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 
 
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return (metric, [(value, change against the first)] by result) as texts."""
+    """Return rows (metric, [(value, change against the first result) for each result]) as texts."""
     rows = []
     for metric in _shown_metrics(results):
         first, *others = values = [metric.of(result) for result in results]

@@ -435,7 +435,7 @@ class Chart:
     def interval(
         self, at: float, low: float, middle: float, high: float, series: int, *, tip: bool = False
     ) -> None:
-        """Draw a dot and a vertical bar through it, with a point at its upper end if ``tip``.
+        """Draw a dot and a vertical bar through it; with ``tip``, the bar has a point at its top.
 
         A bar that reaches beyond the axis ends in an arrow.
         """
@@ -517,9 +517,8 @@ def tenths(values: Floats) -> list[str]:
 def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
     """Return the SVG path through points.
 
-    With ``step``, a point's height holds until the next point.
-
-    In a path backwards (``before``), a point's height holds from the point before.
+    With ``step``, the height of a point holds until the next point; with ``before``, for a path
+    from right to left, it holds from the previous point on.
     """
     if not len(across):
         return ""

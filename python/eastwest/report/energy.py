@@ -74,7 +74,7 @@ def _power_title(facts: Facts) -> str:
 
 
 def states(links: pl.DataFrame) -> Chart:
-    """Return a chart of the states of links: one bar for each tier."""
+    """Return a chart of the states of links: one bar for each tier, and one for all links."""
     shares = {
         tier_words(str(tier)): state_shares(part)
         for (tier,), part in links.group_by("tier", maintain_order=True)
@@ -119,7 +119,7 @@ def states(links: pl.DataFrame) -> Chart:
 
 
 def rows(facts: Facts) -> list[list[str]]:
-    """Return rows of a table: energy used by links of each class, and by switches."""
+    """Return rows of a table: energy used by links of each class, by switches, and by both."""
     summary = facts.result.summary
     run = pick(summary, "simulated_s") or 0.0
     found = []
@@ -158,7 +158,7 @@ def _saved(used: float | None, awake: float | None, ideal: float | None) -> str:
 
 
 def sentence(facts: Facts) -> tuple[str, str] | None:
-    """Return a sentence on the energy that sleep saved; None where all links stayed awake."""
+    """Return a sentence on the energy that sleep saved; None where it saved none."""
     used, awake, ideal = (
         pick(facts.result.summary, "energy_j", key) for key in ("total", "always_on", "ideal")
     )

@@ -49,7 +49,8 @@ class Drawing:
     width: int = _WIDTH
     height: int = 0
     boxes: list[Box] = field(default_factory=list)
-    #: Edges: path, width, title, and whether the edge is marked; marked edges come last.
+    #: Edges: SVG path, CSS class of the width, title, and whether the edge is marked; marked edges
+    #: come last.
     edges: list[tuple[str, str, str, bool]] = field(default_factory=list)
     left_out: int = 0
 
@@ -59,7 +60,7 @@ def layered(
     marked: Mapping[tuple[str, str], int],
     name_of: Callable[[str], tuple[str, str]],
 ) -> Drawing:
-    """Return the drawing of a graph of calls; ``name_of`` returns the two lines of a node."""
+    """Return the drawing of a graph of calls; ``name_of`` returns the two lines of a label."""
     on_path = {node for edge in marked for node in edge}
     order = sorted(graph, key=lambda n: (n not in on_path, -graph.nodes[n]["spans"], natural(n)))
     kept = set(order[:MOST_NODES])
@@ -131,7 +132,7 @@ def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
 
 
 def _curve(caller: Box, called: Box) -> str:
-    """Return a curve from the right of the caller to the left of the called box, or its right."""
+    """Return a curve from the right side of the caller to the nearer side of the called box."""
     x1, y1, x2, y2 = caller.x + caller.width, caller.y, called.x, called.y
     if x2 > x1:
         bend = (x2 - x1) / 2

@@ -37,7 +37,7 @@ def _roots(values: Floats, top: float) -> Floats:
 
 @dataclass(frozen=True)
 class Heat:
-    """Values over time; ``values`` has the shape (names, bins)."""
+    """A heat map of values over time; ``values`` has the shape (names, bins)."""
 
     name: str
     title: str

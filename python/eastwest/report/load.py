@@ -21,7 +21,7 @@ from eastwest.views.series import Bins, Floats
 _BINS = 900
 #: Maximum number of rows of the heat map; with more links, several share a row.
 _MOST_ROWS = 72
-#: Maximum number of tiers in one chart.
+#: Maximum number of series, which are tiers or compared results, in one chart.
 _MOST_TIERS = 6
 
 
@@ -90,7 +90,7 @@ def _until(bins: Bins, end: float, times: Floats, values: npt.NDArray[Any]) -> F
 
 
 def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
-    """Return bins that cover the longest of several runs, each a sampling interval or longer."""
+    """Return bins that cover the longest of several runs; no bin is below a sampling interval."""
     longest = max((facts for _, facts in named), key=lambda facts: facts.end)
     widest = max(facts.interval for _, facts in named)
     bins = longest.bins(_BINS)
@@ -244,7 +244,7 @@ def _about(bins: Bins, place: int, end: float) -> str:
 
 
 def heat(load: LinkLoad) -> Chart:
-    """Return a heat map of every link, or every group of links, over time."""
+    """Return a heat map of the utilisation of each link, or group of links, over time."""
     links, used = load.facts.links, load.used
     interval = units.span(load.bins.step)
     names, rows = [], []

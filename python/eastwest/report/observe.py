@@ -49,7 +49,7 @@ class Shown:
     graphs: Graphs
     forest: Forest
     transaction: Transaction
-    #: Seconds on critical paths by service, and the number of transactions.
+    #: ``time``: seconds on critical paths, by service. ``counted``: number of transactions.
     time: Mapping[str, float]
     counted: int
     #: Name of the scenario that describes the network; empty without a scenario.

@@ -93,7 +93,7 @@ def _change(told: Mapping[str, Any] | None) -> str:
 
 
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
-    """Return factor and format of a metric: from the comparison, or by the unit in its name."""
+    """Return factor and format of a metric: from ``KNOWN``, or by the unit in its name."""
     if metric in KNOWN:
         return KNOWN[metric].factor, KNOWN[metric].write
     for ending, factor, write in _BY_ENDING:
@@ -143,7 +143,7 @@ def _headings(summary: Mapping[str, Any]) -> list[str]:
 def _rows(
     summary: Mapping[str, Any], finalists: list[dict[str, Any]]
 ) -> list[tuple[str, str, list[tuple[float | str, str, str]]]]:
-    """Return rows of finalists: name, description, and goals and limits with their changes."""
+    """Return rows of finalists: name, group, and (value, text, change) of goals, limits, score."""
     rows = []
     for point in sorted(finalists, key=lambda p: (_ORDER[group(p, summary)], p["score"])):
         cells: list[tuple[float | str, str, str]] = []

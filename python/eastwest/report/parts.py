@@ -1,4 +1,4 @@
-"""Parts of flows' completion times, where the scenario asked for them."""
+"""Chart of the parts of flows' completion times, where the run recorded them."""
 
 from __future__ import annotations
 

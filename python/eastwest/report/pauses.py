@@ -15,7 +15,7 @@ _BINS = 240
 #: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
 #: pause.
 _MOST_ROWS = 48
-#: Maximum number of rows of the table.
+#: Maximum number of rows of the table of paused ports.
 _MOST_LISTED = 20
 
 

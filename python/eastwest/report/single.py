@@ -158,7 +158,7 @@ def _notes(facts: Facts, above: set[str]) -> list[str]:
 
 
 def _thinned(facts: Facts) -> str:
-    """Return a sentence: curves are thinned, and the result folder has this many rows."""
+    """Return a sentence on thinned curves, with the numbers of rows in the result folder."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
         f"row ({units.count(facts.flows.height)} flows, {units.count(facts.tasks.height)} tasks, "

@@ -15,7 +15,7 @@ from eastwest.views.facts import Facts
 from eastwest.views.labels import plural, shown
 from eastwest.views.latency import finished
 
-#: Number of flows from each list: the longest, and those with the largest slowdown.
+#: Maximum number of flows with the longest times, and of flows with the largest slowdowns.
 _EACH = 15
 #: Maximum number of events of one flow that are read.
 _MOST_EVENTS = 3000

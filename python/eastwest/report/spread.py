@@ -30,7 +30,7 @@ Named = Sequence[tuple[str, Facts]]
 
 
 def charts(named: Named) -> list[Chart]:
-    """Return the curves of one result, or of several in common charts."""
+    """Return charts of distributions of one result, or of several results together."""
     drawn = (draw(named) for draw in (runtimes, completion, latency, slowdown))
     own = [*workloads(named), *applications.charts(named)]
     return [*own, *(chart for chart in drawn if chart is not None)]

@@ -1,4 +1,4 @@
-"""Page about a sweep: every point with its interval over the seeds, and its change."""
+"""Page about a sweep: means, intervals and changes against the baseline of every point."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _varies(points: Points, metric: Metric) -> bool:
 
 
 def _drawn(points: Points) -> tuple[list[Metric], list[Metric]]:
-    """Return the metrics that the sweep shows and that differ, and others that differ.
+    """Return, of metrics that differ between points: those that the sweep shows, and others.
 
     Where the sweep shows none, the first group has the headlines of results.
     """
@@ -388,7 +388,7 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 
 
 def _sentences(points: Points, found: Trade | None) -> list[str]:
-    """Return sentences on the least and greatest mean of each metric, and clear differences."""
+    """Return the sentences of the page: range of each metric, clear differences, the front."""
     said = []
     main, others = _drawn(points)
     for metric in main or [m for m in others if m.headline]:

@@ -1,4 +1,4 @@
-"""Throughput of each stream at its receiver over time, where the scenario asked for it."""
+"""Charts of the throughput of each stream at its receiver, where the run recorded it."""
 
 from __future__ import annotations
 

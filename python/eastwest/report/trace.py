@@ -39,7 +39,7 @@ class Table:
 def table_of(
     title: str, note: str, items: Iterable[Any], columns: Mapping[str, Callable[[Any], str]]
 ) -> Table:
-    """Return a table with a row for each item; ``columns`` has headings and texts of an item."""
+    """Return a table with a row for each item; ``columns`` has functions of an item, by heading."""
     rows = [[write(item) for write in columns.values()] for item in items]
     return Table(title, note, list(columns), rows)
 
@@ -295,7 +295,11 @@ def verdict(quality: Quality) -> str:
 
 
 def quality_rows(quality: Quality) -> list[list[str]]:
-    """Return distances as rows: quantity, measure, distance, median and limit, verdict."""
+    """Return the distances between a trace and its source as rows.
+
+    Columns: quantity, distance measure, distance, median and 95 % limit of the distances of the
+    source's own resamples, verdict.
+    """
     return [
         [
             row.quantity,

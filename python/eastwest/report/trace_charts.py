@@ -132,7 +132,7 @@ def _popularity(files: Files) -> Chart:
 
 
 def arrival_charts(arrival: Arrival) -> list[Chart]:
-    """Return charts of jobs and bytes over time, and of the autocorrelation of their numbers."""
+    """Return charts of jobs and bytes over time, and of the autocorrelation of numbers of jobs."""
     found = [
         _over_time(arrival, "jobs", arrival.counts, "count", "Jobs submitted"),
         _over_time(arrival, "moved", arrival.moved_bytes, "size", "Bytes of the jobs submitted"),

@@ -92,7 +92,7 @@ def _title(best: Sequence[str], count: int) -> str:
         )
     return (
         f"{len(best)} of {count} results are not beaten in energy, runtime and "
-        "latency at once; the others are"
+        "latency at once; the others are beaten"
     )
 
 

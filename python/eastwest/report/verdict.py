@@ -186,7 +186,8 @@ def _pauses(facts: Facts) -> Iterator[Verdict]:
 
 #: Utilisation (share of time) of the busiest link below which a run counts as mostly idle.
 _IDLE = 0.02
-#: Share of the sum of all completion times from which flows with timeouts explain idle links.
+#: Minimum share of flows with timeouts in the sum of all completion times: from this share on, the
+#: timeouts explain idle links.
 _WAITED = 0.5
 
 

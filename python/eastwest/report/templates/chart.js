@@ -1,5 +1,6 @@
-/* Charts are drawn already. This adds: reading values with mouse and keyboard, zooming all pictures
-   over time together, and switching series off. Names from results only ever go into textContent. */
+/* This script adds to the drawn charts: reading values with mouse and keyboard, zooming all
+   pictures over time together, and switching series off. Names from results only ever go into
+   textContent. */
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 1000000;
 const tip = document.getElementById("tip");
@@ -32,7 +33,7 @@ function bytesOf(text) {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }
 
-/* What a chart has to say at a place: a heading, and lines of name and value. */
+/* Values of a chart at a place: a heading, and lines with a name and a value. */
 const READERS = {
   bins(chart, at) {
     const { step, values } = chart.spec;
@@ -142,7 +143,7 @@ class Chart {
     }
   }
 
-  /* The plot becomes a slider along its x axis: what stands at the cursor is its value. */
+  /* The plot becomes a slider along its x axis; its text has the values at the cursor. */
   reading() {
     const plot = this.plot;
     this.svg.setAttribute("aria-hidden", "true");

@@ -1,4 +1,4 @@
-/* Numbers as people read them: the same rules as eastwest/units.py and report/draw.py. */
+/* Texts of numbers and times, by the rules of eastwest/units.py and report/draw.py. */
 const DASH = "–";
 
 function digits(value) {
@@ -53,7 +53,7 @@ function write(unit, value) {
   return value === null || value === undefined || !isFinite(value) ? DASH : WRITE[unit](value);
 }
 
-/* A time on an axis of simulated time that ends at `end`; `step` says how finely. */
+/* A time on an axis of simulated time that ends at `end`; `step` sets its precision. */
 function clock(seconds, end, step) {
   const decimals = (unit) => Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit) - 1e-6)));
   const trim = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);

@@ -1,4 +1,5 @@
-/* What concerns the page as a whole: light and dark, sorting, copying, where the reader is. */
+/* Functions of the whole page: light and dark colours, sorting of tables, copying, and the mark of
+   the section that is being read. */
 function setUpTheme() {
   const button = document.getElementById("theme");
   const root = document.documentElement;
